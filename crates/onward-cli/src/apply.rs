@@ -79,7 +79,9 @@ pub(crate) async fn wait_for_end(store: &dyn Store, task: TaskId) -> anyhow::Res
 /// Prints why a task waits if that is because no worker serves it. Returns true if it is.
 async fn tell_missing_worker(store: &dyn Store, task: TaskId) -> anyhow::Result<bool> {
     let reasons = store.why(task).await?.unwrap_or_default();
-    let is_missing = |reason: &&WaitReason| matches!(reason, WaitReason::NoWorker | WaitReason::NotServed { .. });
+    let is_missing = |reason: &&WaitReason| {
+        matches!(reason, WaitReason::NoWorker | WaitReason::NotServed { .. } | WaitReason::NoCode { .. })
+    };
     let missing = reasons.iter().find(is_missing);
     missing.into_iter().for_each(|reason| remark(format_args!("task {task} waits: {reason}")));
     Ok(missing.is_some())

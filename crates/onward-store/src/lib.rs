@@ -103,7 +103,7 @@ pub use schedule::{
     AfterFiring, CatchUp, FireSchedule, Fired, Firing, LastFiring, NewSchedule, NextFiring, Overlap, Recurrence,
     ScheduleError, ScheduleRecord, ScheduleSelection, ScheduleSet, SetSchedule,
 };
-pub use served::Served;
+pub use served::{Served, ServedCode};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
     AppliedInTransaction, CheckReport, CommitCounts, Compacted, SqliteOptions, SqliteStore, SubmittedInTransaction,

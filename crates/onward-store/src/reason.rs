@@ -9,6 +9,7 @@ use crate::completion::CompletionToken;
 use crate::flow::{LimitScope, Rate};
 use crate::limits;
 use crate::name::Name;
+use crate::served::ServedCode;
 use crate::task::{Priority, SessionId, TaskId};
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
@@ -103,6 +104,36 @@ pub enum WaitReason {
     },
     /// No worker has the store open.
     NoWorker,
+    /// It is an orchestration, and no worker that serves its queue has code that goes on with it.
+    NoCode {
+        /// Its kind.
+        kind: Name,
+        /// Its queue.
+        queue: Name,
+        /// The version of the code that began it; `None` if it has not begun.
+        version: Option<u32>,
+        /// The versions of the code of its kind that workers of its queue have; at most
+        /// [`limits::NAMED_WORKERS`].
+        versions: Vec<ServedCode>,
+        /// The names of workers that have code that goes on with it, in other queues; at most
+        /// [`limits::NAMED_WORKERS`].
+        code_served_by: Vec<String>,
+    },
+    /// It expires unless an attempt has started by then. This stands behind the reasons for which
+    /// none starts.
+    Expires {
+        /// When.
+        at: Timestamp,
+        /// True if that is its deadline, and false if it is the end of its time to live.
+        deadline: bool,
+    },
+    /// It has expired and will not run.
+    Expired {
+        /// When.
+        at: Timestamp,
+        /// True if that was its deadline, and false if it was the end of its time to live.
+        deadline: bool,
+    },
     /// The engine that was asked is under pressure and starts nothing that is so little urgent. Only an engine tells it, not a store.
     Pressure {
         /// The source of the pressure.
@@ -184,16 +215,7 @@ impl fmt::Display for WaitReason {
                 f,
                 "it is reserved until {until} for session {session}, which ran its series last; when that session ends it goes to any at once"
             ),
-            Self::Behind { tasks } if *tasks >= limits::AHEAD => {
-                write!(
-                    f,
-                    "{} or more of its queue, kind and group go first; a higher priority would put it before them",
-                    limits::AHEAD
-                )
-            }
-            Self::Behind { tasks } => {
-                write!(f, "{tasks} of its queue, kind and group go first; a higher priority would put it before them")
-            }
+            Self::Behind { tasks } => behind(f, *tasks),
             Self::Turn { groups } => {
                 let more = if *groups >= limits::AHEAD { " or more" } else { "" };
                 write!(
@@ -214,6 +236,11 @@ impl fmt::Display for WaitReason {
             }
             Self::Slot { workers, running } => slot(f, *workers, *running),
             Self::NoWorker => f.write_str("no worker has the store open; start one"),
+            Self::NoCode { kind, queue, version, versions, code_served_by } => {
+                no_code(f, (kind, queue), *version, versions, code_served_by)
+            }
+            Self::Expires { at, deadline } => expires(f, *at, *deadline),
+            Self::Expired { at, deadline } => expired(f, *at, *deadline),
             Self::NotServed { kind, queue, kind_served_by, queue_served_by } => {
                 not_served(f, (kind, queue), kind_served_by, queue_served_by)
             }
@@ -272,6 +299,65 @@ fn slot(f: &mut fmt::Formatter<'_>, workers: u64, running: u64) -> fmt::Result {
         "every worker that serves it is at work (workers: {workers}, tasks in hand: {running}); it starts when one of them has a slot free, \
          sooner with more workers or slots"
     )
+}
+
+/// Writes how many tasks go first.
+fn behind(f: &mut fmt::Formatter<'_>, tasks: u64) -> fmt::Result {
+    let more = if tasks >= limits::AHEAD { " or more" } else { "" };
+    write!(f, "{tasks}{more} of its queue, kind and group go first; a higher priority would put it before them")
+}
+
+/// Writes when a task expires.
+fn expires(f: &mut fmt::Formatter<'_>, at: Timestamp, deadline: bool) -> fmt::Result {
+    let what = if deadline { "deadline is" } else { "time to live ends at" };
+    write!(f, "its {what} {at}: it expires then unless an attempt has started")
+}
+
+/// Writes when a task expired, and what has it run all the same.
+fn expired(f: &mut fmt::Formatter<'_>, at: Timestamp, deadline: bool) -> fmt::Result {
+    if deadline {
+        write!(f, "it expired at {at}, its deadline, and will not run; submit it again with a later one")
+    } else {
+        write!(f, "it expired at {at}, when its time to live was over, and will not run unless it is retried")
+    }
+}
+
+/// Writes that no worker has the code of an orchestration, and which other versions there are.
+fn no_code(
+    f: &mut fmt::Formatter<'_>,
+    (kind, queue): (&Name, &Name),
+    version: Option<u32>,
+    versions: &[ServedCode],
+    code_served_by: &[String],
+) -> fmt::Result {
+    let with = code_served_by.join("`, `");
+    if !code_served_by.is_empty() {
+        return write!(
+            f,
+            "no worker of the queue `{queue}` has the code of the orchestration `{kind}`; start one. `{with}` have it, in other queues"
+        );
+    }
+    match version.filter(|_| !versions.is_empty()) {
+        None => write!(f, "no worker has the code of the orchestration `{kind}`; start one that registers it"),
+        Some(version) => {
+            let others: Vec<String> = versions.iter().map(version_text).collect();
+            write!(
+                f,
+                "version {version} of the orchestration `{kind}` began it, and no worker goes on with that (workers have {}); start one with \
+                 that version, or have a later one say `since`",
+                others.join(", ")
+            )
+        }
+    }
+}
+
+/// Returns the version of some code, and from which one on it goes on with orchestrations.
+fn version_text(code: &ServedCode) -> String {
+    if code.since == code.version {
+        format!("version {}", code.version)
+    } else {
+        format!("version {}, which goes on with those since {}", code.version, code.since)
+    }
 }
 
 /// That no worker serves a task, and who serves its kind or its queue alone.

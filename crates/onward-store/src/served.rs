@@ -1,5 +1,6 @@
 //! What workers serve.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,30 @@ pub struct Served {
     pub queues: Option<Vec<Name>>,
     /// Of these kinds.
     pub kinds: KindSelection,
+    /// The code of orchestrations that it has. `None`, the default, for every version of those of
+    /// `kinds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Vec<ServedCode>>,
+}
+
+/// Code of an orchestration that a worker has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServedCode {
+    /// The kind of the orchestration.
+    pub kind: Name,
+    /// The first version whose orchestrations the code goes on with.
+    pub since: u32,
+    /// The version of the code.
+    pub version: u32,
+}
+
+impl ServedCode {
+    /// Returns whether the code goes on with an orchestration of a kind that a version began;
+    /// `None` for one that has not begun, which any version begins.
+    #[must_use]
+    pub fn goes_on_with(&self, kind: &Name, version: Option<u32>) -> bool {
+        self.kind == *kind && version.is_none_or(|version| (self.since..=self.version).contains(&version))
+    }
 }
 
 impl Served {
@@ -28,13 +53,13 @@ impl Served {
             QueueSelection::All => None,
             QueueSelection::Only(queues) => Some(queues.iter().map(|(name, _)| name.clone()).collect()),
         };
-        Self { queues, kinds: claim.kinds.clone() }
+        Self { queues, kinds: claim.kinds.clone(), code: None }
     }
 
     /// Whether it is everything.
     #[must_use]
     pub fn is_everything(&self) -> bool {
-        self.queues.is_none() && self.kinds == KindSelection::All
+        self.queues.is_none() && self.kinds == KindSelection::All && self.code.is_none()
     }
 
     /// Whether tasks of a queue are among it, of whatever kind.
@@ -49,6 +74,16 @@ impl Served {
         self.kinds.selects(kind)
     }
 
+    /// Returns whether it has the code of an orchestration of a kind that a version began, in
+    /// whatever queue; `None` for one that has not begun.
+    #[must_use]
+    pub fn has_code(&self, kind: &Name, version: Option<u32>) -> bool {
+        match &self.code {
+            None => self.has_kind(kind),
+            Some(code) => code.iter().any(|code| code.goes_on_with(kind, version)),
+        }
+    }
+
     /// How many names it has.
     pub(crate) fn names(&self) -> usize {
         let kinds = match &self.kinds {
@@ -56,20 +91,34 @@ impl Served {
             KindSelection::Only(kinds) => kinds.len(),
             KindSelection::Matching(matching) => matching.kinds.len() + matching.prefixes.len(),
         };
-        self.queues.as_ref().map_or(0, Vec::len) + kinds
+        self.queues.as_ref().map_or(0, Vec::len) + kinds + self.code.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Returns the kinds of the orchestrations whose code it has, as text; `None` for none.
+    fn code_text(&self) -> Option<String> {
+        let kinds: BTreeSet<&Name> = self.code.iter().flatten().map(|code| &code.kind).collect();
+        (!kinds.is_empty()).then(|| format!("orchestrations {}", shown(kinds.into_iter().map(ToString::to_string))))
+    }
+
+    /// Returns its kinds, as text; `None` for none.
+    fn kinds_text(&self) -> Option<String> {
+        let names: Vec<String> = match &self.kinds {
+            KindSelection::All => return Some("every kind".to_owned()),
+            KindSelection::Only(kinds) => kinds.iter().map(ToString::to_string).collect(),
+            KindSelection::Matching(matching) => {
+                let prefixes = matching.prefixes.iter().map(|prefix| format!("{prefix}*"));
+                matching.kinds.iter().map(ToString::to_string).chain(prefixes).collect()
+            }
+        };
+        (!names.is_empty()).then(|| shown(names.into_iter()))
     }
 }
 
 impl fmt::Display for Served {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kinds {
-            KindSelection::All => f.write_str("every kind")?,
-            KindSelection::Only(kinds) => f.write_str(&shown(kinds.iter().map(ToString::to_string)))?,
-            KindSelection::Matching(matching) => {
-                let prefixes = matching.prefixes.iter().map(|prefix| format!("{prefix}*"));
-                f.write_str(&shown(matching.kinds.iter().map(ToString::to_string).chain(prefixes)))?;
-            }
-        }
+        let what: Vec<String> = self.kinds_text().into_iter().chain(self.code_text()).collect();
+        f.write_str(if what.is_empty() { "nothing" } else { "" })?;
+        f.write_str(&what.join(", "))?;
         match &self.queues {
             None => Ok(()),
             Some(queues) => write!(f, " from {}", shown(queues.iter().map(ToString::to_string))),
@@ -100,11 +149,27 @@ mod tests {
     #[test]
     fn it_reads_as_a_list_that_does_not_grow() {
         let kinds = |count: usize| KindSelection::Only((0..count).map(|number| name(&format!("k{number}"))).collect());
-        let text = |queues, kinds| Served { queues, kinds }.to_string();
+        let text = |queues, kinds| Served { queues, kinds, code: None }.to_string();
         assert_eq!(text(None, KindSelection::All), "every kind");
         assert_eq!(text(Some(vec![name("slow")]), kinds(2)), "k0, k1 from slow");
         assert_eq!(text(None, kinds(7)), "k0, k1, k2, k3, k4 and 2 more");
         assert_eq!(text(None, KindSelection::matching(vec![name("a")], vec!["mail:".into()])), "a, mail:*");
         assert_eq!(text(None, kinds(0)), "nothing");
+        let code = [(0, 1), (2, 2)].map(|(since, version)| ServedCode { kind: name("order"), since, version });
+        let with = |kinds| Served { queues: Some(vec![name("slow")]), kinds, code: Some(code.to_vec()) };
+        assert_eq!(with(kinds(1)).to_string(), "k0, orchestrations order from slow");
+        assert_eq!(with(kinds(0)).to_string(), "orchestrations order from slow");
+    }
+
+    /// Shows: B6
+    #[test]
+    fn code_goes_on_with_the_versions_since_that_which_it_names() {
+        let code = ServedCode { kind: name("order"), since: 2, version: 4 };
+        let serves = Served { code: Some(vec![code]), ..Served::default() };
+        let versions = [None, Some(1), Some(2), Some(4), Some(5)];
+        let has = versions.map(|version| serves.has_code(&name("order"), version));
+        assert_eq!(has, [true, false, true, true, false]);
+        assert!(!serves.has_code(&name("refund"), None), "kinds of tasks are no code");
+        assert!(Served::default().has_code(&name("refund"), Some(7)));
     }
 }

@@ -70,8 +70,10 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// If the store could not be read.
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>>;
 
-    /// Why a task does not run: every reason that holds now, none for one that could start now, runs, or has ended; `None` for a task
-    /// that is not there. Cost: up to [`limits::AHEAD`](crate::limits::AHEAD) entries of its line.
+    /// Why a task does not run: every reason that holds now, none for one that could start now,
+    /// runs, or has ended otherwise than by [expiring](TaskState::Expired); `None` for a task that
+    /// is not there. A claim hands the task out once all of them are gone. Cost: up to
+    /// [`limits::AHEAD`](crate::limits::AHEAD) entries of its line.
     ///
     /// # Errors
     /// If the store could not be read.
@@ -410,6 +412,13 @@ impl SessionRecord {
     #[must_use]
     pub fn serves(&self, queue: &Name, kind: &Name) -> bool {
         self.serves.has_queue(queue) && self.serves.has_kind(kind)
+    }
+
+    /// Returns whether it takes orchestrations of a kind from a queue that a version of the code
+    /// began; `None` for one that has not begun.
+    #[must_use]
+    pub fn serves_orchestration(&self, queue: &Name, kind: &Name, version: Option<u32>) -> bool {
+        self.serves.has_queue(queue) && self.serves.has_code(kind, version)
     }
 }
 

@@ -65,7 +65,9 @@ impl Engine {
         Ok(self.inner.store.history(days).await?)
     }
 
-    /// The workers that serve a task's kind in its queue now, oldest first, whether it waits or runs. None for one that has ended.
+    /// The workers that serve a task's kind in its queue now, oldest first, whether it waits or
+    /// runs; of an orchestration, those with code that goes on with it. None for one that has
+    /// ended.
     ///
     /// # Errors
     /// [`is_not_found`](crate::Error::is_not_found); what the store reports if it could not be read.
@@ -74,8 +76,17 @@ impl Engine {
         if record.state.is_ended() {
             return Ok(Vec::new());
         }
-        let sessions = self.inner.store.sessions().await?;
-        Ok(sessions.into_iter().filter(|session| session.serves(&record.queue, &record.kind)).collect())
+        let (queue, kind, is_orchestration) = (&record.queue, &record.kind, record.orchestration);
+        let instance = if is_orchestration { self.inner.store.instance(task).await? } else { None };
+        let version = instance.and_then(|instance| instance.version);
+        let serves = |session: &SessionRecord| {
+            if is_orchestration {
+                session.serves_orchestration(queue, kind, version)
+            } else {
+                session.serves(queue, kind)
+            }
+        };
+        Ok(self.inner.store.sessions().await?.into_iter().filter(serves).collect())
     }
 
     /// What is being collected to be handed over as one ([`Aggregate`](crate::Aggregate)), what is handed over next first; see

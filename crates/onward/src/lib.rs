@@ -185,10 +185,10 @@ pub use onward_store::{
     GroupShare, Io, IoKind, IoStatistics, KindStatistics, LastFiring, Limit, LimitRecord, LimitScope, MemoryStore,
     Name, NewSchedule, NewTask, NextFiring, OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, PayloadCodec,
     Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal,
-    ScheduleError, ScheduleRecord, ScheduleSet, Scope, Served, SessionId, SessionRecord, SetLimit, SetQueue,
-    SqliteStore, StateCounts, Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage,
-    Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey,
-    WaitReason, When,
+    ScheduleError, ScheduleRecord, ScheduleSet, Scope, Served, ServedCode, SessionId, SessionRecord, SetLimit,
+    SetQueue, SqliteStore, StateCounts, Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage, TagValue,
+    TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom,
+    UniqueKey, WaitReason, When,
 };
 
 #[cfg(feature = "postgres")]

@@ -9,6 +9,7 @@ on_every_store! {
     a_worker_works_off_what_a_rate_holds_back,
     tasks_are_listed_and_shown_with_their_group,
     a_task_says_why_it_waits_and_what_would_release_it,
+    a_task_that_waits_says_when_it_expires,
     what_cannot_be_a_limit_is_wrong_usage_and_says_how_to_write_it,
 }
 
@@ -90,6 +91,17 @@ fn a_task_says_why_it_waits_and_what_would_release_it(place: Place) {
     });
     let why = place.json(&["task", "why", "2"]).remove(0);
     assert_eq!(why["reasons"][1], serde_json::json!({ "reason": "behind", "tasks": 1 }));
+}
+
+/// Shows: B6, T6
+fn a_task_that_waits_says_when_it_expires(place: Place) {
+    place.onward(&["submit", "--kind", "k", "--deadline", "2200-01-01T00:00:00Z", "x"]);
+    place.onward(&["submit", "--kind", "k", "--deadline", "2020-01-01T00:00:00Z", "x"]);
+    let why = |task: &str| place.onward(&["task", "why", task]).stdout;
+    assert!(why("1").contains("- its deadline is 2200-01-01T00:00:00Z: it expires then unless"), "{}", why("1"));
+    let expired =
+        "- it expired at 2020-01-01T00:00:00Z, its deadline, and will not run; submit it again with a later one";
+    assert_eq!(why("2"), format!("task 2 is expired:\n{expired}\n"));
 }
 
 fn what_cannot_be_a_limit_is_wrong_usage_and_says_how_to_write_it(place: Place) {

@@ -33,6 +33,7 @@ on_every_store! {
     a_key_in_the_place_of_a_number_is_told_its_flag,
     a_payload_behind_the_kind_is_told_its_place,
     a_parked_orchestration_says_for_what_it_waits_and_until_when,
+    an_orchestration_whose_code_no_worker_has_says_so_first,
     a_task_that_is_an_orchestration_is_shown_as_one,
     a_deleted_orchestration_leaves_nothing,
     what_was_not_taken_before_an_orchestration_began_anew_is_in_its_history,
@@ -555,6 +556,24 @@ fn a_parked_orchestration_says_for_what_it_waits_and_until_when(place: Place) {
     assert_eq!(place.json(&["task", "why", "4"])[0]["waits_for"], json!(null));
 }
 
+/// Shows: D10, B6
+fn an_orchestration_whose_code_no_worker_has_says_so_first(place: Place) {
+    let place = with_orchestrations(place);
+    place.pipe("started");
+    place.pipe("go-on");
+    place.onward(&["submit", "--kind", "k", "x"]);
+    let script = "echo started > started; cat go-on";
+    let worker = place.start(&["work", "--kind", "k", "--until-idle", "--", "sh", "-c", script], "");
+    place.await_writer("started");
+    let said = place.onward(&["task", "why", "3"]).stdout;
+    let missing = said.find("- no worker has the code of the orchestration `review`; start one that registers it");
+    let waits = said.find("- it waits for the event `approved`");
+    assert!(missing.is_some() && missing < waits, "{said}");
+    assert_eq!(place.json(&["task", "why", "3"])[0]["served_by"], json!([]));
+    place.write("go-on", "");
+    assert_eq!(worker.wait().code, Some(0));
+}
+
 /// Shows: D10
 fn a_task_that_is_an_orchestration_is_shown_as_one(place: Place) {
     let place = with_orchestrations(place);
@@ -698,6 +717,8 @@ fn an_orchestration_is_paused_and_resumed_by_number_and_by_filter(place: Place) 
     let why = place.onward(&["task", "why", "3"]).stdout;
     assert!(why.contains("`onward orchestration resume 3`"), "{why}");
     place.onward(&["orchestration", "signal", "3", "approved", "\"yes\""]);
+    let why = place.onward(&["task", "why", "3"]).stdout;
+    assert!(!why.contains("it waits for the event"), "it has come: {why}");
     work(&place, false);
     assert_eq!(place.json(&["orchestration", "show", "3"])[0]["state"], "blocked");
     let paused = place.onward(&["orchestration", "pause", "--kind", "review", "--dry-run"]);

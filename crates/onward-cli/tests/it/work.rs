@@ -62,7 +62,7 @@ fn while_it_works_it_is_seen_what_it_serves_and_for_whom_a_worker_is_missing(pla
     place.await_writer("started");
     let why = place.json(&["task", "why", "1"]).remove(0);
     let session = place.json(&["stats"])[0]["sessions"][0].clone();
-    assert_eq!(session["serves"], serde_json::json!({ "queues": null, "kinds": { "only": ["k"] } }));
+    assert_eq!(session["serves"], serde_json::json!({ "queues": null, "kinds": { "only": ["k"] }, "code": [] }));
     assert_eq!((&why["reasons"], &why["served_by"]), (&serde_json::json!([]), &serde_json::json!([session["name"]])));
     let said = place.onward(&["task", "why", "2"]).stdout;
     assert!(said.contains("- no worker serves the kind `other`; start one."), "{said}");

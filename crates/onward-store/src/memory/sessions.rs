@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::state::State;
 use crate::outcome::{Outcome, Refusal};
 use crate::rules;
+use crate::rules::why::Worker;
 use crate::served::Served;
 use crate::store::SessionRecord;
 use crate::task::{SessionId, TaskId};
@@ -79,6 +80,12 @@ impl State {
 
     pub(super) fn held_ids(&self, session: SessionId) -> Vec<TaskId> {
         self.tasks.held_by(session).map(|task| task.id).collect()
+    }
+
+    /// Returns the open sessions, oldest first, and for how long their leases have been over.
+    pub(super) fn workers(&self, now: Duration) -> Vec<Worker> {
+        let silent = self.sessions.values().map(|session| now.saturating_sub(session.lease_until));
+        self.session_records().into_iter().zip(silent).map(|(record, silent)| Worker { record, silent }).collect()
     }
 
     /// The open sessions, oldest first.

@@ -24,6 +24,8 @@ impl State {
             queue: task.new.queue.clone(),
             state: task.state,
             run_at: task.run_at,
+            expires_at: task.expires_at,
+            deadline: task.new.deadline,
             blocked_by: self.waits.open_of(id),
             awaited: task.awaited.map(|awaited| (task.claims, awaited.until)),
             orchestration: self.orchestration_facts(task),
@@ -38,7 +40,7 @@ impl State {
                 .and_then(|task| self.reservation(task, now.wall)),
             ahead: self.ahead_of(task),
             groups_ahead: self.groups_ahead_of(task, steady),
-            sessions: self.session_records(),
+            sessions: self.workers(steady),
         };
         Some(reasons(&facts, now.wall, steady))
     }
@@ -52,8 +54,15 @@ impl State {
         } else {
             Vec::new()
         };
-        let (hold, awaits, kept_until) = (instance.hold, instance.awaits.clone(), task.expires_at);
-        Some(OrchestrationFacts { has_begun, hold, awaits, tasks, kept_until })
+        Some(OrchestrationFacts {
+            has_begun,
+            version: instance.version,
+            hold: instance.hold,
+            has_messages: instance.waiting() > 0,
+            awaits: instance.awaits.clone(),
+            tasks,
+            kept_until: task.expires_at,
+        })
     }
 
     fn limit_uses(&self, task: &Task) -> Vec<LimitUse> {

@@ -147,6 +147,8 @@ struct InstanceFields {
     awaits: Option<Vec<String>>,
     #[n(9)]
     hold: Option<u8>,
+    #[n(10)]
+    version: Option<u32>,
 }
 
 /// An orchestration as bytes, without the messages that wait and without its history.
@@ -165,6 +167,7 @@ pub(crate) fn encode_instance(instance: &Instance) -> Result<Vec<u8>> {
             .filter(|awaits| !awaits.is_empty())
             .map(|awaits| awaits.iter().map(ToString::to_string).collect()),
         hold: Some(instance.hold.code()).filter(|code| *code > 0),
+        version: instance.version,
     };
     minicbor::to_vec(fields).map_err(|error| unwritable(&error))
 }
@@ -185,6 +188,7 @@ pub(crate) fn decode_instance(bytes: &[u8]) -> Result<Instance> {
         cancel: fields.cancel,
         awaits: fields.awaits.into_iter().flatten().map(Name::new).collect::<Result<_>>()?,
         hold: Hold::from_code(fields.hold.unwrap_or_default()),
+        version: fields.version,
         mailbox: VecDeque::new(),
         chunks: Vec::new(),
     })

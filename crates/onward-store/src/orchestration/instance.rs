@@ -26,6 +26,8 @@ pub(crate) struct Instance {
     pub(crate) cancel: u64,
     pub(crate) status: Option<Bytes>,
     pub(crate) values: BTreeMap<String, Bytes>,
+    /// The version of the code that began it, as its turns said.
+    pub(crate) version: Option<u32>,
     /// The events that it waits for, as its last turn said.
     pub(crate) awaits: Vec<Name>,
     pub(crate) hold: Hold,
@@ -72,6 +74,7 @@ impl Instance {
         self.taken = self.taken.max(turn.consumed);
         self.mailbox.retain(|message| message.number > self.taken);
         self.awaits.clone_from(&turn.awaits);
+        self.version = turn.version.or(self.version);
         if turn.status.is_some() {
             self.status.clone_from(&turn.status);
         }
@@ -92,6 +95,7 @@ impl Instance {
     /// Begins again, with the first events of a new history.
     pub(crate) fn begin_again(&mut self, events: u64, chunk: Bytes) {
         self.generation += 1;
+        self.version = None;
         self.length = events;
         self.bytes = chunk.len() as u64;
         self.chunks.clear();
@@ -117,6 +121,7 @@ impl Instance {
             bytes: self.bytes,
             received: self.received,
             waiting: self.waiting(),
+            version: self.version,
             awaits: self.awaits.clone(),
             hold: self.hold,
             status: self.status.clone(),

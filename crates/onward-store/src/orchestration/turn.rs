@@ -32,6 +32,9 @@ pub struct Turn {
     /// Tags that it gives itself; `None` removes one. Of several for a key the last counts; at most
     /// [`limits::TURN_TAGS`](crate::limits::TURN_TAGS).
     pub tags: Vec<(String, Option<String>)>,
+    /// The version of the code that began the orchestration, so that [`why`](crate::Store::why) can
+    /// say whether a worker has it; `None` leaves it as it was.
+    pub version: Option<u32>,
     /// The names of the events that it waits for from now on, for whoever asks why it stands; at most
     /// [`limits::AWAITED_NAMES`](crate::limits::AWAITED_NAMES).
     pub awaits: Vec<Name>,
@@ -59,6 +62,7 @@ impl Turn {
             status: None,
             values: Vec::new(),
             tags: Vec::new(),
+            version: None,
             awaits: Vec::new(),
             submits: Vec::new(),
             cancels: Vec::new(),
@@ -157,6 +161,9 @@ pub struct InstanceRecord {
     pub received: u64,
     /// The number of them that wait for its next turn; after its end, the number that its code was never offered.
     pub waiting: u64,
+    /// The version of the code that began it, as its turns said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
     /// The names of the events that it waits for, as its last turn said.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub awaits: Vec<Name>,

@@ -53,6 +53,15 @@ pub fn is_forgotten(lease_until: Duration, holds_tasks: bool, now: Duration) -> 
     !holds_tasks && lease_until.saturating_add(limits::SESSION_KEPT) <= now
 }
 
+/// Returns whether a session may still take a task, though its lease has been over for `silent`.
+/// One that holds tasks has lost them. One that is idle gives no sign of life, but claims within
+/// moments what it can: if the task was there for it for `claimable`, as long as the lease and
+/// longer, its process is gone.
+#[must_use]
+pub fn may_take(lease: Duration, silent: Duration, holds_tasks: bool, claimable: Duration) -> bool {
+    silent.is_zero() || !(holds_tasks || claimable >= lease || silent >= limits::SESSION_KEPT)
+}
+
 /// Until when a session's lease lasts if it is renewed at `now`; `None` if that is hardly later than `lease_until`, by a tenth of the
 /// `lease` at the most, and not worth a write: a busy worker renews with every claim.
 #[must_use]
@@ -86,6 +95,17 @@ mod tests {
     #[test]
     fn an_idle_session_does_not_lapse() {
         assert!(!has_lapsed(Duration::ZERO, false, Duration::MAX));
+    }
+
+    /// Shows: B6
+    #[test]
+    fn a_session_takes_nothing_any_more_that_has_lost_its_tasks_or_has_left_one_where_it_was() {
+        let second = Duration::from_secs(1);
+        assert!(may_take(TEN, Duration::ZERO, true, Duration::MAX), "its lease holds");
+        assert!(!may_take(TEN, second, true, Duration::ZERO), "it has lost what it held");
+        assert!(may_take(TEN, second, false, second), "it may be about to claim");
+        assert!(!may_take(TEN, second, false, TEN), "it would have claimed");
+        assert!(!may_take(TEN, limits::SESSION_KEPT, false, Duration::ZERO), "it is forgotten");
     }
 
     #[test]

@@ -10,7 +10,8 @@ use crate::name::Name;
 use crate::orchestration::Hold;
 use crate::reason::WaitReason;
 use crate::rules::flow::Bucket;
-use crate::served::Served;
+use crate::rules::session::may_take;
+use crate::served::{Served, ServedCode};
 use crate::store::{SessionRecord, pause_holds};
 use crate::task::{SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
@@ -29,6 +30,10 @@ pub struct WaitFacts {
     pub state: TaskState,
     /// When it is due.
     pub run_at: Timestamp,
+    /// When it expires unless an attempt has started, or did.
+    pub expires_at: Option<Timestamp>,
+    /// Its deadline.
+    pub deadline: Option<Timestamp>,
     /// The tasks that have to end before it runs.
     pub blocked_by: Vec<TaskId>,
     /// If it waits to be finished from elsewhere: which claim of it, and until when.
@@ -48,7 +53,7 @@ pub struct WaitFacts {
     /// Where groups share its queue: how many go before its own, counted up to [`limits::AHEAD`](crate::limits::AHEAD).
     pub groups_ahead: u64,
     /// The open sessions, oldest first.
-    pub sessions: Vec<SessionRecord>,
+    pub sessions: Vec<Worker>,
 }
 
 /// What is to be known of an orchestration to say what it waits for.
@@ -56,14 +61,27 @@ pub struct WaitFacts {
 pub struct OrchestrationFacts {
     /// Whether it has had a turn.
     pub has_begun: bool,
+    /// The version of the code that began it.
+    pub version: Option<u32>,
     /// Whether it goes on.
     pub hold: Hold,
+    /// True if messages wait for its next turn.
+    pub has_messages: bool,
     /// The names of the events that it waits for.
     pub awaits: Vec<Name>,
     /// The tasks whose ends it hears of and that have not ended, by number: the first [`limits::NAMED_TASKS`](crate::limits::NAMED_TASKS).
     pub tasks: Vec<TaskId>,
     /// Until when it keeps what was sent to it, if it was never started.
     pub kept_until: Option<Timestamp>,
+}
+
+/// A session, and whether it still gives signs of life.
+#[derive(Debug, Clone)]
+pub struct Worker {
+    /// The session.
+    pub record: SessionRecord,
+    /// For how long its lease has been over; zero if it is not.
+    pub silent: Duration,
 }
 
 /// A limit that a task falls under, and how far it is used.
@@ -79,11 +97,35 @@ pub struct LimitUse {
     pub bucket: Bucket,
 }
 
-/// Every reason that holds now, in the order in which they are to be told; none for a task that runs or has ended.
+/// Returns every reason that holds now, the one to remove first before the others; none for a task
+/// that runs, or has ended otherwise than by expiring.
 #[must_use]
 pub fn reasons(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<WaitReason> {
+    if facts.state == TaskState::Expired {
+        return facts.expires_at.map(|at| expired(facts, at)).into_iter().collect();
+    }
     if !matches!(facts.state, TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting) {
         return Vec::new();
+    }
+    if let Some(OrchestrationFacts { hold: Hold::Unstarted, kept_until, .. }) = &facts.orchestration {
+        return vec![WaitReason::Unstarted { until: *kept_until }];
+    }
+    let mut reasons = without_expiry(facts, now, steady);
+    if let Some(at) = facts.expires_at.filter(|_| !reasons.is_empty()) {
+        let is_named = matches!(reasons[0], WaitReason::Expired { .. });
+        reasons.extend((!is_named).then(|| WaitReason::Expires { at, deadline: facts.deadline == Some(at) }));
+    }
+    reasons
+}
+
+fn expired(facts: &WaitFacts, at: Timestamp) -> WaitReason {
+    WaitReason::Expired { at, deadline: facts.deadline == Some(at) }
+}
+
+/// Returns the reasons for which a task waits, without when it expires.
+fn without_expiry(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<WaitReason> {
+    if let Some(at) = facts.expires_at.filter(|at| *at <= now) {
+        return with_who_is_to_notice(expired(facts, at), facts, now);
     }
     if let Some((claim, until)) = facts.awaited {
         let token = CompletionToken { task: facts.task, claim: Some(claim) };
@@ -92,14 +134,10 @@ pub fn reasons(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<WaitR
     if let Some(reason) = &facts.aggregated {
         return with_who_is_to_notice(reason.clone(), facts, now);
     }
-    if let Some(OrchestrationFacts { hold: Hold::Unstarted, kept_until, .. }) = &facts.orchestration {
-        return vec![WaitReason::Unstarted { until: *kept_until }];
-    }
-    let mut reasons = standing(facts, now);
-    let pauses = facts.pauses.iter().filter(|(_, until)| pause_holds(*until, now));
-    reasons.extend(pauses.map(|(scope, until)| WaitReason::Paused { scope: scope.clone(), until: *until }));
+    let mut reasons = held_back(facts, now);
     reasons.extend(facts.limits.iter().flat_map(|usage| limit_reasons(usage, steady)));
     reasons.extend(facts.reserved.map(|(session, until)| WaitReason::Reserved { session, until }));
+    let lacks_code = reasons.iter().any(|reason| matches!(reason, WaitReason::NoCode { .. }));
     let may_start = reasons.is_empty() && facts.state != TaskState::Blocked;
     if facts.ahead > 0 {
         reasons.push(WaitReason::Behind { tasks: facts.ahead });
@@ -107,82 +145,162 @@ pub fn reasons(facts: &WaitFacts, now: Timestamp, steady: Duration) -> Vec<WaitR
     if facts.groups_ahead > 0 {
         reasons.push(WaitReason::Turn { groups: facts.groups_ahead });
     }
-    let busy_workers = || if may_start { busy_workers(facts) } else { None };
-    reasons.extend(missing_worker(facts).or_else(busy_workers));
+    let workers = Workers::of(facts, may_start.then(|| elapsed(facts.run_at, now)));
+    if !lacks_code {
+        reasons.extend(workers.missing().or_else(|| if may_start { workers.busy() } else { None }));
+    }
     reasons
 }
 
 /// What waits for a moment that is over waits for a worker, which notices it.
 fn with_who_is_to_notice(reason: WaitReason, facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
-    let is_over = match &reason {
-        WaitReason::Completion { until, .. } => until.is_some_and(|until| until <= now),
-        WaitReason::Collecting { ripe_at, .. } => *ripe_at <= now,
-        _ => false,
+    let over_at = match &reason {
+        WaitReason::Completion { until, .. } => *until,
+        WaitReason::Collecting { ripe_at: at, .. } | WaitReason::Expired { at, .. } => Some(*at),
+        _ => None,
     };
-    let worker = if is_over { missing_worker(facts) } else { None };
+    let over_at = over_at.filter(|at| *at <= now);
+    let worker = over_at.and_then(|at| Workers::of(facts, Some(elapsed(at, now))).missing());
     iter::once(reason).chain(worker).collect()
 }
 
-/// What it waits for itself.
-fn standing(facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
-    let run_at = facts.run_at;
-    let is_due = run_at <= now;
-    let until = Some(run_at).filter(|_| facts.state == TaskState::Scheduled);
-    let mut reasons = Vec::new();
-    if let Some(OrchestrationFacts { has_begun, hold, awaits, tasks, .. }) = &facts.orchestration {
-        reasons.extend(hold.is_paused().then_some(WaitReason::OrchestrationPaused { task: facts.task }));
-        let is_parked = *has_begun && facts.state != TaskState::Waiting;
-        // With a timer that is over it waits for its turn alone.
-        if is_parked && *hold != Hold::Aside && !(until.is_some() && is_due) {
-            reasons.push(WaitReason::Parked { until, events: awaits.clone(), tasks: tasks.clone() });
-        }
-        if is_parked || *hold == Hold::Aside {
-            return reasons;
-        }
-    }
-    match facts.state {
-        TaskState::Blocked if reasons.is_empty() || !facts.blocked_by.is_empty() => {
-            reasons.push(WaitReason::Blocked { by: facts.blocked_by.clone() });
-        }
-        TaskState::Scheduled if !is_due => reasons.push(WaitReason::NotDue { run_at }),
-        _ => {}
-    }
-    reasons
+fn elapsed(since: Timestamp, now: Timestamp) -> Duration {
+    if since < now { now - since } else { Duration::ZERO }
 }
 
-fn missing_worker(facts: &WaitFacts) -> Option<WaitReason> {
-    let WaitFacts { kind, queue, sessions, .. } = facts;
-    if sessions.is_empty() {
-        return Some(WaitReason::NoWorker);
+/// Returns what a task waits for itself, and pauses. Of an orchestration pauses come first, for
+/// nothing else counts while one holds. Then comes that its code is missing, which holds it back
+/// whatever it waits for.
+fn held_back(facts: &WaitFacts, now: Timestamp) -> Vec<WaitReason> {
+    let pauses = facts.pauses.iter().filter(|(_, until)| pause_holds(*until, now));
+    let pauses = pauses.map(|(scope, until)| WaitReason::Paused { scope: scope.clone(), until: *until });
+    let Some(orchestration) = &facts.orchestration else {
+        return standing(facts, now).into_iter().chain(pauses).collect();
+    };
+    let is_paused = orchestration.hold.is_paused();
+    let paused = is_paused.then_some(WaitReason::OrchestrationPaused { task: facts.task });
+    let no_code = Workers::of(facts, None).no_code(orchestration);
+    paused.into_iter().chain(pauses).chain(no_code).chain(waits_for(facts, orchestration, now)).collect()
+}
+
+/// Returns what a task waits for itself.
+fn standing(facts: &WaitFacts, now: Timestamp) -> Option<WaitReason> {
+    match facts.state {
+        TaskState::Blocked => Some(WaitReason::Blocked { by: facts.blocked_by.clone() }),
+        TaskState::Scheduled => not_due(facts, now),
+        _ => None,
     }
-    if workers(facts).next().is_some() {
+}
+
+fn not_due(facts: &WaitFacts, now: Timestamp) -> Option<WaitReason> {
+    (facts.run_at > now).then_some(WaitReason::NotDue { run_at: facts.run_at })
+}
+
+/// Returns what an orchestration waits for itself.
+fn waits_for(facts: &WaitFacts, orchestration: &OrchestrationFacts, now: Timestamp) -> Option<WaitReason> {
+    let OrchestrationFacts { has_begun, hold, has_messages, awaits, tasks, .. } = orchestration;
+    let is_aside = *hold == Hold::Aside;
+    if facts.state == TaskState::Waiting {
         return None;
     }
-    let named = |is_near: &dyn Fn(&Served) -> bool| {
-        let near = sessions.iter().filter(|session| is_near(&session.serves));
-        near.take(NAMED_WORKERS).map(|session| session.name.clone()).collect()
-    };
-    Some(WaitReason::NotServed {
-        kind_served_by: named(&|serves| serves.has_kind(kind)),
-        queue_served_by: named(&|serves| serves.has_queue(queue)),
-        kind: kind.clone(),
-        queue: queue.clone(),
-    })
+    // One with a turn to come waits for the moment of it alone.
+    let has_moment = facts.state == TaskState::Scheduled || is_aside;
+    if !has_begun {
+        let is_blocked = !has_moment && (!hold.is_paused() || !facts.blocked_by.is_empty());
+        let blocked = is_blocked.then(|| WaitReason::Blocked { by: facts.blocked_by.clone() });
+        return if has_moment { not_due(facts, now) } else { blocked };
+    }
+    if *has_messages {
+        // It was given back with what had come for it; one that is parked would have been woken.
+        return if has_moment { not_due(facts, now) } else { None };
+    }
+    let until = has_moment.then_some(facts.run_at);
+    let is_over = until.is_some_and(|until| until <= now);
+    (!is_over).then(|| WaitReason::Parked { until, events: awaits.clone(), tasks: tasks.clone() })
 }
 
-/// That every worker which serves a task has others in hand.
-fn busy_workers(facts: &WaitFacts) -> Option<WaitReason> {
-    let is_busy = workers(facts).all(|worker| worker.running > 0);
-    let busy = WaitReason::Slot {
-        workers: workers(facts).count() as u64,
-        running: workers(facts).map(|worker| worker.running).sum(),
-    };
-    is_busy.then_some(busy)
+/// The sessions that may take a task.
+struct Workers<'a> {
+    facts: &'a WaitFacts,
+    present: Vec<&'a SessionRecord>,
 }
 
-/// The sessions that serve a task.
-fn workers(facts: &WaitFacts) -> impl Iterator<Item = &SessionRecord> {
-    facts.sessions.iter().filter(|session| session.serves(&facts.queue, &facts.kind))
+impl<'a> Workers<'a> {
+    /// Returns the workers that are there, of a task that one could have taken for `claimable`, if
+    /// one could.
+    fn of(facts: &'a WaitFacts, claimable: Option<Duration>) -> Self {
+        let claimable = claimable.unwrap_or_default();
+        let is_present = |worker: &&Worker| {
+            let Worker { record, silent } = worker;
+            let serves = serves(record, facts);
+            may_take(record.lease, *silent, record.running > 0, if serves { claimable } else { Duration::ZERO })
+        };
+        Self { facts, present: facts.sessions.iter().filter(is_present).map(|worker| &worker.record).collect() }
+    }
+
+    /// Returns those that serve the task.
+    fn serving(&self) -> impl Iterator<Item = &'a SessionRecord> {
+        self.present.iter().copied().filter(|record| serves(record, self.facts))
+    }
+
+    /// Returns the names of the first of which something is true.
+    fn named(&self, is_named: impl Fn(&Served) -> bool) -> Vec<String> {
+        let named = self.present.iter().filter(|record| is_named(&record.serves));
+        named.take(NAMED_WORKERS).map(|record| record.name.clone()).collect()
+    }
+
+    /// Returns that there is no worker for the task, if there is none.
+    fn missing(&self) -> Option<WaitReason> {
+        let WaitFacts { kind, queue, orchestration, .. } = self.facts;
+        if self.present.is_empty() {
+            return Some(WaitReason::NoWorker);
+        }
+        if self.serving().next().is_some() {
+            return None;
+        }
+        if let Some(orchestration) = orchestration {
+            return self.no_code(orchestration);
+        }
+        Some(WaitReason::NotServed {
+            kind_served_by: self.named(|serves| serves.has_kind(kind)),
+            queue_served_by: self.named(|serves| serves.has_queue(queue)),
+            kind: kind.clone(),
+            queue: queue.clone(),
+        })
+    }
+
+    /// Returns that there are workers, none of which has the code of an orchestration.
+    fn no_code(&self, orchestration: &OrchestrationFacts) -> Option<WaitReason> {
+        if self.present.is_empty() || self.serving().next().is_some() {
+            return None;
+        }
+        let (WaitFacts { kind, queue, .. }, version) = (self.facts, orchestration.version);
+        let of_queue = self.present.iter().filter(|record| record.serves.has_queue(queue));
+        let code = of_queue.flat_map(|record| record.serves.code.iter().flatten());
+        let mut versions: Vec<ServedCode> = code.filter(|code| code.kind == *kind).cloned().collect();
+        versions.sort_unstable_by_key(|code| (code.since, code.version));
+        versions.dedup();
+        versions.truncate(NAMED_WORKERS);
+        let code_served_by = self.named(|serves| serves.has_code(kind, version));
+        Some(WaitReason::NoCode { kind: kind.clone(), queue: queue.clone(), version, versions, code_served_by })
+    }
+
+    /// Returns that every worker which serves the task has others in hand.
+    fn busy(&self) -> Option<WaitReason> {
+        let is_busy = self.serving().all(|worker| worker.running > 0);
+        let busy = WaitReason::Slot {
+            workers: self.serving().count() as u64,
+            running: self.serving().map(|worker| worker.running).sum(),
+        };
+        is_busy.then_some(busy)
+    }
+}
+
+fn serves(record: &SessionRecord, facts: &WaitFacts) -> bool {
+    match &facts.orchestration {
+        Some(orchestration) => record.serves_orchestration(&facts.queue, &facts.kind, orchestration.version),
+        None => record.serves(&facts.queue, &facts.kind),
+    }
 }
 
 fn limit_reasons(usage: &LimitUse, steady: Duration) -> Vec<WaitReason> {
@@ -220,6 +338,8 @@ mod tests {
             queue: name("slow"),
             state: TaskState::Waiting,
             run_at: LATER,
+            expires_at: None,
+            deadline: None,
             blocked_by: Vec::new(),
             awaited: None,
             orchestration: None,
@@ -233,9 +353,14 @@ mod tests {
         }
     }
 
-    fn worker(name: &str, serves: Served) -> SessionRecord {
+    fn worker(name: &str, serves: Served) -> Worker {
         let (id, opened_at, lease) = (SessionId(1), NOW, Duration::from_secs(60));
-        SessionRecord { id, name: name.to_owned(), opened_at, lease, running: 0, serves }
+        let record = SessionRecord { id, name: name.to_owned(), opened_at, lease, running: 0, serves };
+        Worker { record, silent: Duration::ZERO }
+    }
+
+    fn busy(worker: &Worker, running: u64) -> Worker {
+        Worker { record: SessionRecord { running, ..worker.record.clone() }, ..worker.clone() }
     }
 
     fn orchestration(state: TaskState, facts_of_it: OrchestrationFacts) -> WaitFacts {
@@ -274,7 +399,97 @@ mod tests {
         let held = |hold| OrchestrationFacts { has_begun: true, hold, ..OrchestrationFacts::default() };
         let said = |hold| reasons(&orchestration(TaskState::Blocked, held(hold)), NOW, Duration::ZERO);
         assert_eq!(said(Hold::Paused), [paused.clone(), parked]);
-        assert_eq!(said(Hold::Aside), [paused]);
+        assert_eq!(
+            said(Hold::Aside),
+            [paused.clone(), WaitReason::Parked { until: Some(LATER), events: Vec::new(), tasks: Vec::new() }]
+        );
+        let due = WaitFacts { run_at: NOW, ..orchestration(TaskState::Blocked, held(Hold::Aside)) };
+        assert_eq!(reasons(&due, NOW, Duration::ZERO), [paused]);
+    }
+
+    /// Shows: B6
+    #[test]
+    fn one_that_is_paused_does_not_wait_for_what_has_come() {
+        let awaits = vec![name("paid")];
+        let came = OrchestrationFacts {
+            has_begun: true,
+            hold: Hold::Paused,
+            has_messages: true,
+            awaits,
+            ..OrchestrationFacts::default()
+        };
+        let said = reasons(&orchestration(TaskState::Blocked, came), NOW, Duration::ZERO);
+        assert_eq!(said, [WaitReason::OrchestrationPaused { task: TaskId(1) }]);
+    }
+
+    fn with_code(named: &str, queues: &[&str], code: &[(&str, u32, u32)]) -> Worker {
+        let code =
+            code.iter().map(|(kind, since, version)| ServedCode { kind: name(kind), since: *since, version: *version });
+        let serves = Served { code: Some(code.collect()), ..session(named, &["copy"], queues).record.serves };
+        worker(named, serves)
+    }
+
+    /// Shows: B6
+    #[test]
+    fn one_whose_code_is_missing_says_so_before_what_it_waits_for() {
+        let of_it = OrchestrationFacts { has_begun: true, version: Some(1), ..OrchestrationFacts::default() };
+        let waits = WaitReason::Parked { until: Some(LATER), events: Vec::new(), tasks: Vec::new() };
+        let said = |sessions: Vec<Worker>| {
+            let facts = WaitFacts { sessions, ..orchestration(TaskState::Scheduled, of_it.clone()) };
+            reasons(&facts, NOW, Duration::ZERO)
+        };
+        let none = with_code("none", &["slow"], &[("other", 0, 9)]);
+        let newer = with_code("newer", &["slow"], &[("mail", 2, 3)]);
+        let elsewhere = with_code("elsewhere", &["fast"], &[("mail", 1, 1)]);
+        let text = |reasons: Vec<WaitReason>| reasons[0].to_string();
+        let told = said(vec![with_code("all", &["slow"], &[("mail", 0, 1)]), newer.clone()]);
+        assert_eq!(told, std::slice::from_ref(&waits));
+        let told = said(vec![none.clone()]);
+        assert_eq!(told[1..], [waits]);
+        assert_eq!(text(told), "no worker has the code of the orchestration `mail`; start one that registers it");
+        let told = text(said(vec![none.clone(), newer]));
+        assert!(
+            told.contains("version 1 of the orchestration `mail` began it")
+                && told.contains("version 3, which goes on"),
+            "{told}"
+        );
+        let told = text(said(vec![none, elsewhere]));
+        assert!(told.contains("no worker of the queue `slow`") && told.contains("`elsewhere` have it"), "{told}");
+    }
+
+    /// Shows: B6
+    #[test]
+    fn a_worker_that_is_silent_and_left_a_task_where_it_is_does_not_count() {
+        let silent = |silent| Worker { silent, ..worker("killed", Served::default()) };
+        let minute = Duration::from_secs(60);
+        let told = |waited: Duration, worker| {
+            let facts = WaitFacts { run_at: NOW, sessions: vec![worker], ..facts() };
+            reasons(&facts, NOW.plus(waited), Duration::ZERO)
+        };
+        assert_eq!(told(minute, silent(Duration::ZERO)), [], "its lease holds");
+        assert_eq!(told(minute / 2, silent(minute)), [], "it may be about to claim it");
+        assert_eq!(told(minute, silent(minute)), [WaitReason::NoWorker]);
+        assert_eq!(told(Duration::ZERO, busy(&silent(minute), 1)), [WaitReason::NoWorker], "it has lost what it held");
+    }
+
+    /// Shows: B6, T6
+    #[test]
+    fn a_task_that_waits_names_when_it_expires_and_one_that_has_expired_nothing_else() {
+        let (deadline, paused) = (Timestamp::MIN.plus(Duration::from_secs(9)), vec![(Scope::All, None)]);
+        let waits = |deadline, pauses| WaitFacts {
+            expires_at: Some(Timestamp::MIN.plus(Duration::from_secs(9))),
+            deadline,
+            pauses,
+            ..facts()
+        };
+        let told = |facts: &WaitFacts, now| reasons(facts, now, Duration::ZERO);
+        assert_eq!(told(&waits(None, Vec::new()), NOW), [], "a worker takes it");
+        let held_back = waits(Some(deadline), paused.clone());
+        let pause = WaitReason::Paused { scope: Scope::All, until: None };
+        assert_eq!(told(&held_back, NOW), [pause, WaitReason::Expires { at: deadline, deadline: true }]);
+        assert_eq!(told(&held_back, deadline), [WaitReason::Expired { at: deadline, deadline: true }]);
+        let ended = WaitFacts { state: TaskState::Expired, ..waits(None, paused) };
+        assert_eq!(told(&ended, LATER), [WaitReason::Expired { at: deadline, deadline: false }]);
     }
 
     #[test]
@@ -316,30 +531,30 @@ mod tests {
         );
     }
 
-    fn session(named: &str, kinds: &[&str], queues: &[&str]) -> SessionRecord {
+    fn session(named: &str, kinds: &[&str], queues: &[&str]) -> Worker {
         let names = |names: &[&str]| names.iter().copied().map(name).collect();
-        worker(named, Served { queues: Some(names(queues)), kinds: KindSelection::Only(names(kinds)) })
+        worker(named, Served { queues: Some(names(queues)), kinds: KindSelection::Only(names(kinds)), code: None })
     }
 
     #[test]
     fn a_task_whose_workers_all_have_others_in_hand_waits_for_a_slot_behind_those_before_it() {
-        let busy = |running| SessionRecord { running, ..session("busy", &["mail"], &["slow"]) };
-        let others = SessionRecord { running: 9, ..session("of others", &["copy"], &["slow"]) };
-        let sessions = vec![busy(1), busy(4), others];
+        let serving = session("busy", &["mail"], &["slow"]);
+        let others = busy(&session("of others", &["copy"], &["slow"]), 9);
+        let sessions = vec![busy(&serving, 1), busy(&serving, 4), others];
         let said = reasons(&WaitFacts { sessions, ahead: 3, ..facts() }, NOW, Duration::ZERO);
         assert_eq!(said, [WaitReason::Behind { tasks: 3 }, WaitReason::Slot { workers: 2, running: 5 }]);
     }
 
     #[test]
     fn a_task_with_a_worker_that_has_nothing_in_hand_does_not_wait_for_a_slot() {
-        let sessions = [1, 0].map(|running| SessionRecord { running, ..worker("all", Served::default()) });
+        let sessions = [1, 0].map(|running| busy(&worker("all", Served::default()), running));
         let facts = WaitFacts { sessions: sessions.to_vec(), ..facts() };
         assert_eq!(reasons(&facts, NOW, Duration::ZERO), []);
     }
 
     #[test]
     fn a_task_that_is_held_back_does_not_wait_for_a_slot() {
-        let sessions = vec![SessionRecord { running: 1, ..worker("all", Served::default()) }];
+        let sessions = vec![busy(&worker("all", Served::default()), 1)];
         let facts = WaitFacts { sessions, pauses: vec![(Scope::All, None)], ..facts() };
         assert_eq!(reasons(&facts, NOW, Duration::ZERO), [WaitReason::Paused { scope: Scope::All, until: None }]);
     }

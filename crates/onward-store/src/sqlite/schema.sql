@@ -550,6 +550,7 @@ CREATE TABLE instance (
     received INTEGER NOT NULL DEFAULT 0, -- messages that ever came, which is the number of the last
     status BLOB, -- the last status that its code published
     awaits TEXT, -- JSON of the names of the events that it waits for; NULL for none
+    version INTEGER, -- of the code that began it; NULL before it has begun
     -- 0 none; 1 paused; 2 paused with a turn to come; 3 never started.
     hold INTEGER NOT NULL DEFAULT 0
 ) STRICT;

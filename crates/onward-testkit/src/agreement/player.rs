@@ -124,6 +124,7 @@ impl Player {
             status: act.status,
             values: act.values,
             tags: act.tags,
+            version: u32::try_from(act.events).ok().filter(|events| *events > 0),
             awaits: if act.events % 2 == 1 { vec![name("event")] } else { Vec::new() },
             submits: act.submits.into_iter().map(submit).collect(),
             cancels: act.cancels.into_iter().map(|pick| self.task(pick)).collect(),

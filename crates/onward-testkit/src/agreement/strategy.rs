@@ -7,8 +7,8 @@ use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 use onward_store::{
     AfterFailure, Aggregate, BulkVerb, ByteProgress, CompletionWait, ConcurrencyLimit, Dependencies, Dependency,
     Finish, GroupShare, Io, KindSelection, LimitScope, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority,
-    Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, Served, SetLimit, SetQueue, Tags, TaskFilter, TaskId,
-    TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When, limits,
+    Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, Served, ServedCode, SetLimit, SetQueue, Tags, TaskFilter,
+    TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When, limits,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -94,7 +94,13 @@ fn served() -> impl Strategy<Value = Served> {
         1 => vec(kind(), 0..2).prop_map(KindSelection::Only),
         1 => Just(matching()),
     ];
-    (queues, kinds).prop_map(|(queues, kinds)| Served { queues, kinds })
+    let versions = (kind(), 0..2u32, 0..2u32);
+    let code = versions.prop_map(|(kind, since, later)| ServedCode { kind, since, version: since + later });
+    (queues, kinds, option::weighted(0.3, vec(code, 0..3))).prop_map(|(queues, kinds, code)| Served {
+        queues,
+        kinds,
+        code,
+    })
 }
 
 fn claim() -> impl Strategy<Value = Act> {

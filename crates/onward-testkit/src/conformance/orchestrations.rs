@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::{
     AfterFailure, AfterTurn, ClaimedTask, HistoryChunk, Hold, Lease, Message, MessageBody, NewTask, OnDuplicate,
-    Outcome, Page, Recipient, Refusal, SessionId, Signal, Submitted, Tags, TaskFilter, TaskId, TaskState, Turn, Turned,
-    UniqueKey, WaitReason, When, Write, limits,
+    OpenSession, Outcome, Page, Recipient, Refusal, Served, ServedCode, SessionId, Signal, Submitted, Tags, TaskFilter,
+    TaskId, TaskState, Turn, Turned, UniqueKey, WaitReason, When, Write, limits,
 };
 
 use crate::bench::{Bench, LEASE, name, task};
@@ -124,6 +124,34 @@ pub async fn a_parked_orchestration_says_what_it_waits_for(bench: Bench) {
     turned(&bench, Turn { consumed: 1, ..one_event(again, 1, PARK) }).await;
     let parked = WaitReason::Parked { until: None, events: Vec::new(), tasks: vec![last] };
     assert_eq!(why(&bench, lease.task).await, [parked]);
+}
+
+/// Shows: B6, D5
+pub async fn an_orchestration_whose_code_no_worker_has_says_so(mut bench: Bench) {
+    let lease = bench.running(orchestration()).await;
+    let turn = Turn { version: Some(1), ..one_event(lease, 0, PARK) };
+    turned(&bench, turn).await;
+    bench.done(Write::CloseSession { session: lease.session }).await;
+    let waits = WaitReason::Parked { until: None, events: Vec::new(), tasks: Vec::new() };
+    assert_eq!(why(&bench, lease.task).await, [waits.clone(), WaitReason::NoWorker]);
+    bench.reopen().await;
+    let code = |since, version| ServedCode { kind: name("order"), since, version };
+    let open = async |code: ServedCode| {
+        let serves = Served { code: Some(vec![code]), ..Served::default() };
+        bench.write(Write::OpenSession(OpenSession { serves, ..OpenSession::new("w", SECOND) })).await;
+    };
+    open(code(2, 3)).await;
+    let missing = WaitReason::NoCode {
+        kind: name("order"),
+        queue: name("default"),
+        version: Some(1),
+        versions: vec![code(2, 3)],
+        code_served_by: Vec::new(),
+    };
+    assert_eq!(why(&bench, lease.task).await, [missing, waits.clone()]);
+    open(code(0, 4)).await;
+    assert_eq!(why(&bench, lease.task).await, [waits]);
+    assert_eq!(bench.store().instance(lease.task).await.unwrap().unwrap().version, Some(1));
 }
 
 /// Shows: D10

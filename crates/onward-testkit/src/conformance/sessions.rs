@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Change, KindSelection, Lease, OpenSession, Outcome, Refusal, Served, SessionId, SessionRecord,
-    TaskState, WaitReason, Write, limits,
+    AfterFailure, Change, KindSelection, Lease, NewTask, OpenSession, Outcome, Refusal, Served, SessionId,
+    SessionRecord, TaskState, Ttl, TtlFrom, WaitReason, Write, limits,
 };
 
 use crate::bench::{Bench, after, all_of, name, task};
@@ -24,7 +24,7 @@ pub async fn a_closed_sessions_number_is_not_used_again(bench: Bench) {
 
 pub async fn open_sessions_are_shown(bench: Bench) {
     let kinds = KindSelection::matching(vec![name("k")], vec!["mail:".into()]);
-    let serves = Served { queues: Some(vec![name("default")]), kinds };
+    let serves = Served { queues: Some(vec![name("default")]), kinds, code: None };
     let open = OpenSession { serves: serves.clone(), ..OpenSession::new("host:1", SECOND) };
     let opened_at = bench.now();
     bench.write(Write::OpenSession(open)).await;
@@ -56,7 +56,7 @@ pub async fn a_lease_out_of_range_is_refused(bench: Bench) {
 }
 
 pub async fn a_session_that_names_too_much_of_what_it_serves_is_refused(bench: Bench) {
-    let serves = |names: usize| Served { queues: Some(vec![name("q"); names]), kinds: KindSelection::All };
+    let serves = |names: usize| Served { queues: Some(vec![name("q"); names]), ..Served::default() };
     let open = |names| OpenSession { serves: serves(names), ..OpenSession::new("w", SECOND) };
     bench.invalid(Write::OpenSession(open(limits::SERVED_NAMES + 1))).await;
     bench.write(Write::OpenSession(open(limits::SERVED_NAMES))).await;
@@ -69,7 +69,8 @@ pub async fn a_task_that_no_worker_serves_says_so_until_one_does(bench: Bench) {
     let reasons = async || bench.store().why(waiting).await.ok().flatten().unwrap_or_default();
     assert_eq!(reasons().await, [WaitReason::NoWorker]);
     let open = async |worker: &str, queue: &str, kind: &str| {
-        let serves = Served { queues: Some(vec![name(queue)]), kinds: KindSelection::Only(vec![name(kind)]) };
+        let serves =
+            Served { queues: Some(vec![name(queue)]), kinds: KindSelection::Only(vec![name(kind)]), code: None };
         bench.write(Write::OpenSession(OpenSession { serves, ..OpenSession::new(worker, SECOND) })).await;
     };
     open("of-kind", "slow", "k").await;
@@ -102,9 +103,38 @@ pub async fn a_task_whose_workers_all_have_tasks_in_hand_says_so(bench: Bench) {
     assert_eq!(reasons(next).await, []);
 }
 
+/// Shows: B6
+pub async fn a_worker_that_is_gone_is_not_waited_for(bench: Bench) {
+    bench.session().await;
+    let waiting = bench.submit("k").await;
+    let reasons = async || bench.store().why(waiting).await.ok().flatten().unwrap_or_default();
+    assert_eq!(reasons().await, []);
+    // A worker that is there would have claimed it long ago.
+    bench.advance(LEASE * 2);
+    assert_eq!(reasons().await, [WaitReason::NoWorker]);
+    bench.session().await;
+    assert_eq!(reasons().await, []);
+}
+
+/// Shows: B6, T6
+pub async fn a_task_that_waits_says_when_it_expires(bench: Bench) {
+    let at = bench.now().plus(SECOND * 9);
+    let with_deadline = bench.submit_new(NewTask { deadline: Some(at), ..task("k") }).await;
+    let ttl = Some(Ttl { duration: SECOND * 9, from: TtlFrom::Submission });
+    let with_ttl = bench.submit_new(NewTask { ttl, ..task("k") }).await;
+    let reasons = async |task| bench.store().why(task).await.ok().flatten().unwrap_or_default();
+    assert_eq!(reasons(with_deadline).await, [WaitReason::NoWorker, WaitReason::Expires { at, deadline: true }]);
+    assert_eq!(reasons(with_ttl).await.last(), Some(&WaitReason::Expires { at, deadline: false }));
+    bench.advance(SECOND * 9);
+    assert_eq!(reasons(with_deadline).await, [WaitReason::Expired { at, deadline: true }, WaitReason::NoWorker]);
+    bench.sweep().await;
+    assert_eq!(reasons(with_deadline).await, [WaitReason::Expired { at, deadline: true }]);
+    assert_eq!(reasons(with_ttl).await, [WaitReason::Expired { at, deadline: false }]);
+}
+
 pub async fn a_worker_that_serves_something_else_is_not_waited_for(bench: Bench) {
     bench.running(task("k")).await;
-    let serves = Served { queues: None, kinds: KindSelection::Only(vec![name("other")]) };
+    let serves = Served { kinds: KindSelection::Only(vec![name("other")]), ..Served::default() };
     bench.write(Write::OpenSession(OpenSession { serves, ..OpenSession::new("idle", SECOND) })).await;
     let waiting = bench.submit("k").await;
     let reasons = bench.store().why(waiting).await.ok().flatten().unwrap_or_default();

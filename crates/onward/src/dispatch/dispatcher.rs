@@ -194,7 +194,8 @@ impl Dispatcher {
     fn open_session(&self, batch: &mut Batch) {
         if self.agenda.look && !self.stopping.is_stopping() {
             let settings = &self.run.inner.settings;
-            let serves = Served::by(&self.run.claim());
+            let code = Some(self.run.orchestrations.served());
+            let serves = Served { code, ..Served::by(&self.run.claim()) };
             batch.open(OpenSession { name: settings.name.clone(), lease: settings.lease, serves });
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::sync::Arc;
 
-use onward_store::{KindSelection, Name};
+use onward_store::{KindSelection, Name, ServedCode};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -171,6 +171,22 @@ impl CodeTable {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Returns which versions of which kinds it has, in order, for who asks why an orchestration
+    /// waits.
+    pub(crate) fn served(&self) -> Vec<ServedCode> {
+        let versions = |(kind, versions): (&Name, &Versions)| {
+            let served = |(version, code): (&u32, &Versioned)| ServedCode {
+                kind: kind.clone(),
+                since: code.since,
+                version: *version,
+            };
+            versions.0.iter().map(served).collect::<Vec<_>>()
+        };
+        let mut served: Vec<ServedCode> = self.0.iter().flat_map(versions).collect();
+        served.sort_unstable_by(|one, other| (&one.kind, one.version).cmp(&(&other.kind, other.version)));
+        served
     }
 
     pub(crate) fn kinds(&self) -> KindSelection {

@@ -343,7 +343,8 @@ impl<'a> Performance<'a> {
         }
         let awaits = if parks { self.live.machine.journal().awaited_events() } else { Vec::new() };
         let leaves_unread = self.leaves_unread();
-        let turn = Turn { status: shown.status, values: shown.values, awaits, leaves_unread, ..turn };
+        let version = Some(self.live.version);
+        let turn = Turn { status: shown.status, values: shown.values, version, awaits, leaves_unread, ..turn };
         let (events, bytes, cancels) = (turn.events, turn.chunk.len() as u64, turn.cancels.clone());
         self.live.bytes += bytes;
         let turned = match apply(self.run, turn).await {

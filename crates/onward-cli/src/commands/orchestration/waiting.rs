@@ -1,6 +1,6 @@
 //! What a parked orchestration waits for.
 
-use onward_store::{Name, Page, Store, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp};
+use onward_store::{Hold, InstanceRecord, Name, Page, Store, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp};
 use serde_json::{Value, json};
 
 use crate::output::counted;
@@ -23,14 +23,15 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Reads it; `None` for what is no orchestration, has not begun, has ended or is at work.
+    /// Reads it; `None` for what is no orchestration, has not begun, has ended, is at work, or is
+    /// paused with a turn to come.
     pub(crate) async fn read(store: &dyn Store, task: &TaskRecord) -> anyhow::Result<Option<Self>> {
         if !task.orchestration || !matches!(task.state, TaskState::Blocked | TaskState::Scheduled) {
             return Ok(None);
         }
-        let Some(instance) = store.instance(task.id).await?.filter(|instance| instance.length > 0) else {
-            return Ok(None);
-        };
+        let is_parked =
+            |instance: &InstanceRecord| instance.length > 0 && instance.waiting == 0 && instance.hold != Hold::Aside;
+        let Some(instance) = store.instance(task.id).await?.filter(is_parked) else { return Ok(None) };
         let live = TaskState::ALL.into_iter().filter(|state| !state.is_ended()).collect();
         let filter = TaskFilter { parent: Some(task.id), states: live, ..TaskFilter::default() };
         let tasks = store.tasks(filter.clone(), Page { before: None, limit: NAMED_TASKS }).await?.tasks;

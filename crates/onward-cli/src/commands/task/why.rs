@@ -1,6 +1,6 @@
 //! `onward task why`
 
-use onward_store::{Refusal, Store, TaskId, WaitReason, limits};
+use onward_store::{Refusal, SessionRecord, Store, TaskId, WaitReason, limits};
 use serde_json::json;
 
 use super::named::Tasks;
@@ -24,8 +24,16 @@ async fn explain(options: &GlobalOptions, store: &dyn Store, task: TaskId) -> an
     let reasons = store.why(task).await?.ok_or(Refusal::TaskNotFound(task))?;
     let sessions = if record.state.is_ended() { Vec::new() } else { store.sessions().await? };
     let is_held = sessions.iter().any(|session| Some(session.id) == record.session);
-    let workers = sessions.into_iter().filter(|session| session.serves(&record.queue, &record.kind));
-    let workers: Vec<String> = workers.map(|session| session.name).collect();
+    let instance = if record.orchestration { store.instance(task).await? } else { None };
+    let version = instance.and_then(|instance| instance.version);
+    let serves = |session: &SessionRecord| {
+        if record.orchestration {
+            session.serves_orchestration(&record.queue, &record.kind, version)
+        } else {
+            session.serves(&record.queue, &record.kind)
+        }
+    };
+    let workers: Vec<String> = sessions.into_iter().filter(serves).map(|session| session.name).collect();
     let waiting = Waiting::read(store, &record).await?;
     let reasons = if waiting.is_some() { beside_parking(reasons) } else { reasons };
     if options.json {

@@ -27,6 +27,7 @@ pub(super) fn complete(connection: &Connection, task: &mut Task) -> Result<()> {
         received: record.received,
         taken: record.received.saturating_sub(record.waiting),
         cancel,
+        version: record.version,
         awaits: record.awaits,
         hold: record.hold,
         status: record.status,
@@ -76,13 +77,24 @@ pub(super) fn turns(connection: &Connection, (task, first): (i64, i64)) -> Resul
 /// Writes it.
 pub(super) fn write(connection: &Connection, task: &Task) -> Result<()> {
     let Some(instance) = task.instance.as_deref() else { return Ok(()) };
-    let Instance { generation, length, bytes, received, status, values, awaits, hold, .. } = instance;
+    let Instance { generation, length, bytes, received, status, values, version, awaits, hold, .. } = instance;
     let id = task.id.0;
     connection
         .prepare_cached(
-            "INSERT INTO instance (task, generation, length, bytes, received, status, awaits, hold) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO instance (task, generation, length, bytes, received, status, version, awaits, hold) \
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?
-        .execute(params![id, generation, length, bytes, received, status.as_deref(), names_text(awaits), hold.code()])?;
+        .execute(params![
+            id,
+            generation,
+            length,
+            bytes,
+            received,
+            status.as_deref(),
+            version,
+            names_text(awaits),
+            hold.code()
+        ])?;
     for (key, value) in values {
         connection
             .prepare_cached("INSERT INTO instance_value (task, key, value) VALUES (?, ?, ?)")?

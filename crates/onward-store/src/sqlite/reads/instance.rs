@@ -17,10 +17,10 @@ pub(in crate::sqlite) fn instance(connection: &Connection, task: TaskId) -> Resu
         return Ok(None);
     }
     let mut statement = connection.prepare_cached(
-        "SELECT generation, length, bytes, received, status, (SELECT count(*) FROM message m WHERE m.task = i.task), hold, awaits
+        "SELECT generation, length, bytes, received, status, (SELECT count(*) FROM message m WHERE m.task = i.task), hold, version, awaits
          FROM instance i WHERE i.task = ?",
     )?;
-    let read = |row: &Row<'_>| Ok((record(row)?, row.get(7)?));
+    let read = |row: &Row<'_>| Ok((record(row)?, row.get(8)?));
     let (record, awaits): (_, Option<String>) = statement.query_row([task.0], read).optional()?.unwrap_or_default();
     Ok(Some(InstanceRecord { values: values(connection, task)?, awaits: names(awaits.as_deref())?, ..record }))
 }
@@ -42,6 +42,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<InstanceRecord> {
         received: row.get(3)?,
         waiting: row.get(5)?,
         hold: Hold::from_code(row.get(6)?),
+        version: row.get(7)?,
         awaits: Vec::new(),
         status: status.map(Bytes::from),
         values: BTreeMap::new(),

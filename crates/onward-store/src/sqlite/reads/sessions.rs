@@ -6,6 +6,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use crate::error::Result;
+use crate::rules::why::Worker;
 use crate::sqlite::served_column;
 use crate::store::SessionRecord;
 use crate::task::SessionId;
@@ -20,6 +21,12 @@ pub(in crate::sqlite) fn processes(connection: &Connection) -> Result<BTreeSet<S
 
 /// The sessions, but for those of processes that have ended.
 pub(in crate::sqlite) fn sessions(connection: &Connection, ended: &BTreeSet<String>) -> Result<Vec<SessionRecord>> {
+    Ok(workers(connection, ended, Duration::ZERO)?.into_iter().map(|worker| worker.record).collect())
+}
+
+/// Returns the same sessions, and for how long their leases have been over at a moment of steady
+/// time.
+pub(super) fn workers(connection: &Connection, ended: &BTreeSet<String>, now: Duration) -> Result<Vec<Worker>> {
     let mut statement = connection.prepare_cached(include_str!("../sql/sessions.sql"))?;
     let mut rows = statement.query([])?;
     let mut sessions = Vec::new();
@@ -27,14 +34,15 @@ pub(in crate::sqlite) fn sessions(connection: &Connection, ended: &BTreeSet<Stri
         if ended.contains(row.get_ref(6)?.as_str().map_err(rusqlite::Error::from)?) {
             continue;
         }
-        sessions.push(SessionRecord {
+        let record = SessionRecord {
             id: SessionId(row.get(0)?),
             name: row.get(1)?,
             opened_at: Timestamp::from_microseconds(row.get(2)?),
             lease: Duration::from_micros(row.get(3)?),
             running: row.get(4)?,
             serves: served_column::read(row, 5)?,
-        });
+        };
+        sessions.push(Worker { record, silent: now.saturating_sub(Duration::from_micros(row.get(7)?)) });
     }
     Ok(sessions)
 }

@@ -38,6 +38,8 @@ pub(in crate::sqlite) fn why(
         queue: record.queue.clone(),
         state: record.state,
         run_at: record.run_at,
+        expires_at: record.expires_at,
+        deadline: record.deadline,
         blocked_by: record.blocked_by.clone(),
         awaited: if record.state == TaskState::Blocked { awaited(connection, id)? } else { None },
         orchestration: orchestration(connection, &record)?,
@@ -47,7 +49,7 @@ pub(in crate::sqlite) fn why(
         reserved: if record.state == TaskState::Waiting { reserved(connection, cache, &record, now)? } else { None },
         ahead: if record.state == TaskState::Waiting { ahead(connection, cache, &record)? } else { 0 },
         groups_ahead: groups_ahead(connection, cache, &record, steady)?,
-        sessions: sessions::sessions(connection, ended)?,
+        sessions: sessions::workers(connection, ended, steady)?,
     };
     Ok(Some(reasons(&facts, now, steady)))
 }
@@ -64,13 +66,25 @@ fn orchestration(connection: &Database<'_>, record: &TaskRecord) -> Result<Optio
     if !record.orchestration || record.state.is_ended() {
         return Ok(None);
     }
-    let mut statement = connection.prepare_cached("SELECT length > 0, hold, awaits FROM instance WHERE task = ?")?;
-    let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-    let read: Option<(bool, u8, Option<String>)> = statement.query_row([record.id.0], row).optional()?;
-    let (has_begun, hold, awaits) = read.unwrap_or_default();
-    let tasks = if has_begun { awaited_tasks(connection, record.id)? } else { Vec::new() };
-    let (hold, awaits, kept_until) = (Hold::from_code(hold), names(awaits.as_deref())?, record.expires_at);
-    Ok(Some(OrchestrationFacts { has_begun, hold, awaits, tasks, kept_until }))
+    let mut statement = connection.prepare_cached(
+        "SELECT length > 0, version, hold, EXISTS (SELECT 1 FROM message m WHERE m.task = i.task), awaits
+         FROM instance i WHERE i.task = ?",
+    )?;
+    let row = |row: &rusqlite::Row<'_>| {
+        let facts = OrchestrationFacts {
+            has_begun: row.get(0)?,
+            version: row.get(1)?,
+            hold: Hold::from_code(row.get(2)?),
+            has_messages: row.get(3)?,
+            kept_until: record.expires_at,
+            ..OrchestrationFacts::default()
+        };
+        Ok((facts, row.get(4)?))
+    };
+    let read: Option<(OrchestrationFacts, Option<String>)> = statement.query_row([record.id.0], row).optional()?;
+    let (facts, awaits) = read.unwrap_or_default();
+    let tasks = if facts.has_begun { awaited_tasks(connection, record.id)? } else { Vec::new() };
+    Ok(Some(OrchestrationFacts { awaits: names(awaits.as_deref())?, tasks, ..facts }))
 }
 
 /// The first tasks whose ends an orchestration hears of and that have not ended.

@@ -65,7 +65,8 @@ impl Transaction<'_> {
             turn.events,
             turn.chunk.len() as u64,
             status,
-            names_text(&turn.awaits)
+            names_text(&turn.awaits),
+            turn.version
         ])?;
         if turn.events > 0 {
             self.connection
@@ -158,7 +159,7 @@ impl Transaction<'_> {
         self.connection.prepare_cached("UPDATE task SET payload = ? WHERE id = ?")?.execute(params![payload, id.0])?;
         self.connection.prepare_cached("DELETE FROM turn WHERE task = ?")?.execute([id.0])?;
         self.connection
-            .prepare_cached("UPDATE instance SET generation = generation + 1, length = ?2, bytes = ?3 WHERE task = ?1")?
+            .prepare_cached("UPDATE instance SET generation = generation + 1, length = ?2, bytes = ?3, version = NULL WHERE task = ?1")?
             .execute(params![id.0, events, chunk.len() as u64])?;
         if events > 0 {
             self.connection
