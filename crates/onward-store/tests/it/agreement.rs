@@ -41,3 +41,16 @@ fn sqlite_in_a_file_with_few_tasks_in_memory_agrees_with_the_specification() {
 fn two_stores_on_one_file_used_in_turn_agree_with_the_specification() {
     agreement::run(&MemoryFixture, &crate::sqlite::Shared, SOME);
 }
+
+/// Shows: B6
+#[test]
+fn the_memory_store_explains_exactly_why_tasks_wait() {
+    agreement::explain(&MemoryFixture, 4 * MANY);
+}
+
+/// Shows: B6
+#[test]
+fn sqlite_explains_exactly_why_tasks_wait() {
+    agreement::explain(&crate::sqlite::InMemory, MANY);
+    agreement::explain(&crate::sqlite::InMemoryFewTasks, SOME);
+}

@@ -11,6 +11,7 @@
 //! ```
 
 mod check;
+mod explained;
 mod orchestrations;
 mod player;
 mod run;
@@ -22,6 +23,7 @@ mod tests;
 mod view;
 
 pub use check::{Disagreement, Seen, check, difference};
+pub use explained::explain;
 pub use run::{run, run_by_turns};
 pub use steps::{Act, Pick, Step};
 pub use strategy::sequences;

@@ -15,7 +15,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
-use super::steps::{Act, Pick, Step};
+use super::steps::{Act, NextTurn, Pick, Step, TurnAct};
 use super::{orchestrations, schedules};
 use crate::bench::name;
 
@@ -26,6 +26,53 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Sequences of up to `steps` steps.
 pub fn sequences(steps: usize) -> impl Strategy<Value = Vec<Step>> {
     vec(step(), 1..=steps)
+}
+
+/// Sequences of up to `steps` steps, in which orchestrations wait that have begun.
+pub(super) fn stores(steps: usize) -> impl Strategy<Value = Vec<Step>> {
+    let step = step().prop_map(|step| vec![step]);
+    vec(prop_oneof![6 => step, 1 => parked()], 1..=steps).prop_map(|steps| steps.concat())
+}
+
+/// An orchestration that begins, waits, and is perhaps paused or sent something.
+fn parked() -> impl Strategy<Value = Vec<Step>> {
+    let after = subsequence(vec![Act::PauseOrchestration(Pick(0)), Act::Signal(Pick(0))], 0..=2);
+    let until = option::of(select(vec![SECOND, MINUTE]));
+    (kind(), until, after).prop_map(|(kind, until, after)| {
+        let orchestration = NewTask { orchestration: true, ..NewTask::of(kind) };
+        let open = Act::OpenSession { lease: MINUTE, serves: Served::default() };
+        let steps =
+            [vec![open, Act::Submit(Box::new(orchestration))], vec![claim_of_all()], vec![parking(until)], after];
+        steps.into_iter().map(Step::Apply).collect()
+    })
+}
+
+fn claim_of_all() -> Act {
+    Act::Claim {
+        session: Pick(0),
+        queues: QueueSelection::All,
+        kinds: KindSelection::All,
+        limit: 64,
+        mode: None,
+        random: 0,
+        least: None,
+    }
+}
+
+fn parking(until: Option<Duration>) -> Act {
+    Act::Turn(Box::new(TurnAct {
+        lease: Pick(0),
+        events: 1,
+        behind: 0,
+        consumed: 64,
+        status: None,
+        values: Vec::new(),
+        tags: Vec::new(),
+        submits: Vec::new(),
+        cancels: Vec::new(),
+        leaves_unread: false,
+        next: NextTurn::Park(until),
+    }))
 }
 
 fn step() -> impl Strategy<Value = Step> {

@@ -15,6 +15,12 @@ fn postgres_agrees_with_the_specification() {
     agreement::run_by_turns(&MemoryFixture, &Direct, SEQUENCES, TURNS);
 }
 
+/// Shows: B6
+#[test]
+fn postgres_explains_exactly_why_tasks_wait() {
+    agreement::explain(&Direct, SEQUENCES);
+}
+
 #[test]
 fn postgres_where_tasks_are_completed_by_the_function_agrees_with_the_specification() {
     agreement::run_by_turns(&MemoryFixture, &CompletedByFunction, SEQUENCES, TURNS);
