@@ -31,7 +31,7 @@ use crate::mail::{Delivery, Mail};
 use crate::middleware::Next;
 use crate::module::{Module, ModuleParts};
 use crate::orchestration::confined::{self, ConfinedStore};
-use crate::orchestration::{CodeTable, OrchestrationContext, OrchestrationOptions, Registered, Stage};
+use crate::orchestration::{CodeTable, Evictor, OrchestrationContext, OrchestrationOptions, Registered, Stage};
 use crate::output::Output;
 use crate::pressure::Gauge;
 use crate::registrations::{Registrations, Target};
@@ -524,6 +524,7 @@ impl Engine {
         let engine = self.clone();
         let finished = tokio::spawn(async move {
             let hooks = run.hooks.start();
+            let _evicting = evict_ended(&run);
             let result = engine.beside_schedules(goal, dispatcher).await;
             finish_hooks(&run, hooks).await;
             drop(ending);
@@ -604,6 +605,15 @@ impl Engine {
         };
         self.inner.run().map_or_else(idle, |run| Snapshot::of(&run))
     }
+}
+
+/// Frees the memory of orchestrations that end, until what is returned is dropped.
+fn evict_ended(run: &Arc<Run>) -> JoinSet<()> {
+    let mut evicting = JoinSet::new();
+    if !run.orchestrations.is_empty() {
+        evicting.spawn(Evictor::new(run).run());
+    }
+    evicting
 }
 
 /// Says why no run begins while there is one, which may be about to end.

@@ -159,5 +159,12 @@ pub const TURNS_AHEAD: usize = 256;
 /// The most orchestrations that one engine keeps in memory between their turns.
 pub const ORCHESTRATIONS_KEPT: usize = 10_000_000;
 
+/// How many orchestrations that are in memory an engine looks up at once, to free those that
+/// another process has ended.
+pub const EVICTION_PIECE: usize = 256;
+
+/// The shortest time between two such looks.
+pub const EVICTION_INTERVAL: Duration = Duration::from_millis(250);
+
 /// How many connections for handlers' transactions are kept open between two of them; more may be open while they are used.
 pub const CONNECTIONS_KEPT: usize = 8;

@@ -1,7 +1,9 @@
 //! The orchestrations that one run has in memory.
 
+use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -148,6 +150,34 @@ impl Stage {
             (None, None) => return None,
         };
         live.is_at(generation, length).then_some(live)
+    }
+
+    /// Returns those that are parked.
+    pub(super) fn parked(&self) -> BTreeSet<TaskId> {
+        self.kept().parked.iter().map(|(task, _)| *task).collect()
+    }
+
+    /// Forgets orchestrations that have ended. One whose turn is being written is not kept
+    /// afterwards.
+    pub(super) fn evict(&self, ended: impl Iterator<Item = TaskId>) {
+        let evicted: Vec<Box<Live>> = {
+            let mut kept = self.kept();
+            if kept.parked.is_empty() && kept.leaving.is_empty() {
+                return;
+            }
+            let evicted = ended.filter_map(|task| {
+                kept.leaving.remove(&task);
+                kept.parked.pop(&task)
+            });
+            let evicted = evicted.collect();
+            self.measure(&kept);
+            evicted
+        };
+        // Only now that the lock is free again, one by one: what code drops is the user's, and may
+        // panic.
+        for live in evicted {
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(live)));
+        }
     }
 
     /// Says that an orchestration is about to be parked.

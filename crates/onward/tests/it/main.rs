@@ -80,6 +80,8 @@ mod orchestration_endings;
 #[cfg(test)]
 mod orchestration_ends;
 #[cfg(test)]
+mod orchestration_evictions;
+#[cfg(test)]
 mod orchestration_explained;
 #[cfg(test)]
 mod orchestration_faults;

@@ -32,6 +32,8 @@ pub(crate) struct TestStore {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) kind: StoreKind,
     calls: CallsUnderWay,
+    /// The path or address of the store; empty for one in memory.
+    place: String,
     /// The directory of the store's file, kept until the test ends.
     _directory: Option<TempDir>,
 }
@@ -49,26 +51,43 @@ impl TestStore {
     pub(crate) async fn open(kind: StoreKind) -> Option<Self> {
         let clock = Arc::new(ManualClock::default());
         match kind {
-            StoreKind::Memory => Some(Self::new(kind, MemoryStore::with_clock(clock.clone()), clock, None)),
+            StoreKind::Memory => {
+                Some(Self::new(kind, MemoryStore::with_clock(clock.clone()), clock, (String::new(), None)))
+            }
             StoreKind::Sqlite => {
                 let directory = tempfile::tempdir().unwrap();
-                let options = SqliteStore::options().clock(clock.clone()).durability(Durability::Normal);
-                let store = options.open(directory.path().join("onward.db")).await.unwrap();
-                Some(Self::new(kind, store, clock, Some(directory)))
+                let place = directory.path().join("onward.db").to_str().unwrap().to_owned();
+                let store = sqlite_options(clock.clone()).open(&place).await.unwrap();
+                Some(Self::new(kind, store, clock, (place, Some(directory))))
             }
             #[cfg(feature = "postgres")]
             StoreKind::Postgres => {
                 let url = crate::postgres::new_schema()?;
                 let store = postgres_options(clock.clone()).open(&url).await.unwrap();
-                Some(Self::new(kind, store, clock, None))
+                Some(Self::new(kind, store, clock, (url, None)))
             }
         }
     }
 
-    fn new(kind: StoreKind, store: impl Store, clock: Arc<ManualClock>, directory: Option<TempDir>) -> Self {
+    fn new(
+        kind: StoreKind,
+        store: impl Store,
+        clock: Arc<ManualClock>,
+        (place, directory): (String, Option<TempDir>),
+    ) -> Self {
         let calls = CallsUnderWay::default();
         let store = Arc::new(Watched { inner: store, calls: calls.clone() });
-        Self { store, clock, kind, calls, _directory: directory }
+        Self { store, clock, kind, calls, place, _directory: directory }
+    }
+
+    /// Opens the store once more, as another process does. One in memory has no other process.
+    pub(crate) async fn opened_again(&self) -> Arc<dyn Store> {
+        match self.kind {
+            StoreKind::Memory => self.shared(),
+            StoreKind::Sqlite => Arc::new(sqlite_options(self.clock.clone()).open(&self.place).await.unwrap()),
+            #[cfg(feature = "postgres")]
+            StoreKind::Postgres => Arc::new(postgres_options(self.clock.clone()).open(&self.place).await.unwrap()),
+        }
     }
 
     /// Opens another empty store of this kind.
@@ -120,6 +139,10 @@ impl TestStore {
             self.clock.advance(step);
         }
     }
+}
+
+fn sqlite_options(clock: Arc<ManualClock>) -> onward_store::SqliteOptions {
+    SqliteStore::options().clock(clock).durability(Durability::Normal)
 }
 
 /// Connections per store: hundreds of tests run against one server, eight or more at once.
