@@ -53,7 +53,8 @@ impl Served {
             QueueSelection::All => None,
             QueueSelection::Only(queues) => Some(queues.iter().map(|(name, _)| name.clone()).collect()),
         };
-        Self { queues, kinds: claim.kinds.clone(), code: None }
+        let code = if claim.orchestrations { None } else { Some(Vec::new()) };
+        Self { queues, kinds: claim.kinds.clone(), code }
     }
 
     /// Whether it is everything.

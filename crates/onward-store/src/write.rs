@@ -407,6 +407,9 @@ pub struct Claim {
     pub queues: QueueSelection,
     /// Of which kinds.
     pub kinds: KindSelection,
+    /// Whether orchestrations of these kinds are taken, too. An engine whose handlers are for all
+    /// kinds leaves them out, and claims by name those whose code it has.
+    pub orchestrations: bool,
     /// How many tasks in all, at most 4096.
     pub limit: usize,
     /// How to choose among queues.
@@ -421,7 +424,7 @@ impl Claim {
     #[must_use]
     pub fn any(session: SessionId, limit: usize) -> Self {
         let (queues, kinds) = (QueueSelection::All, KindSelection::All);
-        Self { session, queues, kinds, limit, choice: QueueChoice::default(), least: None }
+        Self { session, queues, kinds, orchestrations: true, limit, choice: QueueChoice::default(), least: None }
     }
 
     /// The last place in line from which it takes.
@@ -429,14 +432,19 @@ impl Claim {
         self.least.map(|least| last_place(least, now))
     }
 
-    /// Whether it takes tasks of a queue and a kind.
+    /// Returns whether it takes tasks of a queue and a kind: orchestrations, or others.
     #[must_use]
-    pub fn selects(&self, queue: &Name, kind: &Name) -> bool {
+    pub fn selects(&self, queue: &Name, kind: &Name, is_orchestration: bool) -> bool {
         let queue_is_selected = match &self.queues {
             QueueSelection::All => true,
             QueueSelection::Only(queues) => queues.iter().any(|(name, limit)| name == queue && *limit > 0),
         };
-        queue_is_selected && self.kinds.selects(kind)
+        queue_is_selected && self.selects_kind(kind, is_orchestration)
+    }
+
+    /// Returns whether it takes tasks of a kind, from whatever queue.
+    pub(crate) fn selects_kind(&self, kind: &Name, is_orchestration: bool) -> bool {
+        (self.orchestrations || !is_orchestration) && self.kinds.selects(kind)
     }
 }
 

@@ -653,7 +653,8 @@ impl Drop for EndOfRun {
 }
 
 impl Run {
-    /// A claim for what this run serves; its session and limit are to be filled in.
+    /// A claim for the handlers of this run; its session and limit are to be filled in. No handler
+    /// is for an orchestration, whatever its kinds: what has no code here is left to others.
     pub(crate) fn claim(&self) -> Claim {
         let queues = self.inner.settings.queues.as_ref();
         Claim {
@@ -662,6 +663,7 @@ impl Run {
                 QueueSelection::Only(queues.iter().map(|queue| (queue.clone(), 0)).collect())
             }),
             kinds: self.handlers.kinds(),
+            orchestrations: false,
             limit: 0,
             choice: QueueChoice { mode: self.inner.settings.queue_mode, ..QueueChoice::default() },
             least: None,
@@ -672,7 +674,7 @@ impl Run {
 impl Run {
     /// A claim for the orchestrations whose code this run has.
     pub(crate) fn claim_of_turns(&self) -> Claim {
-        Claim { kinds: self.orchestrations.kinds(), ..self.claim() }
+        Claim { kinds: self.orchestrations.kinds(), orchestrations: true, ..self.claim() }
     }
 
     /// Claims for everything that this run serves.

@@ -18,13 +18,15 @@ pub(super) struct Preferred {
     pub(super) noted_at: Timestamp,
 }
 
-/// What stands in one line: tasks of a queue, a kind, a group and a series.
-pub(super) type SeriesLine = (Name, Name, Option<Name>, Name);
+/// What stands in one line: tasks of a queue, a kind, a group and a series, orchestrations or
+/// others.
+pub(super) type SeriesLine = (Name, Name, Option<Name>, Name, bool);
 
 /// The line of a task that has a series.
 pub(super) fn line_of(task: &Task) -> Option<SeriesLine> {
     let series = task.new.affinity.clone()?;
-    Some((task.new.queue.clone(), task.new.kind.clone(), task.new.group.clone(), series))
+    let new = &task.new;
+    Some((new.queue.clone(), new.kind.clone(), new.group.clone(), series, new.orchestration))
 }
 
 impl State {

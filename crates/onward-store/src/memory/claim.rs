@@ -259,7 +259,7 @@ impl<'a> Lines<'a> {
 
     fn wants(&self, task: &Task) -> bool {
         let is_reserved = || line_of(task).is_some_and(|line| self.reserved.contains(&line));
-        self.claim.kinds.selects(&task.new.kind)
+        self.claim.selects_kind(&task.new.kind, task.new.orchestration)
             && self.asked.get(&task.new.queue).is_some_and(|asked| *asked > 0)
             && !is_reserved()
     }

@@ -140,7 +140,8 @@ impl State {
             return None;
         }
         let may_be_taken = |task: &&Task| {
-            let is_selected = claim.is_none_or(|claim| claim.selects(&task.new.queue, &task.new.kind));
+            let is_selected =
+                claim.is_none_or(|claim| claim.selects(&task.new.queue, &task.new.kind, task.new.orchestration));
             is_selected && !self.is_paused(task)
         };
         let waits_for = |task: &Task| {

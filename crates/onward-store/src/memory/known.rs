@@ -17,13 +17,15 @@ use crate::task::NewTask;
 use crate::task::{SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 
-/// Queue, kind, group and series: waiting tasks that have all of them in common go in the order of their places.
+/// Queue, kind, group and series: waiting tasks that have all of them in common go in the order of
+/// their places. Orchestrations have lanes of their own, for claims may leave them out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Lane {
     pub(crate) queue: Name,
     pub(crate) kind: Name,
     pub(crate) group: Option<Name>,
     pub(crate) series: Option<Name>,
+    pub(crate) orchestration: bool,
 }
 
 impl Lane {
@@ -34,14 +36,15 @@ impl Lane {
             kind: new.kind.clone(),
             group: new.group.clone(),
             series: new.affinity.clone(),
+            orchestration: new.orchestration,
         }
     }
 
     /// A task as all of it are.
     #[cfg(feature = "postgres")]
     pub(super) fn task(&self, id: TaskId) -> Task {
-        let Self { queue, kind, group, series } = self.clone();
-        let new = NewTask { queue, group, affinity: series, ..NewTask::of(kind) };
+        let Self { queue, kind, group, series, orchestration } = self.clone();
+        let new = NewTask { queue, group, affinity: series, orchestration, ..NewTask::of(kind) };
         Task::submitted(id, new, Timestamp::MIN)
     }
 }

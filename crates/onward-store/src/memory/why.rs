@@ -87,8 +87,8 @@ impl State {
         }
         self.tasks.know_ahead_of(task);
         let line = |task: &Task| {
-            let NewTask { queue, kind, group, affinity, .. } = &task.new;
-            (queue.clone(), kind.clone(), group.clone(), affinity.clone())
+            let NewTask { queue, kind, group, affinity, orchestration, .. } = &task.new;
+            (queue.clone(), kind.clone(), group.clone(), affinity.clone(), *orchestration)
         };
         let is_ahead =
             |one: &&Task| one.state == TaskState::Waiting && one.place() < task.place() && line(one) == line(task);
@@ -101,7 +101,8 @@ impl State {
         }
         self.tasks.know_every_lane();
         let is_of_line = |one: &&Task| {
-            let is_beside = (&one.new.queue, &one.new.kind) == (&task.new.queue, &task.new.kind);
+            let line = |task: &Task| (task.new.queue.clone(), task.new.kind.clone(), task.new.orchestration);
+            let is_beside = line(one) == line(task);
             let is_other = one.new.group != task.new.group && one.new.affinity.is_none();
             is_beside && one.state == TaskState::Waiting && is_other
         };

@@ -491,17 +491,18 @@ async fn by_ids(client: &LinkTo<'_>, sql: &str, ids: &Vec<i64>, each: &mut Each<
 }
 
 async fn one_lane(client: &LinkTo<'_>, sql: &Sql, lane: &Lane, limit: usize, each: &mut Each<'_>) -> Result<()> {
-    let rest = "WHERE t.state = 2 AND t.queue = $1 AND t.kind = $2 AND t.grp = $3 AND t.series = $4 \
+    let rest = "WHERE t.state = 2 AND t.queue = $1 AND t.kind = $2 AND t.grp = $3 AND t.series = $4 AND t.orchestration = $6 \
                 ORDER BY t.place, t.id LIMIT $5";
     let name = |name: &Option<Name>| name.as_ref().map(ToString::to_string).unwrap_or_default();
     let (group, series) = (name(&lane.group), name(&lane.series));
     let (queue, kind) = (lane.queue.as_str(), lane.kind.as_str());
-    let parameters: [(&(dyn ToSql + Sync), Type); 5] = [
+    let parameters: [(&(dyn ToSql + Sync), Type); 6] = [
         (&queue, Type::TEXT),
         (&kind, Type::TEXT),
         (&group, Type::TEXT),
         (&series, Type::TEXT),
         (&number(limit), Type::INT8),
+        (&lane.orchestration, Type::BOOL),
     ];
     client.each_typed(&sql.tasks("task", rest), &parameters, each).await
 }

@@ -11,7 +11,7 @@ use crate::rules::order::Place;
 use crate::task::TaskId;
 
 /// Where the links begin: behind the columns of the task.
-const LINKS: usize = 23;
+const LINKS: usize = 24;
 
 /// Where the columns behind the links begin.
 pub(super) const BEHIND_LINKS: usize = LINKS + 8;
@@ -28,7 +28,9 @@ pub(super) fn head(row: &Row) -> Result<LaneHead> {
     let name = |at: usize| text(at).and_then(Name::new);
     let name_or_none =
         |at: usize| text(at).and_then(|text| if text.is_empty() { Ok(None) } else { Name::new(text).map(Some) });
-    let lane = Lane { queue: name(2)?, kind: name(3)?, group: name_or_none(4)?, series: name_or_none(5)? };
+    let orchestration = row.try_get(23).map_err(classified)?;
+    let (queue, kind) = (name(2)?, name(3)?);
+    let lane = Lane { queue, kind, group: name_or_none(4)?, series: name_or_none(5)?, orchestration };
     let number = |at: usize| row.try_get::<_, i64>(at).map_err(classified);
     Ok(LaneHead { lane, place: Place { at: number(6)?, task: TaskId(number(0)?) } })
 }
@@ -90,5 +92,6 @@ fn columns(row: &Row) -> std::result::Result<TaskRow, tokio_postgres::Error> {
         end_entry: row.try_get(20)?,
         body: row.try_get(21)?,
         instance: row.try_get(22)?,
+        orchestration: row.try_get(23)?,
     })
 }

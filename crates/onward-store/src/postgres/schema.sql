@@ -121,11 +121,13 @@ CREATE TABLE {schema}.task (
     body json NOT NULL, -- the rest, without what is as by default (`memory/partial/row.rs`)
     -- Of an orchestration: CBOR of what it has beside history and messages
     -- (`orchestration/encoding.rs`).
-    instance bytea
+    instance bytea,
+    orchestration boolean NOT NULL DEFAULT false -- a column of its own, for the ready list
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 
 -- The ready list: a claim walks it sub-queue by sub-queue. Only waiting tasks are in it.
-CREATE INDEX task_waiting ON {schema}.task (queue, kind, grp, series, place, id) WHERE state = 2;
+-- Orchestrations have sub-queues of their own: an engine claims those whose code it has.
+CREATE INDEX task_waiting ON {schema}.task (queue, kind, grp, orchestration, series, place, id) WHERE state = 2;
 
 -- Finds tasks that become due.
 CREATE INDEX task_scheduled ON {schema}.task (run_at, id) WHERE state = 1;

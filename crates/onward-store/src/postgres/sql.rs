@@ -9,7 +9,7 @@ pub(super) struct Sql {
 /// The columns of a task.
 pub(super) const COLUMNS: &str = "t.id, t.state, t.queue, t.kind, t.grp, t.series, t.place, t.priority, t.run_at, t.expires_at, \
      t.overdue_at, t.session, t.cancel_requested, t.parent, t.submitted_at, t.key, t.payload, t.result, t.finished_at, \
-     t.end_number, t.end_entry, t.body::text, t.instance";
+     t.end_number, t.end_entry, t.body::text, t.instance, t.orchestration";
 
 /// What is known of a task beside its row; of the messages that wait for it so many as nearly every turn takes in. Subqueries, so that each is a look into an index whatever the planner thinks of the tables' sizes.
 /// Whether there is anything to be found in a table at all is asked once for a statement: most stores have nothing in most of them, and eight looks cost more than the row.
@@ -25,7 +25,7 @@ const LINKS: &str = "CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.wait)) THEN (SE
 
 /// In place of [`COLUMNS`] and [`LINKS`] where there is only a lane `l`.
 const NO_TASK: &str = "l.id, NULL, l.queue, l.kind, l.grp, l.series, l.place, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-     NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL";
+     l.orchestration, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL";
 
 /// Behind every place and number.
 const END: i64 = i64::MAX;
@@ -54,7 +54,10 @@ impl Sql {
 
     /// What waits, lane by lane: at most `$1`.
     pub(super) fn waiting(&self) -> String {
-        self.tasks("task", "WHERE t.state = 2 ORDER BY t.queue, t.kind, t.grp, t.series, t.place, t.id LIMIT $1")
+        self.tasks(
+            "task",
+            "WHERE t.state = 2 ORDER BY t.queue, t.kind, t.grp, t.orchestration, t.series, t.place, t.id LIMIT $1",
+        )
     }
 
     /// The first tasks of each lane of those that wait: at most `$1` of each, fewer where there are many lanes. They are looked for from the first on that was
@@ -66,13 +69,13 @@ impl Sql {
         let nothing = format!("{NO_TASK}, NULL");
         self.text(&format!(
             "WITH RECURSIVE lane AS (\
-               (SELECT queue, kind, grp, series, place, id FROM {{s}}.task WHERE state = 2 \
-                ORDER BY queue, kind, grp, series, place, id LIMIT 1) \
+               (SELECT queue, kind, grp, orchestration, series, place, id FROM {{s}}.task WHERE state = 2 \
+                ORDER BY queue, kind, grp, orchestration, series, place, id LIMIT 1) \
                UNION ALL \
                SELECT n.* FROM lane l CROSS JOIN LATERAL (\
-                 SELECT queue, kind, grp, series, place, id FROM {{s}}.task \
-                 WHERE state = 2 AND (queue, kind, grp, series) > (l.queue, l.kind, l.grp, l.series) \
-                 ORDER BY queue, kind, grp, series, place, id LIMIT 1) n), \
+                 SELECT queue, kind, grp, orchestration, series, place, id FROM {{s}}.task \
+                 WHERE state = 2 AND (queue, kind, grp, orchestration, series) > (l.queue, l.kind, l.grp, l.orchestration, l.series) \
+                 ORDER BY queue, kind, grp, orchestration, series, place, id LIMIT 1) n), \
              ranked AS MATERIALIZED (\
                SELECT lane.*, row_number() OVER (PARTITION BY queue, kind ORDER BY place, id) AS rank FROM lane), \
              size AS (SELECT greatest(2, least($1, 4 * $1 / greatest(count(*), 1))) AS rows FROM ranked WHERE rank <= $2), \
@@ -80,12 +83,12 @@ impl Sql {
              SELECT {tasks}, (SELECT rows FROM size) FROM ranked lane LEFT JOIN bound b ON b.queue = lane.queue AND b.kind = lane.kind \
              CROSS JOIN LATERAL (\
                SELECT * FROM {{s}}.task w WHERE w.state = 2 AND w.queue = lane.queue AND w.kind = lane.kind \
-                 AND w.grp = lane.grp AND w.series = lane.series AND (w.place, w.id) >= (lane.place, lane.id) \
+                 AND w.grp = lane.grp AND w.orchestration = lane.orchestration AND w.series = lane.series AND (w.place, w.id) >= (lane.place, lane.id) \
                  AND (w.place, w.id) < (coalesce(b.place, {END}), coalesce(b.id, {END})) \
                ORDER BY w.place, w.id LIMIT (SELECT rows FROM size)) t WHERE lane.rank <= $2 \
              UNION ALL \
              SELECT {nothing} FROM ranked l WHERE l.rank > $2 \
-             ORDER BY queue, kind, grp, series, place, id"
+             ORDER BY queue, kind, grp, orchestration, series, place, id"
         ))
     }
 }

@@ -16,7 +16,7 @@ macro_rules! column {
 
 /// The columns of a task but its payload.
 const COLUMNS: &str = "id, state, queue, kind, grp, series, place, priority, run_at, expires_at, overdue_at, session, \
-     cancel_requested, parent, submitted_at, key, result, finished_at, end_number, end_entry, body, instance";
+     cancel_requested, parent, submitted_at, key, result, finished_at, end_number, end_entry, body, instance, orchestration";
 
 pub(super) fn tasks<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
     statements.send_list("DELETE FROM {s}.task WHERE id = ANY($1)", &difference.removed_live);
@@ -51,7 +51,7 @@ fn insert<'a>(statements: &mut Statements<'a>, rows: &'a [TaskRow]) {
     if rows.is_empty() {
         return;
     }
-    let source: Vec<String> = (1..=23).map(|number| format!("${number}")).collect();
+    let source: Vec<String> = (1..=24).map(|number| format!("${number}")).collect();
     let statement = format!(
         "INSERT INTO {{s}}.task ({COLUMNS}, payload) SELECT {}, u.payload FROM unnest({}) AS u ({COLUMNS}, payload)",
         taken_from_values(),
@@ -130,11 +130,11 @@ fn finish<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
              AS u (id, state, place, run_at, expires_at, cancel_requested, result, finished_at, end_number, end_entry, body) \
            WHERE t.id = u.id \
            RETURNING t.id, u.state, t.queue, t.kind, t.grp, t.series, u.place, t.priority, u.run_at, u.expires_at, u.cancel_requested, t.parent, \
-             t.submitted_at, t.key, t.payload, u.result, u.finished_at, u.end_number, u.end_entry, u.body, t.instance) \
+             t.submitted_at, t.key, t.payload, u.result, u.finished_at, u.end_number, u.end_entry, u.body, t.instance, t.orchestration) \
          INSERT INTO {s}.ended (id, state, queue, kind, grp, series, place, priority, run_at, expires_at, cancel_requested, parent, \
-           submitted_at, key, payload, result, finished_at, end_number, end_entry, body, instance) \
+           submitted_at, key, payload, result, finished_at, end_number, end_entry, body, instance, orchestration) \
          SELECT id, state, queue, kind, grp, series, place, priority, run_at, expires_at, cancel_requested, parent, \
-           submitted_at, key, payload, result, finished_at, end_number, end_entry, body::json, instance FROM gone",
+           submitted_at, key, payload, result, finished_at, end_number, end_entry, body::json, instance, orchestration FROM gone",
         vec![
             column!(rows, Type::INT8_ARRAY, |row| row.id),
             column!(rows, Type::INT2_ARRAY, |row| row.state),
@@ -162,7 +162,7 @@ fn put<'a>(statements: &mut Statements<'a>, table: &str, other: &str, rows: &'a 
         return;
     }
     let set: Vec<String> = COLUMNS.split(", ").skip(1).map(|column| format!("{column} = excluded.{column}")).collect();
-    let source: Vec<String> = (2..=24).map(|number| format!("${number}")).collect();
+    let source: Vec<String> = (2..=25).map(|number| format!("${number}")).collect();
     let statement = format!(
         "WITH gone AS (DELETE FROM {{s}}.{other} WHERE id = ANY($1) RETURNING id, payload) \
          INSERT INTO {{s}}.{table} ({COLUMNS}, payload) \
@@ -202,6 +202,7 @@ fn columns_of<'a>(rows: &'a [TaskRow]) -> Values<'a> {
         column!(rows, Type::INT8_ARRAY, |row| row.end_entry),
         column!(rows, Type::TEXT_ARRAY, |row| row.body.as_str()),
         column!(rows, Type::BYTEA_ARRAY, |row| row.instance.as_deref()),
+        column!(rows, Type::BOOL_ARRAY, |row| row.orchestration),
         column!(rows, Type::BYTEA_ARRAY, |row| row.payload.as_deref()),
     ]
 }

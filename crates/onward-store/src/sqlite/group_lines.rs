@@ -319,7 +319,8 @@ impl Transaction<'_> {
     fn lane_may_give(&self, lane: i64, claim: Option<&Claim>) -> bool {
         self.cache.names.lane(lane).is_some_and(|lane| {
             let is_paused = self.cache.pauses.holds(&lane.queue_name, &lane.kind_name);
-            !is_paused && claim.is_none_or(|claim| claim.selects(&lane.queue_name, &lane.kind_name))
+            let selects = |claim: &Claim| claim.selects(&lane.queue_name, &lane.kind_name, lane.orchestration);
+            !is_paused && claim.is_none_or(selects)
         })
     }
 }

@@ -35,7 +35,10 @@ pub(super) struct Lane {
     pub(super) kind: i64,
     /// Zero for none.
     pub(super) group: i64,
-    /// The lane without a group of the same queue and kind.
+    /// True for one of orchestrations, which claims may leave out.
+    pub(super) orchestration: bool,
+    /// The lane without a group of the same queue and kind, of orchestrations or of others as this
+    /// one.
     pub(super) base: i64,
     pub(super) queue_name: Name,
     pub(super) kind_name: Name,
@@ -49,7 +52,7 @@ pub(super) struct Names {
     queues: foldhash::HashMap<Name, i64>,
     kinds: foldhash::HashMap<Name, i64>,
     groups: foldhash::HashMap<Name, i64>,
-    lanes: FxHashMap<(i64, i64, i64), i64>,
+    lanes: FxHashMap<(i64, i64, i64, bool), i64>,
     by_number: FxHashMap<i64, Lane>,
     /// Lanes without a group.
     base_lanes: Vec<i64>,
@@ -78,6 +81,7 @@ struct LastLane {
     queue: Name,
     kind: Name,
     group: Option<Name>,
+    orchestration: bool,
     number: i64,
 }
 
@@ -100,6 +104,7 @@ impl Names {
                 queue: row.get(1)?,
                 kind: row.get(2)?,
                 group,
+                orchestration: row.get(8)?,
                 base: row.get(4)?,
                 queue_name: name(5)?,
                 kind_name: name(6)?,
@@ -207,45 +212,55 @@ impl Names {
         ))
     }
 
-    /// The number of the lane of a queue, a kind and a group, which are added where they are new.
+    /// The number of the lane of a queue, a kind and a group, which are added where they are new:
+    /// that of orchestrations, or of other tasks.
     pub(super) fn ensure_lane(
         &mut self,
         connection: &Database<'_>,
         queue: &Name,
         kind: &Name,
         group: Option<&Name>,
+        orchestration: bool,
     ) -> Result<i64> {
         if let Some(last) = &self.last_lane
             && last.queue == *queue
             && last.kind == *kind
             && last.group.as_ref() == group
+            && last.orchestration == orchestration
         {
             return Ok(last.number);
         }
-        let mut number = self.ensure_base_lane(connection, queue, kind)?;
+        let mut number = self.ensure_base_lane(connection, queue, kind, orchestration)?;
         if let Some(group) = group {
             number = self.ensure_group_lane(connection, number, group)?;
         }
-        self.last_lane = Some(LastLane { queue: queue.clone(), kind: kind.clone(), group: group.cloned(), number });
+        let (queue, kind, group) = (queue.clone(), kind.clone(), group.cloned());
+        self.last_lane = Some(LastLane { queue, kind, group, orchestration, number });
         Ok(number)
     }
 
-    fn ensure_base_lane(&mut self, connection: &Database<'_>, queue_name: &Name, kind_name: &Name) -> Result<i64> {
+    fn ensure_base_lane(
+        &mut self,
+        connection: &Database<'_>,
+        queue_name: &Name,
+        kind_name: &Name,
+        orchestration: bool,
+    ) -> Result<i64> {
         let queue = self.ensure_queue(connection, queue_name)?;
         let kind = self.ensure_kind(connection, kind_name)?;
-        if let Some(lane) = self.lanes.get(&(queue, kind, 0)) {
+        if let Some(lane) = self.lanes.get(&(queue, kind, 0, orchestration)) {
             return Ok(*lane);
         }
         let (queue_name, kind_name) = (queue_name.clone(), kind_name.clone());
         let base = self.last.base_lane + 1;
-        let lane = Lane { queue, kind, group: 0, base, queue_name, kind_name, group_name: None };
+        let lane = Lane { queue, kind, group: 0, orchestration, base, queue_name, kind_name, group_name: None };
         self.insert_lane(connection, base, lane)
     }
 
     fn ensure_group_lane(&mut self, connection: &Database<'_>, base: i64, group: &Name) -> Result<i64> {
         let number = self.ensure_group(connection, group)?;
         let Some(lane) = self.by_number.get(&base) else { return Ok(base) };
-        if let Some(lane) = self.lanes.get(&(lane.queue, lane.kind, number)) {
+        if let Some(lane) = self.lanes.get(&(lane.queue, lane.kind, number, lane.orchestration)) {
             return Ok(*lane);
         }
         let lane = Lane { group: number, group_name: Some(group.clone()), ..lane.clone() };
@@ -253,7 +268,8 @@ impl Names {
     }
 
     fn insert_lane(&mut self, connection: &Database<'_>, number: i64, lane: Lane) -> Result<i64> {
-        connection.prepare_cached(statements::ADD_LANE)?.execute(params![number, lane.queue, lane.kind, lane.group])?;
+        let row = params![number, lane.queue, lane.kind, lane.group, lane.orchestration];
+        connection.prepare_cached(statements::ADD_LANE)?.execute(row)?;
         self.add_lane(number, lane);
         Ok(number)
     }
@@ -305,7 +321,7 @@ impl Names {
     }
 
     fn add_lane(&mut self, number: i64, lane: Lane) {
-        self.lanes.insert((lane.queue, lane.kind, lane.group), number);
+        self.lanes.insert((lane.queue, lane.kind, lane.group, lane.orchestration), number);
         if lane.group == 0 {
             self.base_lanes.push(number);
             self.last.base_lane = self.last.base_lane.max(number);

@@ -185,15 +185,16 @@ CREATE TABLE task_group (
     saved_in INTEGER NOT NULL DEFAULT 0 -- the last row of `log` that these counts include
 ) STRICT;
 
--- Sub-queues: the tasks of one queue, kind and group, which are claimable or not together. The
--- first such task inserts a row, which stays. Lanes without a group have numbers below 2^32, the
--- others from there on, so that a claim walks the former alone.
+-- Sub-queues: the tasks of one queue, kind and group, orchestrations apart from the others, which
+-- are claimable or not together. The first such task inserts a row, which stays. Lanes without a
+-- group have numbers below 2^32, the others from there on, so that a claim walks the former alone.
 CREATE TABLE lane (
     id INTEGER PRIMARY KEY,
     queue INTEGER NOT NULL,
     kind INTEGER NOT NULL,
     task_group INTEGER NOT NULL DEFAULT 0, -- 0 for none
-    UNIQUE (queue, kind, task_group)
+    orchestration INTEGER NOT NULL DEFAULT 0, -- 1 for orchestrations: claims may leave them out
+    UNIQUE (queue, kind, task_group, orchestration)
 ) STRICT;
 
 -- Finds the lanes of a group when a limit or a pause holds it back or lets it go.

@@ -6,7 +6,8 @@
 pub(super) const ADD_QUEUE: &str = "INSERT INTO queue (name) VALUES (?1) ON CONFLICT (name) DO UPDATE SET deleted = 0";
 pub(super) const QUEUE_NUMBER: &str = "SELECT id FROM queue WHERE name = ?";
 pub(super) const ADD_KIND: &str = "INSERT INTO kind (name) VALUES (?)";
-pub(super) const ADD_LANE: &str = "INSERT INTO lane (id, queue, kind, task_group) VALUES (?, ?, ?, ?)";
+pub(super) const ADD_LANE: &str =
+    "INSERT INTO lane (id, queue, kind, task_group, orchestration) VALUES (?, ?, ?, ?, ?)";
 pub(super) const ADD_DEPENDENCY: &str = "INSERT OR IGNORE INTO dependency (task, dependent) VALUES (?, ?)";
 pub(super) const ADD_LINK: &str = "UPDATE task SET links = links | ? WHERE id = ?";
 pub(super) const FIRST_DEPENDENTS: &str = include_str!("sql/first_dependents.sql");

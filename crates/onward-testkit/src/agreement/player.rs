@@ -37,9 +37,10 @@ impl Player {
             Act::CloseSession(session) => Write::CloseSession { session: self.session(session) },
             Act::Retire(session) => Write::Retire { session: self.session(session) },
             Act::Submit(new) => Write::Submit(self.submitted(new)),
-            Act::Claim { session, queues, kinds, limit, mode, random, least } => {
+            Act::Claim { session, queues, kinds, orchestrations, limit, mode, random, least } => {
                 let choice = QueueChoice { mode, turn: self.turn.clone(), random };
-                Write::Claim(Claim { session: self.session(session), queues, kinds, limit, choice, least })
+                let session = self.session(session);
+                Write::Claim(Claim { session, queues, kinds, orchestrations, limit, choice, least })
             }
             Act::Complete { lease, result } => Write::Complete { lease: self.lease(lease), result },
             Act::Fail { lease, next } => Write::Fail { lease: self.lease(lease), error: "oops".into(), next },

@@ -38,6 +38,7 @@ pub enum Act {
         session: Pick,
         queues: QueueSelection,
         kinds: KindSelection,
+        orchestrations: bool,
         limit: usize,
         mode: Option<QueueMode>,
         random: u64,

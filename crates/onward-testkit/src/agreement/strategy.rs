@@ -52,6 +52,7 @@ fn claim_of_all() -> Act {
         session: Pick(0),
         queues: QueueSelection::All,
         kinds: KindSelection::All,
+        orchestrations: true,
         limit: 64,
         mode: None,
         random: 0,
@@ -157,13 +158,15 @@ fn claim() -> impl Strategy<Value = Act> {
     let prefixes = vec(select(vec!["", "c", "co", "copy", "copy:", "x"]).prop_map(str::to_owned), 0..3);
     let matching = (vec(kind(), 0..2), prefixes).prop_map(|(kinds, prefixes)| KindSelection::matching(kinds, prefixes));
     let kinds = prop_oneof![3 => Just(KindSelection::All), 1 => some_kinds, 1 => matching];
+    let kinds = (kinds, proptest::bool::weighted(0.7));
     let choice = (option::weighted(0.2, mode()), 0..4u64);
     let least = option::weighted(0.2, select(vec![Priority(0), Priority::NORMAL, Priority(129), Priority::URGENT]));
     (pick(), queues, kinds, 0..6usize, choice, least).prop_map(
-        |(session, queues, kinds, limit, (mode, random), least)| Act::Claim {
+        |(session, queues, (kinds, orchestrations), limit, (mode, random), least)| Act::Claim {
             session,
             queues,
             kinds,
+            orchestrations,
             limit,
             mode,
             random,

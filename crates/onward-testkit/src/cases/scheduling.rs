@@ -42,6 +42,9 @@ macro_rules! scheduling_cases {
                 kinds_and_beginnings_of_kinds_add_up,
                 a_claim_of_every_kind_leaves_those_that_are_reserved,
                 a_reserved_kind_or_queue_is_refused_by_name,
+                a_claim_leaves_out_orchestrations_that_it_does_not_ask_for,
+                orchestrations_that_a_claim_leaves_out_hold_no_task_up_behind_a_restart,
+                an_orchestration_is_moved_to_another_queue_as_one,
                 an_empty_beginning_takes_every_kind,
                 peek_goes_by_the_beginning_of_kinds,
             }

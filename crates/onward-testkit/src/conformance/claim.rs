@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    Claim, KindSelection, Lease, NewTask, Priority, QueueSelection, Refusal, SessionId, TaskId, TaskState, When, Write,
-    limits,
+    Claim, KindSelection, Lease, NewTask, Outcome, Priority, QueueMode, QueueSelection, Refusal, SessionId, TaskId,
+    TaskState, When, Write, limits,
 };
 
 use crate::bench::{Bench, after, all_of, name, numbers, task};
@@ -315,6 +315,50 @@ pub async fn a_claim_of_every_kind_leaves_those_that_are_reserved(bench: Bench) 
     assert_eq!(numbers(&claimed.tasks), [own]);
     assert_eq!(bench.claim(session, 9).await, []);
     assert_eq!(bench.claim_kinds(session, 9, &[limits::EACH_KIND]).await, [line]);
+}
+
+/// Shows: Q7, D9
+pub async fn a_claim_leaves_out_orchestrations_that_it_does_not_ask_for(bench: Bench) {
+    let of = |group: Option<&str>, orchestration| NewTask { group: group.map(name), orchestration, ..task("both") };
+    let first = bench.submit_new(of(None, true)).await;
+    let plain = bench.submit_new(of(None, false)).await;
+    let of_group = bench.submit_new(of(Some("g"), true)).await;
+    let plain_of_group = bench.submit_new(of(Some("g"), false)).await;
+    let in_series = bench.submit_new(NewTask { affinity: Some(name("s")), ..of(Some("g"), true) }).await;
+    let session = bench.session().await;
+    let tasks = |kinds| Claim { kinds, orchestrations: false, ..all_of(session, 9) };
+    let peeked = bench.store().peek(tasks(KindSelection::All)).await;
+    assert_eq!(peeked.ok().flatten().map(|task| task.id), Some(plain));
+    let claimed = bench.claimed(tasks(matching(&["both"], &["b"]))).await;
+    assert_eq!(numbers(&claimed.tasks), [plain, plain_of_group]);
+    let named = bench.claimed(tasks(KindSelection::Only(vec![name("both")]))).await;
+    assert_eq!(numbers(&named.tasks), []);
+    assert_eq!(bench.claim_kinds(session, 9, &["both"]).await, [first, of_group, in_series]);
+}
+
+/// Shows: Q7, D9
+pub async fn orchestrations_that_a_claim_leaves_out_hold_no_task_up_behind_a_restart(mut bench: Bench) {
+    for orchestration in [true, true, true, false] {
+        bench.submit_new(NewTask { orchestration, ..task("both") }).await;
+    }
+    bench.reopen().await;
+    let last = bench.submit("both").await;
+    bench.done(Write::SetQueueMode(QueueMode::Strict)).await;
+    let session = bench.session().await;
+    let claimed = bench.claimed(Claim { orchestrations: false, ..all_of(session, 2) }).await;
+    assert_eq!(claimed.tasks.last().map(|task| task.lease.task), Some(last));
+    assert_eq!(bench.claim(session, 9).await.len(), 3);
+}
+
+/// Shows: Q7, D9
+pub async fn an_orchestration_is_moved_to_another_queue_as_one(bench: Bench) {
+    let moved = bench.submit_new(NewTask { orchestration: true, ..task("both") }).await;
+    let outcome = bench.write(Write::Move { task: moved, queue: name("slow") }).await;
+    assert_eq!(outcome, Outcome::Moved);
+    let session = bench.session().await;
+    let claimed = bench.claimed(Claim { orchestrations: false, ..all_of(session, 9) }).await;
+    assert_eq!(numbers(&claimed.tasks), []);
+    assert_eq!(bench.claim_from(session, 9, &[("slow", 9)]).await, [moved]);
 }
 
 /// Shows: Q7

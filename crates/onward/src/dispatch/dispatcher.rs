@@ -270,7 +270,7 @@ impl Dispatcher {
     }
 
     fn claim_of_turns(&self, session: SessionId, limit: usize) -> Claim {
-        Claim { kinds: self.run.orchestrations.kinds(), ..self.claim(session, limit) }
+        Claim { kinds: self.run.orchestrations.kinds(), orchestrations: true, ..self.claim(session, limit) }
     }
 
     pub(super) fn claim_limit(&self, floor: FloorState, now: Duration) -> usize {

@@ -26,16 +26,16 @@ pub(crate) async fn is_drained(store: &dyn Store, claim: &Claim) -> Result<bool>
     let is_collected = |task: &TaskRecord| task.aggregate.is_some() && task.bundle.is_none();
     for queue in live {
         let has_blocked = queue.blocked > 0;
-        if has_blocked && has_task(store, &queue.name, &claim.kinds, &[TaskState::Blocked], is_collected).await? {
+        if has_blocked && has_task(store, &queue.name, claim, &[TaskState::Blocked], is_collected).await? {
             return Ok(false);
         }
-        if has_task(store, &queue.name, &claim.kinds, &states, |_| true).await? {
+        if has_task(store, &queue.name, claim, &states, |_| true).await? {
             return Ok(false);
         }
         let may_go_on =
             |task: &TaskRecord| !pauses.iter().any(|pause| pause.until.is_none() && holds(&pause.scope, task));
         let may_wait = has_limits || pauses.iter().any(|pause| pause.until.is_some());
-        if may_wait && has_task(store, &queue.name, &claim.kinds, &[TaskState::Waiting], may_go_on).await? {
+        if may_wait && has_task(store, &queue.name, claim, &[TaskState::Waiting], may_go_on).await? {
             return Ok(false);
         }
     }
@@ -66,11 +66,12 @@ fn goes_on(queue: &QueueRecord) -> bool {
     queue.scheduled + queue.running > 0
 }
 
-/// Whether a queue has a task of these kinds and states of which `counts` is true.
+/// Whether a queue has a task that a claim selects, in one of these states, of which `counts` is
+/// true.
 async fn has_task(
     store: &dyn Store,
     queue: &Name,
-    kinds: &KindSelection,
+    claim: &Claim,
     states: &[TaskState],
     counts: impl Fn(&TaskRecord) -> bool,
 ) -> Result<bool> {
@@ -78,8 +79,10 @@ async fn has_task(
         kind,
         queue: Some(queue.clone()),
         states: states.to_vec(),
+        orchestration: (!claim.orchestrations).then_some(false),
         ..TaskFilter::default()
     };
+    let kinds = &claim.kinds;
     let filters: Vec<TaskFilter> = match kinds {
         KindSelection::All | KindSelection::Matching(_) => vec![of(None)],
         KindSelection::Only(kinds) => kinds.iter().map(|kind| of(Some(kind.clone()))).collect(),

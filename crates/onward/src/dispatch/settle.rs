@@ -74,8 +74,7 @@ impl Dispatcher {
             self.give_back_what_was_chosen_before();
         }
         self.note_retentions(&claimed.tasks);
-        let tasks = self.without_turns(claimed.tasks);
-        let attempts = self.attempts(tasks);
+        let attempts = self.attempts(claimed.tasks);
         let came = attempts.len();
         let go_first = came > 0 && self.start(attempts);
         // There may be more such, and the more of them came now, the more there may be.
@@ -113,17 +112,6 @@ impl Dispatcher {
             Ended { attempt, end: failed_for_good(text) }
         });
         self.run.floor.hand_in(refused);
-    }
-
-    /// Orchestrations that a handler of any kind has claimed have turns, too.
-    fn without_turns(&self, tasks: Vec<ClaimedTask>) -> Vec<ClaimedTask> {
-        if tasks.iter().all(|task| task.instance.is_none()) {
-            return tasks;
-        }
-        let (turns, tasks) = tasks.into_iter().partition(|task| task.instance.is_some());
-        let turns: Vec<ClaimedTask> = turns;
-        turns.into_iter().for_each(|task| Stage::begin(&self.run, task));
-        tasks
     }
 
     fn attempts(&self, tasks: Vec<ClaimedTask>) -> Vec<Arc<Attempt>> {

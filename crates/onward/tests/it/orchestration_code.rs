@@ -21,7 +21,7 @@ on_every_store! {
     code_of_a_type_that_is_no_orchestration_is_an_error_of_the_run,
     a_handler_of_a_type_that_is_an_orchestration_is_an_error_of_the_run,
     a_kind_with_a_handler_and_an_orchestration_is_an_error_of_the_run,
-    an_orchestration_without_code_is_left_alone_for_longer_each_time,
+    an_orchestration_of_a_version_that_is_not_here_is_left_alone_for_longer_each_time,
     a_plain_task_of_a_kind_that_has_the_code_of_an_orchestration_is_told_so,
     after_a_takeover_what_was_submitted_before_it_is_cancelled_behind_what_was_submitted_since,
     what_continues_as_new_with_something_untaken_goes_on_with_the_newest_code,
@@ -152,18 +152,23 @@ async fn a_kind_with_a_handler_and_an_orchestration_is_an_error_of_the_run(store
 }
 
 /// Shows: D9
-async fn an_orchestration_without_code_is_left_alone_for_longer_each_time(store: TestStore) {
-    let without = store.engine().await;
-    without.handle_any(|_| async { Ok::<_, Failure>(()) });
-    let task = without.submit(Work(1)).await.unwrap().id();
-    let run = start_run(&without);
+async fn an_orchestration_of_a_version_that_is_not_here_is_left_alone_for_longer_each_time(store: TestStore) {
+    let code = |_: Work, context: OrchestrationContext| async move { context.event::<String>("go")?.await };
+    let first = store.engine().await;
+    first.orchestrate_with(OrchestrationOptions::new().version(1), code);
+    let task = start(&first).await;
+    first.run_until_idle().await.unwrap();
+    first.signal(task, "go", &"on").await.unwrap();
+    let other = store.engine().await;
+    other.orchestrate_with(OrchestrationOptions::new().version(2), code);
+    let run = start_run(&other);
     let mut dates = std::collections::BTreeSet::new();
     for _ in 0..400 {
         store.settled().await;
         dates.insert(record(&store, task).await.run_at);
         store.clock.advance(SECOND);
     }
-    stop(&without, run).await;
+    stop(&other, run).await;
     // Six pauses that double, and those of a minute: not one for each of 400 seconds.
     assert!((8..16).contains(&dates.len()), "it was claimed {} times", dates.len());
 }

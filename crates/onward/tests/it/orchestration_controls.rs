@@ -208,14 +208,21 @@ async fn what_an_engine_has_no_code_for_is_told_to_its_log_and_counted(store: Te
     let told = lines.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || told.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
+    let code = |_: Work, context: OrchestrationContext| async move { context.event::<String>("word")?.await };
+    let version = |version| OrchestrationOptions::new().version(version);
+    let first = store.engine().await;
+    first.orchestrate_with(version(1), code);
+    let task = start(&first).await;
+    first.run_until_idle().await.unwrap();
+    first.signal(task, "word", &"on").await.unwrap();
     let without = store.engine().await;
-    without.handle_any(|_| async { Ok::<_, Failure>("done") });
-    let task = start(&without).await;
+    without.orchestrate_with(version(2), code);
     without.run_until_idle().await.unwrap();
     assert_eq!(recorded.value("onward_turns_total kind=work outcome=given_back"), 1.0);
     let said = lines.text();
     assert!(
-        said.contains("no code for orchestrations of kind `work`") && said.contains(&format!("task={task}")),
+        said.contains("no code for orchestrations of kind `work` that version 1 began")
+            && said.contains(&format!("task={task}")),
         "{said}"
     );
 }

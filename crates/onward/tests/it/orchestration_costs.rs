@@ -74,7 +74,7 @@ async fn an_engine_without_the_code_of_an_orchestration_reads_nothing_of_it(stor
     let without = Engine::builder().store(reads.clone()).open().await.unwrap();
     without.handle_any(|_| async { Ok::<_, onward::Failure>("done") });
     without.run_until_idle().await.unwrap();
-    assert_eq!(state(&store, task).await, TaskState::Scheduled, "it was claimed and given back");
+    assert_eq!(state(&store, task).await, TaskState::Waiting, "it was claimed");
     assert_eq!(reads.histories.load(Ordering::SeqCst), 0);
 }
 

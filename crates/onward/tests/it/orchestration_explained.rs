@@ -1,16 +1,22 @@
 //! Why orchestrations wait, as engines and their code come and go.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use onward::orchestration::{OrchestrationContext, OrchestrationOptions};
 use onward::{Engine, Failure, TaskId, TaskState, WaitReason};
+use onward_store::{Answer, NewTask, Outcome, Store, StoreDecorator, Write};
 use tokio::task::JoinHandle;
 
-use crate::fixture::{TestStore, start as start_run, stop};
+use crate::fixture::{SECOND, TestStore, start as start_run, state, stop};
 use crate::orchestrations::{Work, engine, start};
 
 on_every_store! {
     a_live_orchestration_waits_for_its_event_alone,
     a_paused_orchestration_waits_for_nothing_that_has_come,
     an_orchestration_whose_code_is_missing_says_so_first,
+    an_engine_for_every_kind_leaves_orchestrations_to_those_that_have_their_code,
+    many_orchestrations_of_others_cost_an_idle_engine_no_write,
 }
 
 /// The code of orchestrations that wait for an event.
@@ -85,4 +91,55 @@ async fn an_orchestration_whose_code_is_missing_says_so_first(store: TestStore) 
     let goes_on = store.engine().await;
     goes_on.orchestrate_with(OrchestrationOptions::new().version(3).since(1), until_told);
     assert_eq!(told(&goes_on).await, (vec![awaited()], 1));
+}
+
+/// Shows: D9
+async fn an_engine_for_every_kind_leaves_orchestrations_to_those_that_have_their_code(store: TestStore) {
+    let any = store.engine().await;
+    any.handle_any(|_| async { Ok::<_, Failure>(()) });
+    let orchestration = any.submit(Work(1)).await.unwrap().id();
+    let plain = any.submit_task(NewTask::new("work").unwrap()).await.unwrap().id();
+    any.drain().await.unwrap();
+    assert_eq!(
+        (state(&store, plain).await, state(&store, orchestration).await),
+        (TaskState::Completed, TaskState::Waiting)
+    );
+    let with_code = engine(&store, |_, _| async { Ok("done".to_owned()) }).await;
+    with_code.run_until_idle().await.unwrap();
+    assert_eq!(state(&store, orchestration).await, TaskState::Completed);
+}
+
+/// Counts writes.
+#[derive(Debug)]
+struct Writes {
+    inner: Arc<dyn Store>,
+    writes: AtomicUsize,
+}
+
+impl StoreDecorator for Writes {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        self.writes.fetch_add(writes.len(), Ordering::Relaxed);
+        self.inner.apply(writes)
+    }
+}
+
+/// Shows: D9
+async fn many_orchestrations_of_others_cost_an_idle_engine_no_write(store: TestStore) {
+    let counted = Arc::new(Writes { inner: store.shared(), writes: AtomicUsize::new(0) });
+    let engine = store.builder().store(counted.clone()).open().await.unwrap();
+    engine.handle_any(|_| async { Ok::<_, Failure>(()) });
+    let foreign = NewTask { orchestration: true, ..NewTask::new("work").unwrap() };
+    engine.submit_all(vec![foreign; 2000]).await.unwrap();
+    let run = start_run(&engine);
+    store.settled().await;
+    let before = counted.writes.load(Ordering::Relaxed);
+    for _ in 0..100 {
+        store.advance(SECOND).await;
+    }
+    assert_eq!(counted.writes.load(Ordering::Relaxed), before, "it has nothing to write");
+    stop(&engine, run).await;
 }

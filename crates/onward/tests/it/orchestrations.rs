@@ -529,8 +529,7 @@ async fn an_orchestration_waits_for_an_engine_that_has_its_code(store: TestStore
     without.handle_any(|_| async { Ok::<_, Failure>("done") });
     let task = without.submit(Work(1)).await.unwrap().id();
     without.run_until_idle().await.unwrap();
-    assert_eq!((state(&store, task).await, record(&store, task).await.attempts), (TaskState::Scheduled, 0));
-    store.clock.advance(onward::limits::UNKNOWN_CODE_PAUSE);
+    assert_eq!((state(&store, task).await, record(&store, task).await.attempts), (TaskState::Waiting, 0));
     let with = engine(&store, |_, _| async { Ok("here".to_owned()) }).await;
     assert_eq!(finish(&with, task).await.unwrap(), "here");
 }

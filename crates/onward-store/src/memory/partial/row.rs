@@ -48,6 +48,8 @@ pub(crate) struct TaskRow {
     pub(crate) body: String,
     /// What is kept of an orchestration, but its history and its messages.
     pub(crate) instance: Option<Vec<u8>>,
+    /// True for an orchestration.
+    pub(crate) orchestration: bool,
 }
 
 /// What changes of a task while what its submitter said stays as it is.
@@ -232,6 +234,7 @@ impl TaskRow {
             end_entry: changed.end_entry,
             body: changed.body,
             instance: task.instance.as_deref().map(encode_instance).transpose()?,
+            orchestration: new.orchestration,
         })
     }
 

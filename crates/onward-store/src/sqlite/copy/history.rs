@@ -22,7 +22,7 @@ type Counted = BTreeMap<(Name, Name, i64), u64>;
 pub(super) fn write(connection: &Connection, names: &mut Names, waiting: &Waiting) -> Result<()> {
     let counted = share_out(waiting)?;
     for ((kind, queue, state), ended) in &counted {
-        let lane = names.ensure_lane(&Database::from(connection), queue, kind, None)?;
+        let lane = names.ensure_lane(&Database::from(connection), queue, kind, None, false)?;
         add(connection, lane, *state, *ended)?;
     }
     for kind in &waiting.statistics {
@@ -36,7 +36,8 @@ pub(super) fn write(connection: &Connection, names: &mut Names, waiting: &Waitin
 const KEPT: &str = "
     INSERT INTO statistics (lane, state, ended, kept, attempts, wait, run, run_maximum)
     SELECT b.id, h.state, 0, count(*), 0, 0, 0, 0 FROM history h JOIN lane l ON l.id = h.lane
-    JOIN lane b ON b.queue = l.queue AND b.kind = l.kind AND b.task_group = 0 WHERE true GROUP BY b.id, h.state
+    JOIN lane b ON b.queue = l.queue AND b.kind = l.kind AND b.task_group = 0
+        AND b.orchestration = l.orchestration WHERE true GROUP BY b.id, h.state
     ON CONFLICT (lane, state) DO UPDATE SET kept = excluded.kept;
 ";
 
@@ -82,7 +83,7 @@ fn sums(connection: &Connection, names: &mut Names, kind: &KindStatistics, count
     let completed = TaskState::Completed.code();
     let line = counted.keys().find(|(of, _, state)| *of == kind.kind && *state == completed);
     if let Some((_, queue, _)) = line {
-        let lane = names.ensure_lane(&database, queue, &kind.kind, None)?;
+        let lane = names.ensure_lane(&database, queue, &kind.kind, None, false)?;
         let micros = |duration: std::time::Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         let sql = "UPDATE statistics SET attempts = ?, wait = ?, run = ?, run_maximum = ? WHERE lane = ? AND state = ?";
         let (wait, run, maximum) = (micros(kind.wait), micros(kind.run), micros(kind.run_maximum));

@@ -95,8 +95,12 @@ impl SqliteTarget {
         Ok(())
     }
 
-    fn lane(&mut self, queue: &Name, kind: &Name, group: Option<&Name>) -> Result<i64> {
-        self.names.ensure_lane(&Database::from(&self.connection), queue, kind, group)
+    fn lane_of(&mut self, new: &NewTask) -> Result<i64> {
+        self.lane(&new.queue, &new.kind, new.group.as_ref(), new.orchestration)
+    }
+
+    fn lane(&mut self, queue: &Name, kind: &Name, group: Option<&Name>, orchestration: bool) -> Result<i64> {
+        self.names.ensure_lane(&Database::from(&self.connection), queue, kind, group, orchestration)
     }
 
     fn write(&mut self, piece: Difference) -> Result<()> {
@@ -136,7 +140,7 @@ impl SqliteTarget {
             TaskState::Blocked => 2,
             state => return Err(Error::invalid(format!("task {} is {state}; stop whoever runs it", task.id))),
         };
-        let lane = self.lane(&task.new.queue, &task.new.kind, task.new.group.as_ref())?;
+        let lane = self.lane_of(&task.new)?;
         let links = self.details(&task)?;
         let sql = "INSERT INTO task (id, lane, priority, scheduled, run_at, claims, attempts, lost, cancel_requested, submitted_at, \
                    started_at, expires_at, options, key, payload, links) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
@@ -179,7 +183,7 @@ impl SqliteTarget {
 
     fn ended(&mut self, row: TaskRow) -> Result<()> {
         let task = row.into_task()?;
-        let lane = self.lane(&task.new.queue, &task.new.kind, task.new.group.as_ref())?;
+        let lane = self.lane_of(&task.new)?;
         self.details(&task)?;
         if let Some(until) = task.retained_until() {
             self.execute("INSERT INTO retained (until, task) VALUES (?, ?)", [until.as_microseconds(), task.id.0])?;
@@ -287,7 +291,7 @@ impl SqliteTarget {
         for row in read_changes(text)? {
             let event = decode(row, crate::event::EventCursor::START)?;
             at.get_or_insert(event.at);
-            let lane = self.lane(&event.queue, &event.kind, None)?;
+            let lane = self.lane(&event.queue, &event.kind, None, false)?;
             buffer.push(event.task, lane, event.change);
         }
         let at = at.map_or(0, Timestamp::as_microseconds);

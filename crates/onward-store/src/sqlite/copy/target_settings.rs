@@ -157,7 +157,7 @@ fn shares(connection: &Connection, names: &mut Names, queue: &Name, shares: Shar
 
 fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &CollectionBody) -> Result<()> {
     let (queue, kind, group) = line;
-    let lane = names.ensure_lane(&Database::from(connection), queue, kind, group.as_ref())?;
+    let lane = names.ensure_lane(&Database::from(connection), queue, kind, group.as_ref(), false)?;
     connection.execute(
         include_str!("../sql/put_collection.sql"),
         params![

@@ -154,7 +154,7 @@ impl Transaction<'_> {
     }
 
     fn may_give(&self, claim: &Claim, lane: &Lane, left: &Left) -> bool {
-        claim.kinds.selects(&lane.kind_name)
+        claim.selects_kind(&lane.kind_name, lane.orchestration)
             && left.any_of(lane.queue, lane.kind)
             && !self.cache.pauses.holds(&lane.queue_name, &lane.kind_name)
     }

@@ -65,8 +65,8 @@ impl Transaction<'_> {
 
     fn change_lane(&mut self, task: LiveTask, queue: &Name) -> Result<LiveTask> {
         let Some(lane) = self.cache.names.lane(task.lane) else { return Ok(task) };
-        let (kind, group) = (lane.kind_name.clone(), lane.group_name.clone());
-        let lane = self.cache.names.ensure_lane(self.connection, queue, &kind, group.as_ref())?;
+        let (kind, group, orchestration) = (lane.kind_name.clone(), lane.group_name.clone(), lane.orchestration);
+        let lane = self.cache.names.ensure_lane(self.connection, queue, &kind, group.as_ref(), orchestration)?;
         self.connection.prepare_cached("UPDATE task SET lane = ? WHERE id = ?")?.execute([lane, task.id.0])?;
         self.log(task.id, lane, Change::Moved);
         self.hint.work += 1;

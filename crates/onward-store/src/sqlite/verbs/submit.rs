@@ -164,7 +164,8 @@ impl Transaction<'_> {
     }
 
     fn ensure_lane(&mut self, task: &NewTask) -> Result<i64> {
-        self.cache.names.ensure_lane(self.connection, &task.queue, &task.kind, task.group.as_ref())
+        let NewTask { queue, kind, group, orchestration, .. } = task;
+        self.cache.names.ensure_lane(self.connection, queue, kind, group.as_ref(), *orchestration)
     }
 
     pub(in crate::sqlite) fn kind_of(&self, lane: i64) -> i64 {
