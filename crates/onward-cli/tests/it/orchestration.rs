@@ -586,9 +586,9 @@ fn an_orchestration_whose_code_no_worker_has_says_so_first(place: Place) {
     let worker = place.start(&["work", "--kind", "k", "--until-idle", "--", "sh", "-c", script], "");
     place.await_writer("started");
     let said = place.onward(&["task", "why", "3"]).stdout;
-    let place_of = |text: &str| said.find(text).unwrap_or_else(|| panic!("{said}"));
-    let missing = "- no worker has the code of the orchestration `review`; start one that registers it";
-    assert!(place_of(missing) < place_of("- it waits for the event `approved`"), "{said}");
+    let missing = said.find("- no worker has the code of the orchestration `review`; start one that registers it");
+    let waits = said.find("- it waits for the event `approved`");
+    assert!(missing.is_some() && missing < waits, "{said}");
     assert_eq!(place.json(&["task", "why", "3"])[0]["served_by"], json!([]));
     place.write("go-on", "");
     assert_eq!(worker.wait().code, Some(0));

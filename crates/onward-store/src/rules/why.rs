@@ -442,7 +442,8 @@ mod tests {
         let newer = with_code("newer", &["slow"], &[("mail", 2, 3)]);
         let elsewhere = with_code("elsewhere", &["fast"], &[("mail", 1, 1)]);
         let text = |reasons: Vec<WaitReason>| reasons[0].to_string();
-        assert_eq!(said(vec![with_code("all", &["slow"], &[("mail", 0, 1)]), newer.clone()]), [waits.clone()]);
+        let told = said(vec![with_code("all", &["slow"], &[("mail", 0, 1)]), newer.clone()]);
+        assert_eq!(told, std::slice::from_ref(&waits));
         let told = said(vec![none.clone()]);
         assert_eq!(told[1..], [waits]);
         assert_eq!(text(told), "no worker has the code of the orchestration `mail`; start one that registers it");
