@@ -1,8 +1,9 @@
 //! Times: `2026-11-27 12:00`, `tomorrow 9:00`, `1h`.
 
 use jiff::civil::{self, Time};
+use jiff::tz::TimeZone;
 use jiff::{ToSpan, Zoned};
-use onward_store::Timestamp;
+use onward_store::{Clock, SystemClock, Timestamp};
 
 use super::parse_duration;
 
@@ -20,19 +21,24 @@ enum Side {
 
 /// Reads a time for which the past is meant, such as the beginning of a range in history.
 pub(crate) fn parse_past_time(text: &str) -> Result<Timestamp, String> {
-    time(text, &Zoned::now(), Side::Past)
+    time(text, &now(), Side::Past)
 }
 
 /// Reads a time for which the future is meant, such as the moment at which a task becomes due.
 pub(crate) fn parse_coming_time(text: &str) -> Result<Timestamp, String> {
-    time(text, &Zoned::now(), Side::Future)
+    time(text, &now(), Side::Future)
 }
 
 /// Reads a time for which the future is meant, in a time zone such as `Europe/Berlin`.
 pub(crate) fn coming_time_in(zone: &str, text: &str) -> Result<Timestamp, String> {
-    let now =
-        Zoned::now().in_tz(zone).map_err(|_| format!("`{zone}` is not a time zone; write it as Europe/Berlin"))?;
+    let now = now().in_tz(zone).map_err(|_| format!("`{zone}` is not a time zone; write it as Europe/Berlin"))?;
     time(text, &now, Side::Future)
+}
+
+/// Returns the present in the time zone of this machine.
+fn now() -> Zoned {
+    let now = jiff::Timestamp::from_microsecond(SystemClock.now().as_microseconds());
+    now.unwrap_or_default().to_zoned(TimeZone::system())
 }
 
 /// Returns the time that a text names, in the time zone of `now` if the text names none.
