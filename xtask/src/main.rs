@@ -21,6 +21,7 @@ mod miri;
 mod mutants;
 mod postgres;
 mod project;
+mod prose;
 mod python_zmq;
 mod readme;
 mod reference;
@@ -56,6 +57,8 @@ enum Command {
     Features(features::Options),
     /// Write docs/reference: the command line's own description of itself.
     Docs(reference::Options),
+    /// List the places where comments break the rules of prose.
+    Prose(prose::Options),
     /// Run benchmarks (see bench/README.md).
     Bench(bench::Options),
     /// Run the long form of a reliability test.
@@ -88,6 +91,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::Test(options) => test::run(&project, &options),
         Command::Features(options) => features::run(&project, &options),
         Command::Docs(options) => reference::run(&project, &options),
+        Command::Prose(options) => prose::run(&project, &options),
         Command::Bench(options) => bench::run(&project, &options),
         Command::Soak(options) => soak::run(&project, &options),
         Command::Miri(options) => miri::run(&project, &options),

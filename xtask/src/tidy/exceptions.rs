@@ -3,6 +3,8 @@
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
+use super::prose::Folder;
+
 /// The exceptions. Each is a ratchet: it fails when exceeded, and also when it has become larger than needed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -10,6 +12,7 @@ pub(crate) struct Exceptions {
     pub(crate) long_function: Vec<Exception>,
     pub(crate) long_file: Vec<Exception>,
     pub(crate) sleep: Vec<Exception>,
+    pub(crate) prose: Vec<Folder>,
 }
 
 /// One place that may go up to `limit`.

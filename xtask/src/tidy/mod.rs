@@ -11,6 +11,7 @@ mod lengths;
 mod links;
 mod map;
 mod modules;
+mod prose;
 mod root;
 mod sizes;
 mod sleeps;
@@ -19,5 +20,6 @@ mod words;
 
 pub(crate) use checks::{Options, run};
 pub(crate) use finding::Finding;
+pub(crate) use prose::{Fault, places};
 #[cfg(test)]
 pub(crate) use sizes::FEATURES_BYTES;

@@ -1,0 +1,47 @@
+//! `cargo xtask prose`: where comments break the rules of prose.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+
+use crate::project::Project;
+use crate::source::SourceFile;
+use crate::tidy::{Fault, places};
+
+/// Arguments of `cargo xtask prose`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// The file or folder to look at; default: the whole project
+    #[arg(default_value = "")]
+    path: String,
+    /// Print the numbers alone, by file
+    #[arg(long)]
+    count: bool,
+}
+
+/// Prints each place with a fault, or the number of faults of each file.
+pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
+    let mut counts: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
+    for path in project.files_with("rs").filter(|path| path.starts_with(&options.path)) {
+        for place in places(&SourceFile::new(path, project.read(path)?)) {
+            counts.entry(path).or_default()[place.fault as usize] += 1;
+            if !options.count {
+                println!("{path}:{}: {}", place.line + 1, place.fault);
+            }
+        }
+    }
+    let mut sums = [0; 4];
+    for (path, counts) in &counts {
+        sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        if options.count {
+            println!("{} {path}", shown(*counts));
+        }
+    }
+    println!("{} in all: openers, unnamed actors, wide lines, long sentences", shown(sums));
+    Ok(())
+}
+
+fn shown(counts: [usize; 4]) -> String {
+    let at = |fault: Fault| counts[fault as usize];
+    format!("{:4} {:4} {:4} {:4}", at(Fault::Opener), at(Fault::Actor), at(Fault::Wide), at(Fault::Long))
+}
