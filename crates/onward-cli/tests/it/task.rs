@@ -216,7 +216,7 @@ fn nothing_that_a_user_stored_acts_on_the_terminal_that_shows_it(place: Place) {
     }
 }
 
-/// Shows: D12
+/// Shows: T1
 fn a_name_with_a_character_that_is_not_seen_is_refused(place: Place) {
     let wrong = "pay\u{202e}x";
     let named = [

@@ -83,7 +83,7 @@ pub async fn the_longest_names_are_taken(bench: Bench) {
     assert_eq!(bench.record(id).await.kind, name(&long));
 }
 
-/// Shows: D12
+/// Shows: T1
 pub async fn what_names_something_has_no_character_that_is_not_seen(bench: Bench) {
     let tags = [("a\u{200b}b", "any\u{202e}value")].into_iter().collect();
     let groups = Write::SetLimit(SetLimit {
@@ -103,7 +103,7 @@ pub async fn what_names_something_has_no_character_that_is_not_seen(bench: Bench
     }
 }
 
-/// Shows: D12
+/// Shows: T1
 pub async fn a_key_is_any_text_and_is_escaped_in_a_refusal(bench: Bench) {
     let id = bench.submit_new(keyed("a\u{202e}b", OnDuplicate::Skip)).await;
     assert_eq!(bench.record(id).await.key.as_deref(), Some("a\u{202e}b"));

@@ -30,7 +30,7 @@ on_every_store! {
     a_claim_that_fails_takes_no_lease_from_a_step_that_is_run,
 }
 
-/// Shows: D12
+/// Shows: D9
 async fn names_in_the_code_have_no_character_that_is_not_seen(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         let event = context.event::<()>("a\u{202e}").map(drop).unwrap_err().to_string();
