@@ -55,7 +55,7 @@ async fn run_with_weak_handles(engine: &Engine) {
     assert_eq!(engine.drain().await.unwrap().completed, 3);
 }
 
-/// Shows: D14
+/// Shows: T20
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_store_closes_whose_handlers_have_weak_handles() {
@@ -87,7 +87,7 @@ async fn run_with_kept_handle(engine: &Engine) {
     assert_eq!(engine.drain().await.unwrap().completed, 4);
 }
 
-/// Shows: D14
+/// Shows: T20
 #[tokio::test]
 async fn the_last_handle_outside_of_handlers_that_keep_one_leaves_a_warning() {
     let (lines, _guard) = listen();
@@ -105,7 +105,7 @@ async fn the_last_handle_outside_of_handlers_that_keep_one_leaves_a_warning() {
     assert!(weak.upgrade().is_some());
 }
 
-/// Shows: D14
+/// Shows: T20
 #[tokio::test]
 async fn a_state_and_a_hook_that_keep_the_engine_leave_a_warning() {
     for is_hook in [false, true] {
