@@ -53,7 +53,7 @@ fn said(task: TaskRecord) -> impl PartialEq + std::fmt::Debug {
     (task.kind, task.queue, task.group, task.priority, task.key, task.tags, task.payload)
 }
 
-/// Shows: D15
+/// Shows: T1, T20
 async fn a_typed_task_as_bytes_is_what_its_submit_keeps(store: TestStore) {
     let engine = store.engine().await;
     let typed = engine.submit(mail("ada")).await.unwrap().id();
@@ -66,7 +66,7 @@ async fn a_typed_task_as_bytes_is_what_its_submit_keeps(store: TestStore) {
     assert_eq!(engine.drain().await.unwrap().completed, 1);
 }
 
-/// Shows: D15
+/// Shows: T1, T20
 async fn a_described_submit_as_bytes_has_its_settings(store: TestStore) {
     let engine = store.engine().await;
     let described = engine.submit_with(mail("ada")).group("slow").priority(Priority::LOW).into_new_task().unwrap();
