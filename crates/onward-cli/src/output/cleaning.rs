@@ -15,7 +15,7 @@ const STYLE: &str = "\u{1b}[";
 
 /// Returns a text without characters that a terminal acts on: each is shown as an escape such as
 /// `\u{1b}`. Line feeds and tabs stay.
-pub(super) fn cleaned(text: &str) -> Cow<'_, str> {
+pub(crate) fn cleaned(text: &str) -> Cow<'_, str> {
     if !text.contains(acts) {
         return Cow::Borrowed(text);
     }
