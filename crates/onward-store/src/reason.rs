@@ -11,6 +11,7 @@ use crate::limits;
 use crate::name::Name;
 use crate::served::ServedCode;
 use crate::task::{Priority, SessionId, TaskId};
+use crate::text::Shown;
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
 
@@ -185,8 +186,9 @@ impl fmt::Display for WaitReason {
             Self::NotDue { run_at } => write!(f, "it is not due until {run_at}"),
             Self::Pressure { source, percent, least, until } => write!(
                 f,
-                "the pressure of `{source}` is at {percent} %, and nothing starts that is less urgent than {}; from {until} on the task \
+                "the pressure of `{}` is at {percent} %, and nothing starts that is less urgent than {}; from {until} on the task \
                  counts as that urgent, and it starts sooner when the pressure falls",
+                Shown(source),
                 least.0
             ),
             Self::Blocked { by } => blocked(f, by),
@@ -367,7 +369,8 @@ fn not_served(
     kind_served_by: &[String],
     queue_served_by: &[String],
 ) -> fmt::Result {
-    let (of_kind, of_queue) = (kind_served_by.join("`, `"), queue_served_by.join("`, `"));
+    let shown = |names: &[String]| names.iter().map(|name| Shown(name).to_string()).collect::<Vec<_>>().join("`, `");
+    let (of_kind, of_queue) = (shown(kind_served_by), shown(queue_served_by));
     match (kind_served_by.is_empty(), queue_served_by.is_empty()) {
         (true, true) => write!(f, "no worker serves the kind `{kind}`, and none the queue `{queue}`; start one"),
         (true, false) => write!(

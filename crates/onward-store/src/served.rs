@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::name::Name;
+use crate::error::Result;
+use crate::name::{Name, check_seen};
 use crate::write::{Claim, KindSelection, QueueSelection};
 
 /// How many kinds or queues are named in a text.
@@ -82,6 +83,16 @@ impl Served {
         match &self.code {
             None => self.has_kind(kind),
             Some(code) => code.iter().any(|code| code.goes_on_with(kind, version)),
+        }
+    }
+
+    /// Checks that kinds may begin as it says.
+    pub(crate) fn check(&self) -> Result<()> {
+        match &self.kinds {
+            KindSelection::Matching(matching) => {
+                matching.prefixes.iter().try_for_each(|prefix| check_seen("beginning of kinds", prefix))
+            }
+            KindSelection::All | KindSelection::Only(_) => Ok(()),
         }
     }
 

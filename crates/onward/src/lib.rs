@@ -42,6 +42,7 @@
 //! # The parts, in reading order
 //!
 //! * [`Engine`] opens a store, takes handlers, submits tasks and runs them; [`EngineBuilder`] has the settings.
+//! * [`TaskQuery`] lists tasks.
 //! * [`Task`] is a task as a type, [`NewTask`] one as bytes. [`Handle`] awaits a typed result; [`Engine::wait`] any task.
 //! * [`Context`] is what a handler is given: payload, progress, the wish that it stop. [`Failure`] is what it answers when it did
 //!   not succeed, and [`RetryPolicy`] what follows from that.
@@ -102,6 +103,7 @@ mod engine;
 mod error;
 mod events;
 mod failure;
+mod failure_conversions;
 mod failure_details;
 mod failure_policy;
 mod finish;
@@ -139,11 +141,13 @@ mod snapshot;
 mod state;
 mod submission;
 mod summary;
+mod task_query;
 pub mod telemetry;
 pub mod testing;
 mod timer;
 mod typed;
 mod wait;
+mod weak;
 
 pub use after_commit::Transition;
 pub use attempt::Interruption;
@@ -155,6 +159,7 @@ pub use engine::{Cancellation, Engine};
 pub use error::{Error, Result};
 pub use events::EventStream;
 pub use failure::Failure;
+pub use failure_conversions::FailureError;
 pub use failure_policy::{FailedAttempt, Verdict};
 pub use finish::{Finished, Finishing};
 #[cfg(feature = "postgres")]
@@ -176,7 +181,9 @@ pub use schedule::{ScheduleBuilder, ScheduleProvider};
 pub use snapshot::{RunningTask, Snapshot};
 pub use submission::Submission;
 pub use summary::DrainSummary;
+pub use task_query::{TaskQuery, TaskStream};
 pub use typed::Task;
+pub use weak::WeakEngine;
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{
@@ -187,8 +194,8 @@ pub use onward_store::{
     Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal,
     ScheduleError, ScheduleRecord, ScheduleSet, Scope, Served, ServedCode, SessionId, SessionRecord, SetLimit,
     SetQueue, SqliteStore, StateCounts, Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage, TagValue,
-    TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom,
-    UniqueKey, WaitReason, When,
+    TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskResult, TaskState, Timestamp, Ttl,
+    TtlFrom, UniqueKey, WaitReason, When,
 };
 
 #[cfg(feature = "postgres")]

@@ -43,6 +43,8 @@ mod dependencies;
 #[cfg(test)]
 mod ends;
 #[cfg(test)]
+mod failures;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod finish;
@@ -141,4 +143,10 @@ mod stops;
 #[cfg(test)]
 mod tags;
 #[cfg(test)]
+mod task_lists;
+#[cfg(test)]
+mod typed_tasks;
+#[cfg(test)]
 mod waits;
+#[cfg(test)]
+mod weak_handles;
