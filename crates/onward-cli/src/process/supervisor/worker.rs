@@ -20,12 +20,13 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot};
 
+use super::names::{ARGUMENT, NAME};
 use super::wire::{self, JobId, REPLY, Reply};
-use super::{ARGUMENT, NAME};
 use crate::process::runner::End;
 use crate::process::{Invocation, open_files, orphans};
 
-/// Input of at most this size is written before the command starts: the system takes that much into any pipe at once.
+/// Input of at most this size is written before the command starts: the system takes that much into
+/// any pipe at once.
 const AT_ONCE: usize = 4096;
 
 /// The most octets of replies that are read at once.
@@ -43,13 +44,14 @@ impl Spawner {
         Ok(Self { current: Mutex::new(Supervisor::start()?) })
     }
 
-    /// Starts a program as the leader of a process group, with pipes for what it reads and writes. If the future is dropped, the
-    /// program is killed.
+    /// Starts a program as the leader of a process group, with pipes for what it reads and writes.
+    /// If the future is dropped, the program is killed.
     pub(in crate::process) async fn spawn(&self, invocation: &Invocation) -> io::Result<Child> {
         self.supervisor()?.spawn(invocation).await
     }
 
-    /// Kills every command with all that it started, and waits until they are gone. No command can be started afterwards.
+    /// Kills every command with all that it started, and waits until they are gone. No command can
+    /// be started afterwards.
     pub(in crate::process) fn kill_all(&self) {
         self.lock().close();
     }
@@ -180,7 +182,8 @@ fn tell(started: Option<oneshot::Sender<io::Result<()>>>, what: io::Result<()>) 
     started.map(|started| started.send(what));
 }
 
-/// A command that was started. Unless it is known to have ended, dropping this kills it with all that it started.
+/// A command that was started. Unless it is known to have ended, dropping this kills it with all
+/// that it started.
 #[derive(Debug)]
 pub(in crate::process) struct Child {
     job: Job,
@@ -206,7 +209,8 @@ impl Child {
         end.map_err(|_| gone())
     }
 
-    /// Asks the command and all that it started to end. What is left when the command has ended is killed.
+    /// Asks the command and all that it started to end. What is left when the command has ended is
+    /// killed.
     pub(in crate::process) fn terminate(&self) {
         self.job.end(false);
     }
@@ -238,7 +242,8 @@ fn gone() -> io::Error {
     io::Error::other("the process that starts commands is gone")
 }
 
-/// Returns what a command reads: its end of a pipe, with the input in it or with ours to write it to, or nothing.
+/// Returns what a command reads: its end of a pipe, with the input in it or with ours to write it
+/// to, or nothing.
 fn input(input: Option<&Bytes>) -> io::Result<(Option<pipe::Sender>, Option<OwnedFd>)> {
     let Some(input) = input.filter(|input| !input.is_empty()) else { return Ok((None, None)) };
     let (theirs, mut ours): (_, PipeWriter) = io::pipe()?;
