@@ -75,7 +75,7 @@ struct Supervisor {
     requests: mpsc::UnboundedSender<Frame>,
     socket: Arc<UnixStream>,
     jobs: Arc<Mutex<Jobs>>,
-    process: Mutex<std::process::Child>,
+    process: Arc<Process>,
     next: AtomicU64,
 }
 
@@ -109,8 +109,9 @@ impl Supervisor {
         let (requests, waiting) = mpsc::unbounded_channel();
         let (socket, jobs) = (Arc::new(UnixStream::from_std(ours)?), Arc::default());
         tokio::spawn(write(Arc::clone(&socket), waiting));
-        tokio::spawn(serve(Arc::clone(&socket), Arc::clone(&jobs), process.id()));
-        Ok(Arc::new(Self { requests, socket, jobs, process: Mutex::new(process), next: AtomicU64::new(1) }))
+        let process = Arc::new(Process { id: process.id(), child: Mutex::new(process) });
+        tokio::spawn(serve(Arc::clone(&socket), Arc::clone(&jobs), Arc::clone(&process)));
+        Ok(Arc::new(Self { requests, socket, jobs, process, next: AtomicU64::new(1) }))
     }
 
     async fn spawn(&self, invocation: &Invocation) -> io::Result<Child> {
@@ -141,7 +142,22 @@ impl Supervisor {
     fn close(&self) {
         lock(&self.jobs).is_closing = true;
         let _ = shutdown(&*self.socket, Shutdown::Write);
-        let _ = self.process.lock().unwrap_or_else(PoisonError::into_inner).wait();
+        self.process.wait();
+    }
+}
+
+/// The process of a supervisor.
+#[derive(Debug)]
+struct Process {
+    id: u32,
+    child: Mutex<std::process::Child>,
+}
+
+impl Process {
+    /// Waits for the end. Where orphans are reaped, its end may have been taken already, so an error
+    /// is an end, too.
+    fn wait(&self) {
+        let _ = self.child.lock().unwrap_or_else(PoisonError::into_inner).wait();
     }
 }
 
@@ -302,14 +318,19 @@ fn send(socket: &UnixStream, bytes: &[u8], descriptors: &[OwnedFd]) -> io::Resul
 }
 
 /// Passes replies on until the supervisor is gone. If something else ended it, ends what it left.
-async fn serve(socket: Arc<UnixStream>, jobs: Arc<Mutex<Jobs>>, supervisor: u32) {
+async fn serve(socket: Arc<UnixStream>, jobs: Arc<Mutex<Jobs>>, process: Arc<Process>) {
     read(&socket, &jobs).await;
     let running: Option<HashSet<JobId>> = {
         let jobs = lock(&jobs);
         (!jobs.is_closing).then(|| jobs.waiting.keys().copied().collect())
     };
     if let Some(running) = running {
-        let _ = tokio::task::spawn_blocking(move || orphans::end_all(supervisor, &|job| running.contains(&job))).await;
+        let end = move || {
+            // A process that ends closes its files first, and only then leaves its children.
+            process.wait();
+            orphans::end_all(process.id, &|job| running.contains(&job));
+        };
+        let _ = tokio::task::spawn_blocking(end).await;
     }
     let mut jobs = lock(&jobs);
     jobs.is_gone = true;
