@@ -1,11 +1,13 @@
 //! Processes that became children of this one because their parents ended.
 //!
-//! The first process of a container inherits every orphan, and one that has ended stays in the table of processes until its parent has
-//! asked how it ended. What commands leave behind goes to their supervisor; a worker inherits it only when something has ended that.
+//! The first process of a container inherits every orphan, and one that has ended stays in the
+//! table of processes until its parent has asked how it ended. What commands leave behind goes to
+//! their supervisor; a worker inherits it only when something has ended that.
 
 use std::io;
 
-/// Inherits what a supervisor leaves when something ends it, and asks for the ends of orphans from now on.
+/// Inherits what a supervisor leaves when something ends it, and asks for the ends of orphans from
+/// now on.
 #[cfg(target_os = "linux")]
 pub(super) fn reap_from_now_on() -> io::Result<()> {
     use rustix::process::{getpid, set_child_subreaper};
@@ -32,8 +34,8 @@ fn reap() {
     }
 }
 
-/// Kills what a supervisor that is gone has left to this process, and waits until that is gone, too. What commands left behind that do
-/// not run any more is left alone.
+/// Kills what a supervisor that is gone has left to this process, and waits until that is gone,
+/// too. What commands left behind that do not run any more is left alone.
 #[cfg(target_os = "linux")]
 pub(super) fn end_all(supervisor: u32, is_running: &dyn Fn(u64) -> bool) {
     use super::supervisor::{MARK, jobs::is_left_behind, tree};

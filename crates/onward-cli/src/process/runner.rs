@@ -80,7 +80,8 @@ impl Runner {
         Ok(Self { spawner: Spawner::start()?, readiness: Readiness::new(notice) })
     }
 
-    /// Kills every program that runs, with all that it started, and waits until they are gone. No program can be started afterwards.
+    /// Kills every program that runs, with all that it started, and waits until they are gone. No
+    /// program can be started afterwards.
     pub(crate) fn kill_all(&self) {
         self.spawner.kill_all();
     }

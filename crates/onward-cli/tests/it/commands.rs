@@ -1,4 +1,4 @@
-//! How commands end, and what they read.
+//! Ends of commands, and their input.
 
 use crate::harness::Place;
 

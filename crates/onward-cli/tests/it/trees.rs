@@ -1,4 +1,4 @@
-//! What a command started ends with it, also where it has left the group, the session and the environment of the command.
+//! Processes that a command started end with it, also outside of its group and session.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -36,7 +36,8 @@ impl Tree {
         })
     }
 
-    /// Starts `onward` and returns what the processes of its command hold open, with the process that started the command.
+    /// Starts `onward` and returns what the processes of its command hold open, with the process
+    /// that started the command.
     fn start(&self, arguments: &[&str]) -> (Running, BufReader<File>, Pid) {
         let running = self.place.start(&[arguments, &["--", "sh", "-c", &self.script]].concat(), "a\n");
         let mut alive = BufReader::new(File::open(self.place.path("alive")).unwrap());

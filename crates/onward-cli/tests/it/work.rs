@@ -102,7 +102,6 @@ fn a_worker_that_was_killed_is_told_as_gone_though_none_has_come_in_its_place(pl
     assert_eq!(place.json(&["stats"])[0]["sessions"], serde_json::json!([]));
     let doctor = place.onward(&["doctor"]).stdout;
     assert!(doctor.contains("belongs to workers that are gone"), "{doctor}");
-    place.write("go-on", "");
 }
 
 /// Shows: T7, T8

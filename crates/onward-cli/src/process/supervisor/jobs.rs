@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::MARK;
+use super::names::MARK;
 #[cfg(target_os = "linux")]
 use super::tree;
 use super::wire::JobId;
 
-/// Commands by the process id of each. Take the end of a child from the system only while you hold these: the process id of a command
-/// in here then belongs to no other process.
+/// Commands by the process id of each. Take the end of a child from the system only while you hold
+/// these: the process id of a command in here then belongs to no other process.
 #[derive(Debug, Default)]
 pub(super) struct Jobs(BTreeMap<i32, Job>);
 
@@ -24,7 +24,7 @@ struct Job {
     is_stopping: bool,
     /// The system has no process of this id any more.
     is_over: bool,
-    /// What it had started when it was asked to end.
+    /// Processes that it had started when it was asked to end.
     #[cfg(target_os = "linux")]
     known: BTreeSet<i32>,
 }
@@ -50,7 +50,7 @@ impl Jobs {
         self.0.insert(leader, job);
     }
 
-    /// Asks a command and all that it started to end.
+    /// Sends SIGTERM to a command and all that it started.
     pub(super) fn terminate(&mut self, id: JobId) {
         let Some(leader) = self.leader(id) else { return };
         signal_group(leader, Signal::TERM);
@@ -70,7 +70,8 @@ impl Jobs {
         signal_group(leader, Signal::KILL);
     }
 
-    /// Takes a command out whose end was taken from the system, and ends what is left of one that was asked to end.
+    /// Takes a command out whose end was taken from the system, and ends what is left of one that
+    /// was asked to end.
     pub(super) fn ended(&mut self, leader: i32) -> Option<JobId> {
         let job = self.0.get_mut(&leader)?;
         job.is_over = true;
@@ -126,7 +127,8 @@ impl Jobs {
         tree::children(own).into_iter().filter(|child| !self.0.contains_key(child)).collect()
     }
 
-    /// Kills every command and all that has no known origin. What commands left behind that have ended is left alone.
+    /// Kills every command and all that has no known origin. What commands left behind that have
+    /// ended is left alone.
     pub(super) fn end_all(&mut self) {
         if self.is_empty() {
             return;

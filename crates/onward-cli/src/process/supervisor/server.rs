@@ -14,8 +14,8 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use rustix::process::{Resource, Rlimit, WaitId, WaitIdOptions, WaitOptions, WaitStatus, setrlimit, wait, waitid};
 
 use super::jobs::{Jobs, mark};
+use super::names::{ARGUMENT, MARK, NAME};
 use super::wire::{Arrived, JobId, Reply, Request, Start};
-use super::{ARGUMENT, MARK, NAME};
 use crate::process::Interrupts;
 
 /// Octets that are read from the worker at once.
@@ -24,7 +24,8 @@ const CHUNK: usize = 64 * 1024;
 /// Descriptors that can come with them; a command has three.
 const DESCRIPTORS: usize = 16;
 
-/// Does the work of a supervisor if this process was started as one, until its worker is gone; returns `None` else. Call it first of all.
+/// Does the work of a supervisor if this process was started as one, until its worker is gone;
+/// returns `None` else. Call it first of all.
 pub(crate) fn serve_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != ARGUMENT {
@@ -36,11 +37,12 @@ pub(crate) fn serve_if_asked() -> Option<ExitCode> {
 }
 
 fn serve(open_files: Rlimit) -> io::Result<()> {
-    // Commands inherit the limits with which the worker was started. What it had itself is never refused.
+    // Commands inherit the limits with which the worker was started. What it had itself is never
+    // refused.
     let _ = setrlimit(Resource::Nofile, open_files);
     become_reaper();
-    // A signal for all processes of a service is for the worker to act on. The handlers are in place as long as this process lives, and a
-    // command does not inherit them.
+    // A signal for all processes of a service is for the worker to act on. The handlers are in
+    // place as long as this process lives, and a command does not inherit them.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _within = runtime.enter();
     let _interrupts = Interrupts::listen()?;
@@ -56,7 +58,7 @@ fn serve(open_files: Rlimit) -> io::Result<()> {
 
 #[cfg(target_os = "linux")]
 fn become_reaper() {
-    // Comfort for people who list processes, and a kernel that is older than this.
+    // The name is for people. A kernel without subreapers leaves orphans to the first process.
     let _ = std::fs::write("/proc/self/comm", NAME);
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
@@ -67,7 +69,8 @@ fn become_reaper() {}
 #[derive(Debug)]
 struct Server {
     replies: File,
-    /// Held while a command is started and while ends are taken from the system, so that a worker is told of the start first.
+    /// Held while a command is started and while ends are taken from the system, so that a worker
+    /// is told of the start first.
     jobs: Mutex<Jobs>,
     started: Condvar,
 }
@@ -171,8 +174,8 @@ fn end_of(job: JobId, status: WaitStatus) -> Reply {
     }
 }
 
-/// Starts a command as the leader of a process group. Nothing is done between fork and exec but what the system's own spawn does, which
-/// copies no memory of this process.
+/// Starts a command as the leader of a process group. Nothing is done between fork and exec but
+/// what the system's own spawn does, which copies no memory of this process.
 fn spawn(job: JobId, start: Start) -> io::Result<i32> {
     let mut streams = start.streams.into_iter().rev().map(Stdio::from);
     let (stderr, stdout, stdin) = (streams.next(), streams.next(), streams.next());

@@ -5,16 +5,16 @@ mod linux {
     use std::collections::BTreeSet;
     use std::fs;
     use std::path::PathBuf;
-    use std::thread::sleep;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use rustix::process::{Pid, Signal, kill_process};
 
-    /// Processes that do not end within this time, for example because they wait for a disk, are left to the system.
-    const PATIENCE: Duration = Duration::from_secs(2);
-
     /// The pause between looks at processes that were killed.
     const PAUSE: Duration = Duration::from_millis(1);
+
+    /// Looks after which processes that have not ended are left to the system. They wait for a
+    /// disk, or start others faster than they are stopped.
+    const LOOKS: u32 = 2000;
 
     /// A process as the kernel describes it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,8 @@ mod linux {
         String::from_utf8(value.to_vec()).ok()
     }
 
-    /// Returns the children of a process: as the kernel lists them, else by a look at every process.
+    /// Returns the children of a process: as the kernel lists them, else by a look at every
+    /// process.
     pub(in crate::process) fn children(id: i32) -> Vec<i32> {
         let threads = fs::read_dir(path(id, "task")).into_iter().flatten().flatten();
         let lists: Option<Vec<String>> =
@@ -79,24 +80,32 @@ mod linux {
         found
     }
 
-    /// Ends all processes that `find` returns, which is asked again until it finds none. They are stopped first: a process that is stopped
-    /// starts no other, and its children keep their parent until all are found.
+    /// Kills all processes that `find` returns, until it finds none. They are stopped first: a
+    /// process that is stopped starts no other, and its children keep their parent until all are
+    /// found.
     pub(in crate::process) fn end(mut find: impl FnMut() -> BTreeSet<i32>) {
-        let began = Instant::now();
         let mut stopped = BTreeSet::new();
-        loop {
+        for _ in 0..LOOKS {
             let found = find();
-            if found.is_empty() || began.elapsed() > PATIENCE {
+            if found.is_empty() {
                 return;
             }
             if found.is_subset(&stopped) {
                 signal(&found, Signal::KILL);
-                sleep(PAUSE);
+                pause();
             } else {
                 signal(&found, Signal::STOP);
                 stopped.extend(found);
             }
         }
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the kernel reports only the ends of children, and these may be further down"
+    )]
+    fn pause() {
+        std::thread::sleep(PAUSE);
     }
 
     /// Signals processes. One that has ended meanwhile needs no signal, so an error is no matter.

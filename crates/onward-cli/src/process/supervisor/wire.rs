@@ -1,7 +1,8 @@
-//! What a worker and its supervisor write to each other.
+//! Messages between a worker and its supervisor.
 //!
-//! A request is its length (four octets), its kind, the number of the job and, for a start, the program with its arguments and additions
-//! to the environment. The descriptors of the three streams go beside its first octet. A reply has a fixed length.
+//! A request is its length (four octets), its kind, the number of the job and, for a start, the
+//! program with its arguments and additions to the environment. The descriptors of the three
+//! streams go beside its first octet. A reply has a fixed length.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -20,11 +21,12 @@ const HEAD: usize = 4 + 1 + 8;
 /// Octets of a reply.
 pub(super) const REPLY: usize = 1 + 8 + 4;
 
-/// What a worker asks for.
+/// A request of a worker.
 #[derive(Debug)]
 pub(super) enum Request {
     Start(JobId, Start),
-    /// SIGTERM for a command and all that it started, and SIGKILL for what is left when the command has ended.
+    /// SIGTERM for a command and all that it started, and SIGKILL for what is left when the command
+    /// has ended.
     Terminate(JobId),
     /// SIGKILL for a command and all that it started.
     Kill(JobId),
@@ -35,13 +37,13 @@ pub(super) enum Request {
 pub(super) struct Start {
     /// The program and its arguments.
     pub(super) words: Vec<OsString>,
-    /// What is added to the environment.
+    /// Additions to the environment.
     pub(super) environment: Vec<(OsString, OsString)>,
     /// The streams: stdin where there is one, stdout, stderr.
     pub(super) streams: Vec<OwnedFd>,
 }
 
-/// What a supervisor tells.
+/// A reply of a supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reply {
     Started(JobId),
@@ -100,7 +102,8 @@ fn push(text: &mut Vec<u8>, word: &OsStr) -> io::Result<()> {
 #[derive(Debug, Default)]
 pub(super) struct Arrived {
     pub(super) bytes: VecDeque<u8>,
-    /// Descriptors that arrived with them, in order. A request has arrived only after its descriptors.
+    /// Descriptors that arrived with them, in order. A request has arrived only after its
+    /// descriptors.
     pub(super) descriptors: VecDeque<OwnedFd>,
 }
 

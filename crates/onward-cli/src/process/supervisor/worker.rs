@@ -20,12 +20,13 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot};
 
+use super::names::{ARGUMENT, NAME};
 use super::wire::{self, JobId, REPLY, Reply};
-use super::{ARGUMENT, NAME};
 use crate::process::runner::End;
 use crate::process::{Invocation, open_files, orphans};
 
-/// Input of at most this size is written before the command starts: the system takes that much into any pipe at once.
+/// Input of at most this size is written before the command starts: the system takes that much into
+/// any pipe at once.
 const AT_ONCE: usize = 4096;
 
 /// The most octets of replies that are read at once.
@@ -43,13 +44,14 @@ impl Spawner {
         Ok(Self { current: Mutex::new(Supervisor::start()?) })
     }
 
-    /// Starts a program as the leader of a process group, with pipes for what it reads and writes. If the future is dropped, the
-    /// program is killed.
+    /// Starts a program as the leader of a process group, with pipes for what it reads and writes.
+    /// If the future is dropped, the program is killed.
     pub(in crate::process) async fn spawn(&self, invocation: &Invocation) -> io::Result<Child> {
         self.supervisor()?.spawn(invocation).await
     }
 
-    /// Kills every command with all that it started, and waits until they are gone. No command can be started afterwards.
+    /// Kills every command with all that it started, and waits until they are gone. No command can
+    /// be started afterwards.
     pub(in crate::process) fn kill_all(&self) {
         self.lock().close();
     }
@@ -73,7 +75,7 @@ struct Supervisor {
     requests: mpsc::UnboundedSender<Frame>,
     socket: Arc<UnixStream>,
     jobs: Arc<Mutex<Jobs>>,
-    process: Mutex<std::process::Child>,
+    process: Arc<Process>,
     next: AtomicU64,
 }
 
@@ -107,8 +109,9 @@ impl Supervisor {
         let (requests, waiting) = mpsc::unbounded_channel();
         let (socket, jobs) = (Arc::new(UnixStream::from_std(ours)?), Arc::default());
         tokio::spawn(write(Arc::clone(&socket), waiting));
-        tokio::spawn(serve(Arc::clone(&socket), Arc::clone(&jobs), process.id()));
-        Ok(Arc::new(Self { requests, socket, jobs, process: Mutex::new(process), next: AtomicU64::new(1) }))
+        let process = Arc::new(Process { id: process.id(), child: Mutex::new(process) });
+        tokio::spawn(serve(Arc::clone(&socket), Arc::clone(&jobs), Arc::clone(&process)));
+        Ok(Arc::new(Self { requests, socket, jobs, process, next: AtomicU64::new(1) }))
     }
 
     async fn spawn(&self, invocation: &Invocation) -> io::Result<Child> {
@@ -139,7 +142,22 @@ impl Supervisor {
     fn close(&self) {
         lock(&self.jobs).is_closing = true;
         let _ = shutdown(&*self.socket, Shutdown::Write);
-        let _ = self.process.lock().unwrap_or_else(PoisonError::into_inner).wait();
+        self.process.wait();
+    }
+}
+
+/// The process of a supervisor.
+#[derive(Debug)]
+struct Process {
+    id: u32,
+    child: Mutex<std::process::Child>,
+}
+
+impl Process {
+    /// Waits for the end. Where orphans are reaped, its end may have been taken already, so an error
+    /// is an end, too.
+    fn wait(&self) {
+        let _ = self.child.lock().unwrap_or_else(PoisonError::into_inner).wait();
     }
 }
 
@@ -180,7 +198,8 @@ fn tell(started: Option<oneshot::Sender<io::Result<()>>>, what: io::Result<()>) 
     started.map(|started| started.send(what));
 }
 
-/// A command that was started. Unless it is known to have ended, dropping this kills it with all that it started.
+/// A command that was started. Unless it is known to have ended, dropping this kills it with all
+/// that it started.
 #[derive(Debug)]
 pub(in crate::process) struct Child {
     job: Job,
@@ -206,7 +225,8 @@ impl Child {
         end.map_err(|_| gone())
     }
 
-    /// Asks the command and all that it started to end. What is left when the command has ended is killed.
+    /// Asks the command and all that it started to end. What is left when the command has ended is
+    /// killed.
     pub(in crate::process) fn terminate(&self) {
         self.job.end(false);
     }
@@ -238,7 +258,8 @@ fn gone() -> io::Error {
     io::Error::other("the process that starts commands is gone")
 }
 
-/// Returns what a command reads: its end of a pipe, with the input in it or with ours to write it to, or nothing.
+/// Returns what a command reads: its end of a pipe, with the input in it or with ours to write it
+/// to, or nothing.
 fn input(input: Option<&Bytes>) -> io::Result<(Option<pipe::Sender>, Option<OwnedFd>)> {
     let Some(input) = input.filter(|input| !input.is_empty()) else { return Ok((None, None)) };
     let (theirs, mut ours): (_, PipeWriter) = io::pipe()?;
@@ -297,14 +318,19 @@ fn send(socket: &UnixStream, bytes: &[u8], descriptors: &[OwnedFd]) -> io::Resul
 }
 
 /// Passes replies on until the supervisor is gone. If something else ended it, ends what it left.
-async fn serve(socket: Arc<UnixStream>, jobs: Arc<Mutex<Jobs>>, supervisor: u32) {
+async fn serve(socket: Arc<UnixStream>, jobs: Arc<Mutex<Jobs>>, process: Arc<Process>) {
     read(&socket, &jobs).await;
     let running: Option<HashSet<JobId>> = {
         let jobs = lock(&jobs);
         (!jobs.is_closing).then(|| jobs.waiting.keys().copied().collect())
     };
     if let Some(running) = running {
-        let _ = tokio::task::spawn_blocking(move || orphans::end_all(supervisor, &|job| running.contains(&job))).await;
+        let end = move || {
+            // A process that ends closes its files first, and only then leaves its children.
+            process.wait();
+            orphans::end_all(process.id, &|job| running.contains(&job));
+        };
+        let _ = tokio::task::spawn_blocking(end).await;
     }
     let mut jobs = lock(&jobs);
     jobs.is_gone = true;
