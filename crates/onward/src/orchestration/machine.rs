@@ -91,6 +91,8 @@ pub(super) struct Machine {
     /// How many events it has been fed.
     length: u64,
     has_started: bool,
+    /// True if signals were delivered since the code was last polled. Its history can end there.
+    has_unpolled: bool,
 }
 
 impl fmt::Debug for Machine {
@@ -112,7 +114,15 @@ impl Machine {
     /// The code before its first event.
     pub(super) fn new(code: &Code, journal: Arc<Journal>) -> Self {
         let future = code(Arc::clone(&journal));
-        Self { journal, code: Some(future), flag: Arc::default(), finish: None, length: 0, has_started: false }
+        Self {
+            journal,
+            code: Some(future),
+            flag: Arc::default(),
+            finish: None,
+            length: 0,
+            has_started: false,
+            has_unpolled: false,
+        }
     }
 
     pub(super) fn length(&self) -> u64 {
@@ -258,7 +268,10 @@ impl Machine {
             HistoryEvent::TaskEnded { operation, end } => self.journal.end_task(*operation, end.clone()),
             HistoryEvent::TimerFired { operation } => self.journal.fire(*operation),
             HistoryEvent::SignalReceived { name, payload } => self.receive(name, payload),
-            HistoryEvent::SignalCarried { name, payload } => return self.receive(name, payload),
+            HistoryEvent::SignalCarried { name, payload } => {
+                self.has_unpolled = true;
+                return self.receive(name, payload);
+            }
             HistoryEvent::SignalsUnread { .. } => return,
             HistoryEvent::StepEnded { operation, end, at, .. } => {
                 at.iter().for_each(|at| self.journal.set_now(Timestamp::from_microseconds(*at)));
@@ -298,6 +311,7 @@ impl Machine {
     }
 
     fn poll(&mut self) {
+        self.has_unpolled = false;
         for _ in 0..limits::ORCHESTRATION_POLLS {
             self.flag.0.store(false, Ordering::Relaxed);
             if self.poll_once() || !self.flag.0.load(Ordering::Relaxed) {
@@ -334,9 +348,12 @@ impl Machine {
         }
     }
 
-    /// Ends what can never go on, since the code awaits something that is not of the orchestration.
+    /// Ends code that can never continue, since it awaits something that is not of the orchestration.
+    ///
+    /// Code with signals that it was not polled for can continue: the message behind them polls it.
     pub(super) fn notice_if_stuck(&mut self) {
-        if self.has_started && self.finish.is_none() && !self.journal.awaits_anything() {
+        let can_continue = self.has_unpolled || self.journal.awaits_anything();
+        if self.has_started && self.finish.is_none() && !can_continue {
             let text = "the code awaits something that no orchestration can wait for; use the timers, steps and events of its context";
             self.stop(Finish::Stuck(text.to_owned()));
         }
@@ -592,6 +609,27 @@ mod tests {
         machine.feed(&STARTED);
         machine.notice_if_stuck();
         assert!(matches!(machine.finish(), Some(Finish::Stuck(_))), "{:?}", machine.finish());
+    }
+
+    /// A turn is written in parts, so a history can end with signals for which the code is polled by the next message.
+    ///
+    /// Shows: D3, D9
+    #[test]
+    fn code_with_signals_that_it_was_not_polled_for_is_not_stuck() {
+        let counting = code(|context| async move {
+            let queue = context.queue::<u32>("number")?;
+            queue.next().await?;
+            queue.next().await?;
+            Ok(None)
+        });
+        let name = "number".to_owned();
+        let carried = HistoryEvent::SignalCarried { name: name.clone(), payload: b"1".to_vec().into() };
+        let mut machine = machine(&counting);
+        machine.replay(&[STARTED, carried]).unwrap();
+        machine.notice_if_stuck();
+        assert!(machine.finish().is_none(), "{:?}", machine.finish());
+        machine.feed(&HistoryEvent::SignalReceived { name, payload: b"2".to_vec().into() });
+        assert!(matches!(machine.finish(), Some(Finish::Completed(None))), "{:?}", machine.finish());
     }
 
     /// Shows: D9

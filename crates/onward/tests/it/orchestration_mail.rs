@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use onward::orchestration::{Either, HistoryEvent, OrchestrationContext, select};
-use onward::{Engine, Failure, Name, Page, TaskFilter, TaskId, TaskState};
+use onward::{AttemptError, Engine, Failure, Name, Page, TaskFilter, TaskId, TaskState};
 use onward_testkit::soak::{self, Tally};
 use tokio::task::JoinHandle;
 
@@ -130,6 +130,10 @@ async fn taken_by(engine: &Engine, task: TaskId, state: TaskState) -> Option<Vec
     }
 }
 
+async fn errors_of(engine: &Engine, task: TaskId) -> Vec<AttemptError> {
+    engine.store().task(task).await.unwrap().map(|record| record.errors).unwrap_or_default()
+}
+
 /// Shows: D3, D9
 async fn every_acknowledged_signal_is_accounted_for(store: TestStore) {
     let count = match store.kind {
@@ -151,10 +155,12 @@ async fn every_acknowledged_signal_is_accounted_for(store: TestStore) {
     let mut tally = Tally { attempted: count, acknowledged: acknowledged.len() as u64, seed, ..Tally::default() };
     let (missing, waiting) = account(&engines[0], acknowledged, &mut tally).await;
     println!("{tally}");
+    let some: Vec<u64> = missing.iter().copied().take(20).collect();
     assert_eq!(
         (tally.lost, tally.duplicated),
         (0, 0),
-        "seed {seed}: {waiting} wait, and of no history are {missing:?}"
+        "seed {seed}: {waiting} wait, and {} are of no history, such as {some:?}",
+        missing.len()
     );
 }
 
@@ -162,6 +168,14 @@ async fn every_acknowledged_signal_is_accounted_for(store: TestStore) {
 async fn account(engine: &Engine, mut missing: HashSet<u64>, tally: &mut Tally) -> (HashSet<u64>, u64) {
     let mut waiting = 0;
     for (task, state) in every_orchestration(engine).await {
+        // A dead one has requests to stop among what waits, which the store does not tell from signals.
+        assert_ne!(
+            state,
+            TaskState::Dead,
+            "orchestration {task}, seed {}: {:?}",
+            tally.seed,
+            errors_of(engine, task).await
+        );
         let (numbers, unread) = signals_of(engine, task).await;
         waiting += engine.orchestration_status(task).await.unwrap().record().waiting;
         if let Some(taken) = taken_by(engine, task, state).await {
