@@ -10,6 +10,7 @@ use crate::commands::{
 };
 use crate::exit_code::EXPLANATION;
 use crate::options::GlobalOptions;
+use crate::output::cleaned;
 
 /// Runs work that must not get lost: durable tasks and orchestrations, on a SQLite file or in PostgreSQL
 #[derive(Debug, Parser)]
@@ -74,7 +75,8 @@ pub(crate) enum Command {
 /// The commands that run another one, which stands behind `--`.
 const WITH_A_COMMAND: [&str; 2] = ["each", "work"];
 
-/// Adds a hint to an error of reading the arguments, where the `--` before a command may be missing.
+/// Adds a hint to an error of reading the arguments, where the `--` before a command may be missing, and shows what was typed
+/// without characters that a terminal acts on.
 pub(crate) fn explained(error: clap::Error) -> clap::Error {
     explained_for(error, std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()))
 }
@@ -90,7 +92,24 @@ fn explained_for(mut error: clap::Error, typed: impl Iterator<Item = String>) ->
         let hint = format!("a command stands behind `--`: -- {unknown} …");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
+    clean(&mut error);
     error
+}
+
+/// Escapes what was typed where the error shows it.
+fn clean(error: &mut clap::Error) {
+    let shown = |text: &String| cleaned(text).into_owned();
+    let texts: Vec<(ContextKind, ContextValue)> = error
+        .context()
+        .filter_map(|(kind, value)| match value {
+            ContextValue::String(text) => Some((kind, ContextValue::String(shown(text)))),
+            ContextValue::Strings(texts) => Some((kind, ContextValue::Strings(texts.iter().map(shown).collect()))),
+            _ => None,
+        })
+        .collect();
+    for (kind, text) in texts {
+        error.insert(kind, text);
+    }
 }
 
 #[cfg(test)]

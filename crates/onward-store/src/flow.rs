@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::Name;
 use crate::queue::ConcurrencyLimit;
+use crate::text::Shown;
 
 /// What a limit is on. Limits of different scopes combine: a task starts when every limit that it falls under lets it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -40,7 +41,7 @@ impl fmt::Display for LimitScope {
             Self::Queue(name) => write!(f, "the queue `{name}`"),
             Self::Kind(name) => write!(f, "the kind `{name}`"),
             Self::Group(name) => write!(f, "the group `{name}`"),
-            Self::Groups(beginning) => write!(f, "each group `{beginning}*`"),
+            Self::Groups(beginning) => write!(f, "each group `{}*`", Shown(beginning)),
         }
     }
 }

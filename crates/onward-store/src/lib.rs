@@ -65,6 +65,7 @@ mod sqlite;
 mod store;
 mod tag;
 mod task;
+pub mod text;
 mod timestamp;
 mod write;
 

@@ -1,4 +1,4 @@
-//! Names of kinds, queues and groups.
+//! Names of kinds, queues, groups, schedules and events.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -10,8 +10,10 @@ use smol_str::SmolStr;
 
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::text::{self, Shown};
 
-/// The name of a kind, a queue or a group: 1 to 128 bytes without control characters, and without white space at either end.
+/// The name of a kind, a queue, a group, a schedule or an event: 1 to 128 bytes, without white space at either end and without
+/// characters that are not seen (controls, marks of direction such as U+202E, characters without a shape such as U+200B).
 ///
 /// Cheap to clone; one of up to 23 bytes needs no memory of its own.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -22,7 +24,8 @@ impl Name {
     /// Checks and takes a name.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if `text` is empty, too long, has control characters or white space at its ends.
+    /// [`is_invalid`](Error::is_invalid) if `text` is empty or too long, has a character that is not seen, or white space at
+    /// its ends. The text names the character and its place.
     pub fn new(text: impl AsRef<str>) -> Result<Self> {
         let text = text.as_ref();
         check(text)?;
@@ -72,19 +75,27 @@ fn check(text: &str) -> Result<()> {
         return Err(Error::invalid("a kind, queue or group needs a name; the one given is empty"));
     }
     if text.len() > limits::NAME_BYTES {
-        let shown: String = text.chars().take(32).collect();
+        let beginning: String = text.chars().take(32).collect();
         return Err(Error::invalid(format!(
-            "the name `{shown}…` has {} bytes; the name of a kind, queue or group may have at most {}",
+            "the name `{}…` has {} bytes; the name of a kind, queue or group may have at most {}",
+            Shown(&beginning),
             text.len(),
             limits::NAME_BYTES
         )));
     }
-    if text.chars().any(char::is_control) || text.trim() != text {
-        return Err(Error::invalid(format!(
-            "the name {text:?} has control characters or outer white space; the name of a kind, queue or group may have neither"
-        )));
+    check_seen("name", text)?;
+    if text.trim() != text {
+        return Err(Error::invalid(format!("the name `{text}` has white space at its beginning or end; leave it out")));
     }
     Ok(())
+}
+
+/// Checks that what names something has no character that is not seen.
+///
+/// # Errors
+/// [`is_invalid`](Error::is_invalid) with the code of the first such character and its place.
+pub(crate) fn check_seen(what: &str, text: &str) -> Result<()> {
+    text::hidden_in(text).map_or(Ok(()), |wrong| Err(Error::invalid(format!("the {what} {wrong}"))))
 }
 
 impl Deref for Name {

@@ -13,6 +13,7 @@ use crate::orchestration::Turned;
 use crate::queue::{QueueMode, QueueSettings, QueueTurn};
 use crate::schedule::{Fired, ScheduleSet};
 use crate::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
+use crate::text::Shown;
 
 /// What became of one [`Write`](crate::Write).
 #[derive(Debug, Clone, PartialEq)]
@@ -373,7 +374,8 @@ impl Refusal {
             ),
             Self::NoneWithKey { kind, key } => write!(
                 f,
-                "no active orchestration of kind `{kind}` has the key `{key}`; start it first, or start it with the signal"
+                "no active orchestration of kind `{kind}` has the key `{}`; start it first, or start it with the signal",
+                Shown(key)
             ),
             _ => Ok(()),
         }

@@ -10,6 +10,7 @@ use crate::flow::{LimitScope, Rate};
 use crate::limits;
 use crate::name::Name;
 use crate::task::{Priority, SessionId, TaskId};
+use crate::text::Shown;
 use crate::timestamp::Timestamp;
 use crate::write::Scope;
 
@@ -152,12 +153,7 @@ impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotDue { run_at } => write!(f, "it is not due until {run_at}"),
-            Self::Pressure { source, percent, least, until } => write!(
-                f,
-                "the pressure of `{source}` is at {percent} %, and nothing starts that is less urgent than {}; from {until} on the task \
-                 counts as that urgent, and it starts sooner when the pressure falls",
-                least.0
-            ),
+            Self::Pressure { source, percent, least, until } => pressure(f, source, *percent, *least, *until),
             Self::Blocked { by } => blocked(f, by),
             Self::Parked { until, events, tasks } => parked(f, *until, events, tasks),
             Self::Unstarted { until } => {
@@ -221,6 +217,17 @@ impl fmt::Display for WaitReason {
     }
 }
 
+/// That the pressure is too high for a task that is no more urgent.
+fn pressure(f: &mut fmt::Formatter<'_>, source: &str, percent: u8, least: Priority, until: Timestamp) -> fmt::Result {
+    write!(
+        f,
+        "the pressure of `{}` is at {percent} %, and nothing starts that is less urgent than {}; from {until} on the task \
+         counts as that urgent, and it starts sooner when the pressure falls",
+        Shown(source),
+        least.0
+    )
+}
+
 /// What the code of an orchestration waits for.
 fn parked(f: &mut fmt::Formatter<'_>, until: Option<Timestamp>, events: &[Name], tasks: &[TaskId]) -> fmt::Result {
     let mut awaited: Vec<String> = events.iter().map(event).collect();
@@ -281,7 +288,8 @@ fn not_served(
     kind_served_by: &[String],
     queue_served_by: &[String],
 ) -> fmt::Result {
-    let (of_kind, of_queue) = (kind_served_by.join("`, `"), queue_served_by.join("`, `"));
+    let shown = |names: &[String]| names.iter().map(|name| Shown(name).to_string()).collect::<Vec<_>>().join("`, `");
+    let (of_kind, of_queue) = (shown(kind_served_by), shown(queue_served_by));
     match (kind_served_by.is_empty(), queue_served_by.is_empty()) {
         (true, true) => write!(f, "no worker serves the kind `{kind}`, and none the queue `{queue}`; start one"),
         (true, false) => write!(

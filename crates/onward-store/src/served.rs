@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::name::Name;
+use crate::error::Result;
+use crate::name::{Name, check_seen};
 use crate::write::{Claim, KindSelection, QueueSelection};
 
 /// How many kinds or queues are named in a text.
@@ -47,6 +48,16 @@ impl Served {
     #[must_use]
     pub fn has_kind(&self, kind: &Name) -> bool {
         self.kinds.selects(kind)
+    }
+
+    /// Checks that kinds may begin as it says.
+    pub(crate) fn check(&self) -> Result<()> {
+        match &self.kinds {
+            KindSelection::Matching(matching) => {
+                matching.prefixes.iter().try_for_each(|prefix| check_seen("beginning of kinds", prefix))
+            }
+            KindSelection::All | KindSelection::Only(_) => Ok(()),
+        }
     }
 
     /// How many names it has.

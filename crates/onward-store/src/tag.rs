@@ -8,10 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::limits;
+use crate::name::check_seen;
+use crate::text::Shown;
 
 /// The tags of a task: up to 32 keys, each with one value.
 ///
-/// A key has 1 to 64 bytes, without `=` and control characters; a value up to 256 bytes, any text, also none. Cheap to clone, and a
+/// A key has 1 to 64 bytes, without `=` and characters that are not seen, as a [`Name`](crate::Name); a value up to 256 bytes, any text, also none. Cheap to clone, and a
 /// task without tags pays nothing for them.
 ///
 /// ```
@@ -93,7 +95,8 @@ impl Tags {
 
 fn check_tag(key: &str, value: &str) -> Result<()> {
     let wrong = |what: String| Err(Error::invalid(what));
-    let shown: String = key.chars().take(32).collect();
+    let beginning: String = key.chars().take(32).collect();
+    let shown = Shown(&beginning);
     if key.is_empty() {
         return wrong(format!("the tag with the value {value:?} has an empty key; give it one"));
     }
@@ -101,9 +104,10 @@ fn check_tag(key: &str, value: &str) -> Result<()> {
         let (bytes, limit) = (key.len(), limits::TAG_KEY_BYTES);
         return wrong(format!("the tag key `{shown}…` has {bytes} bytes and may have {limit}; shorten it"));
     }
-    if key.contains('=') || key.chars().any(char::is_control) {
-        return wrong(format!("the tag key {shown:?} has `=` or control characters; leave them out"));
+    if key.contains('=') {
+        return wrong(format!("the tag key `{shown}` has `=`; leave it out"));
     }
+    check_seen("tag key", key)?;
     if value.len() > limits::TAG_VALUE_BYTES {
         let (bytes, limit) = (value.len(), limits::TAG_VALUE_BYTES);
         return wrong(format!(

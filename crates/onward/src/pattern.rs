@@ -3,6 +3,7 @@
 use std::fmt;
 
 use onward_store::Name;
+use onward_store::text::Shown;
 
 use crate::error::{Error, Result};
 
@@ -19,7 +20,8 @@ impl KindPattern {
         let Some((prefix, rest)) = text.split_once('*') else { return Self::kind(text) };
         if !rest.is_empty() {
             return Err(Error::invalid(format!(
-                "the pattern `{text}` has something behind its `*`; a pattern is a kind, or the beginning of kinds and one `*`"
+                "the pattern `{}` has something behind its `*`; a pattern is a kind, or the beginning of kinds and one `*`",
+                Shown(text)
             )));
         }
         if !prefix.is_empty() {

@@ -8,12 +8,14 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use onward_store::text::is_hidden;
+
 /// The beginning of the sequences that set colours, which are ours.
 const STYLE: &str = "\u{1b}[";
 
 /// Returns a text without characters that a terminal acts on: each is shown as an escape such as
 /// `\u{1b}`. Line feeds and tabs stay.
-pub(super) fn cleaned(text: &str) -> Cow<'_, str> {
+pub(crate) fn cleaned(text: &str) -> Cow<'_, str> {
     if !text.contains(acts) {
         return Cow::Borrowed(text);
     }
@@ -56,9 +58,7 @@ fn style_length(text: &str) -> usize {
 pub(super) fn acts(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
-        '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}' => true,
-        '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' => true,
-        other => other.is_control(),
+        other => is_hidden(other),
     }
 }
 

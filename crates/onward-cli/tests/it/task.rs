@@ -19,6 +19,7 @@ on_every_store! {
     a_task_that_is_not_there_keeps_no_other_from_what_is_done,
     events_tell_what_happened_and_go_on_behind_a_cursor,
     nothing_that_a_user_stored_acts_on_the_terminal_that_shows_it,
+    a_name_with_a_character_that_is_not_seen_is_refused,
     a_tree_shows_a_task_with_its_descendants,
     each_task_of_a_tree_is_the_same_object_as_in_a_list,
 }
@@ -212,5 +213,28 @@ fn nothing_that_a_user_stored_acts_on_the_terminal_that_shows_it(place: Place) {
         let acts = |character: char| character != '\n' && (character.is_control() || character == '\u{202e}');
         assert!(!text.is_empty() && !text.contains(acts), "{arguments:?}: {text:?}");
         assert!(!text.lines().any(|line| line.starts_with("state        completed")), "{arguments:?}: {text}");
+    }
+}
+
+/// Shows: T1
+fn a_name_with_a_character_that_is_not_seen_is_refused(place: Place) {
+    let wrong = "pay\u{202e}x";
+    let named = [
+        &["submit", "--kind", wrong, "x"][..],
+        &["submit", "--kind", "mail", "--queue", wrong, "x"],
+        &["submit", "--kind", "mail", "--group", wrong, "x"],
+        &["submit", "--kind", "mail", "--affinity", wrong, "x"],
+        &["submit", "--kind", "mail", "--tag", "pay\u{202e}x=1", "x"],
+        &["queue", "set", wrong, "--weight", "2"],
+        &["limit", "set", "--group", wrong, "--concurrency", "2"],
+        &["schedule", "set", wrong, "--every", "1h", "--kind", "mail", "x"],
+        &["work", "--kind", wrong, "--until-idle", "--", "true"],
+        &["orchestration", "signal", "1", wrong, "1"],
+    ];
+    for arguments in named {
+        let ran = place.onward(arguments);
+        assert!(ran.code != Some(0) && ran.stdout.is_empty(), "{arguments:?}: {}", ran.stdout);
+        assert!(ran.stderr.contains("U+202E at position 4"), "{arguments:?}: {}", ran.stderr);
+        assert!(!ran.stderr.contains('\u{202e}'), "{arguments:?}: {:?}", ran.stderr);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::flow::{GroupShare, Limit, LimitScope, Rate, RateLimit, SetLimit};
 use crate::limits;
-use crate::name::Name;
+use crate::name::{Name, check_seen};
 use crate::outcome::Refusal;
 use crate::queue::ConcurrencyLimit;
 
@@ -24,20 +24,25 @@ pub fn check(set: &SetLimit) -> Result<(), Refusal> {
         )));
     }
     check_share(set)?;
-    if let LimitScope::Groups(beginning) = scope
-        && beginning.len() > limits::NAME_BYTES
-    {
+    check_beginning(scope)?;
+    if let Some(concurrency) = set.concurrency.and_then(ConcurrencyLimit::limit) {
+        let remedy = "pause what is not to run, or set none where there is to be no limit";
+        in_range(scope, "a concurrency", concurrency, limits::QUEUE_CONCURRENCY, remedy)?;
+    }
+    set.rate.and_then(RateLimit::limit).map_or(Ok(()), |rate| check_rate(scope, rate))
+}
+
+/// Checks the beginning of the names of groups.
+fn check_beginning(scope: &LimitScope) -> Result<(), Refusal> {
+    let LimitScope::Groups(beginning) = scope else { return Ok(()) };
+    if beginning.len() > limits::NAME_BYTES {
         let bytes = beginning.len();
         let most = limits::NAME_BYTES;
         return Err(Refusal::Invalid(format!(
             "a limit was to be set on groups whose names begin with {bytes} bytes; a name has at most {most}"
         )));
     }
-    if let Some(concurrency) = set.concurrency.and_then(ConcurrencyLimit::limit) {
-        let remedy = "pause what is not to run, or set none where there is to be no limit";
-        in_range(scope, "a concurrency", concurrency, limits::QUEUE_CONCURRENCY, remedy)?;
-    }
-    set.rate.and_then(RateLimit::limit).map_or(Ok(()), |rate| check_rate(scope, rate))
+    check_seen("beginning of names", beginning).map_err(|error| Refusal::Invalid(error.to_string()))
 }
 
 fn check_share(set: &SetLimit) -> Result<(), Refusal> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::limits;
-use crate::name::Name;
+use crate::name::{Name, check_seen};
 use crate::orchestration::{AfterTurn, Hold, Signal, Turn};
 use crate::outcome::{Refusal, Submitted};
 use crate::rules::due;
@@ -96,6 +96,7 @@ fn check_sizes(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
             let text = format!("has a value whose key is empty or longer than {} bytes", limits::KEY_BYTES);
             return Err(invalid(standing, &text));
         }
+        check_seen("key of a value", key).map_err(|error| Refusal::Invalid(error.to_string()))?;
         check("value", value.as_ref().map_or(0, bytes::Bytes::len))?;
     }
     match &turn.next {

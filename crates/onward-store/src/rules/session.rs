@@ -5,28 +5,30 @@ use std::time::Duration;
 use crate::limits;
 use crate::outcome::Refusal;
 use crate::rules::attempt::cut;
+use crate::text::Shown;
 use crate::write::OpenSession;
 
 /// Checks how a worker registers.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for a lease shorter than [`limits::LEASE_MINIMUM`] or longer than [`limits::LEASE_MAXIMUM`], and for more than
-/// [`limits::SERVED_NAMES`] names of what it serves.
+/// [`Refusal::Invalid`] for a lease shorter than [`limits::LEASE_MINIMUM`] or longer than [`limits::LEASE_MAXIMUM`], for more than
+/// [`limits::SERVED_NAMES`] names of what it serves, and for a beginning of kinds that no name has.
 pub fn check(open: &OpenSession) -> Result<(), Refusal> {
     if open.serves.names() > limits::SERVED_NAMES {
         return Err(Refusal::Invalid(format!(
             "the session `{}` names {} kinds and queues that it serves, and {} are allowed; serve kinds by the beginning of their names",
-            name(&open.name),
+            Shown(&name(&open.name)),
             open.serves.names(),
             limits::SERVED_NAMES
         )));
     }
+    open.serves.check().map_err(|error| Refusal::Invalid(error.to_string()))?;
     if (limits::LEASE_MINIMUM..=limits::LEASE_MAXIMUM).contains(&open.lease) {
         return Ok(());
     }
     Err(Refusal::Invalid(format!(
         "the session `{}` asks for a lease of {:?}; a lease lasts from {:?} to {:?}",
-        name(&open.name),
+        Shown(&name(&open.name)),
         open.lease,
         limits::LEASE_MINIMUM,
         limits::LEASE_MAXIMUM

@@ -368,6 +368,8 @@ macro_rules! task_cases {
                 a_heartbeat_timeout_of_zero_is_refused,
                 a_retry_policy_that_makes_no_sense_is_refused,
                 the_longest_names_are_taken,
+                what_names_something_has_no_character_that_is_not_seen,
+                a_key_is_any_text_and_is_escaped_in_a_refusal,
                 a_long_error_is_cut,
                 a_long_progress_message_is_cut,
                 of_too_many_errors_the_first_and_the_newest_stay,

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use onward_store::rules::retry::{Backoff, RetryPolicy};
-use onward_store::{AfterFailure, NewTask, OnDuplicate, Scope, Ttl, TtlFrom, Write};
+use onward_store::{
+    AfterFailure, GroupShare, KindSelection, LimitScope, NewTask, OnDuplicate, OpenSession, Recipient, Scope, Served,
+    SetLimit, Signal, Ttl, TtlFrom, Write,
+};
 
 use crate::bench::{Bench, keyed, name, task};
 
@@ -78,6 +81,36 @@ pub async fn the_longest_names_are_taken(bench: Bench) {
     let long = "n".repeat(128);
     let id = bench.submit_new(NewTask { queue: name(&long), ..task(&long) }).await;
     assert_eq!(bench.record(id).await.kind, name(&long));
+}
+
+/// Shows: T1
+pub async fn what_names_something_has_no_character_that_is_not_seen(bench: Bench) {
+    let tags = [("a\u{200b}b", "any\u{202e}value")].into_iter().collect();
+    let groups = Write::SetLimit(SetLimit {
+        weight: Some(GroupShare::Of(2)),
+        ..SetLimit::new(LimitScope::Groups("t\u{202e}".to_owned()))
+    });
+    let kinds = KindSelection::matching(vec![], vec!["i\u{2066}".to_owned()]);
+    let serves = Served { queues: None, kinds };
+    let session = Write::OpenSession(OpenSession { serves, ..OpenSession::new("w", Duration::from_secs(1)) });
+    for (write, wrong) in [
+        (submit(NewTask { tags, ..task("k") }), "U+200B at position 2"),
+        (groups, "U+202E at position 2"),
+        (session, "U+2066 at position 2"),
+    ] {
+        let text = bench.invalid(write).await;
+        assert!(text.contains(wrong) && !text.contains(['\u{200b}', '\u{202e}', '\u{2066}']), "{text:?}");
+    }
+}
+
+/// Shows: T1
+pub async fn a_key_is_any_text_and_is_escaped_in_a_refusal(bench: Bench) {
+    let id = bench.submit_new(keyed("a\u{202e}b", OnDuplicate::Skip)).await;
+    assert_eq!(bench.record(id).await.key.as_deref(), Some("a\u{202e}b"));
+    let to = Recipient::Key { kind: name("other"), key: "a\u{202e}b".to_owned() };
+    let signal = Signal { to, name: name("go"), payload: Default::default() };
+    let refusal = bench.refused(Write::Signal(Box::new(signal))).await;
+    assert!(refusal.to_string().contains(r"`a\u{202e}b`"), "{refusal}");
 }
 
 pub async fn a_long_error_is_cut(bench: Bench) {

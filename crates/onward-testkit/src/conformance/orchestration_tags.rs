@@ -128,11 +128,12 @@ pub async fn tags_that_no_task_may_have_are_refused_with_their_turn(bench: Bench
     let long = |key: usize, value: usize| vec![("k".repeat(key), Some("v".repeat(value)))];
     let many = |many: usize| (0..many).map(|number| (number.to_string(), Some(String::new()))).collect();
     let named_again = changes(&[("stage", Some("packing")); limits::TURN_TAGS + 1]);
-    let wrong: [(Changed, &str); 6] = [
+    let wrong: [(Changed, &str); 7] = [
         (long(0, 1), "an empty key"),
         (long(65, 1), "has 65 bytes and may have 64"),
         (long(1, 257), "has 257 bytes and may have 256"),
-        (changes(&[("a=b", Some("1"))]), "control characters"),
+        (changes(&[("a=b", Some("1"))]), "has `=`"),
+        (changes(&[("a\u{200b}b", Some("1"))]), "U+200B at position 2"),
         (many(32), "has 33 tags and may have 32"),
         (named_again, "changes 65 tags, and may change 64"),
     ];

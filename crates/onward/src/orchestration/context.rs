@@ -1,17 +1,18 @@
 //! What the code of an orchestration gets.
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use onward_store::text::{Shown, hidden_in};
 use onward_store::{Name, NewTask, Tags, TaskId, Timestamp};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::history::StepEnd;
-use super::journal::Journal;
+use super::journal::{Journal, StepFuture};
 use super::operation::{Activity, Cancelled, EventQueue, Operation, Signalled, Step, Timer, check_submit};
 use super::tags;
 use super::update::UpdateQueue;
@@ -156,15 +157,19 @@ impl OrchestrationContext {
     /// Runs a step here and now, without a task, and keeps its result, so that it is not run again: for what takes milliseconds. If the process
     /// dies before the result is kept, it is run again. While a step runs, the orchestration takes nothing else in.
     ///
-    /// The result is kept as JSON. A failure is kept too, and not tried again.
+    /// The result is kept as JSON. A failure is kept too, and not tried again. A step whose name is no [`Name`] is not run, and
+    /// fails with what is wrong with it.
     pub fn step<O, F, Answer>(&self, name: impl Into<String>, step: F) -> Step<O>
     where
         O: Serialize + DeserializeOwned,
         F: FnOnce() -> Answer + Send + 'static,
         Answer: Future<Output = Result<O, Failure>> + Send + 'static,
     {
-        let name = name.into();
-        let future = Box::pin(async move { step_end(step().await) });
+        let (name, refused) = named(name.into());
+        let future: StepFuture = match refused {
+            None => Box::pin(async move { step_end(step().await) }),
+            Some(error) => Box::pin(ready(StepEnd::Failed { error })),
+        };
         let number = self.journal.begin_step(name.clone(), future);
         let operation = Operation::new(Arc::clone(&self.journal), number);
         Step { name, operation, output: PhantomData }
@@ -174,7 +179,7 @@ impl OrchestrationContext {
     /// name for as long as such orchestrations may live.
     #[must_use]
     pub fn patched(&self, name: &str) -> bool {
-        self.journal.is_patched(name)
+        self.journal.is_patched(&Shown(name).to_string())
     }
 
     /// Shows where the orchestration stands, to whoever [asks](crate::Engine::orchestration_status).
@@ -199,9 +204,13 @@ impl OrchestrationContext {
         let longest = onward_store::limits::KEY_BYTES;
         if key.is_empty() || key.len() > longest {
             return Err(Error::invalid(format!(
-                "the key of a value has from 1 to {longest} bytes, and `{key}` has {}",
+                "the key of a value has from 1 to {longest} bytes, and `{}` has {}",
+                Shown(&key),
                 key.len()
             )));
+        }
+        if let Some(wrong) = hidden_in(&key) {
+            return Err(Error::invalid(format!("the key of a value {wrong}")));
         }
         self.check_size("value", &value)?;
         self.journal.show_value(key, Some(value));
@@ -308,6 +317,14 @@ fn is_orchestration(task: NewTask, is_one: bool) -> Result<NewTask> {
         return Ok(task);
     }
     Err(Error::invalid(format!("`{}` is no orchestration; say so in its type, or call `activity`", task.kind)))
+}
+
+/// Returns a step's name as it is recorded, and why it is none.
+fn named(name: String) -> (String, Option<String>) {
+    match Name::new(&name) {
+        Ok(_) => (name, None),
+        Err(error) => (Shown(&name).to_string(), Some(format!("a step was not run: {error}"))),
+    }
 }
 
 fn step_end<O: Serialize>(answer: Result<O, Failure>) -> StepEnd {

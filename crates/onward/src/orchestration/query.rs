@@ -1,7 +1,7 @@
 //! Questions to the code of an orchestration, which change nothing.
 
 use bytes::Bytes;
-use onward_store::TaskId;
+use onward_store::{Name, TaskId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -17,14 +17,15 @@ impl Engine {
     /// the history, and this engine needs the code.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if there is no code for its kind here, it does something else than its history says, it does not know
-    /// the question, refuses it, or answers something else than an `A`.
+    /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if there is no code for its kind here, it does something else than its history says, `name` is no [`Name`] or a question that it does
+    /// not know, it refuses it, or answers something else than an `A`.
     pub async fn query<Q: Serialize + Sync, A: DeserializeOwned>(
         &self,
         orchestration: TaskId,
         name: &str,
         question: &Q,
     ) -> Result<A> {
+        Name::new(name)?;
         let question = json("question", question)?;
         answer(&self.live_at(orchestration).await?, name, &question)
     }
@@ -39,6 +40,7 @@ impl Engine {
         name: &str,
         question: &Q,
     ) -> Result<A> {
+        Name::new(name)?;
         let question = json("question", question)?;
         let live = self.live_of(history).map_err(|failure| Error::invalid(failure.to_string()))?;
         answer(&live, name, &question)

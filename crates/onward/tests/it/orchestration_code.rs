@@ -16,6 +16,7 @@ on_every_store! {
     the_part_of_the_code_before_its_first_await_has_random_numbers_of_its_own,
     a_step_that_has_ended_is_not_run_again_when_the_code_behind_it_was_mended,
     the_part_of_the_code_before_its_first_await_may_panic,
+    names_in_the_code_have_no_character_that_is_not_seen,
     a_step_that_loses_a_select_holds_nothing_up,
     a_timer_fires_while_steps_follow_each_other,
     code_of_a_type_that_is_no_orchestration_is_an_error_of_the_run,
@@ -27,6 +28,25 @@ on_every_store! {
     what_continues_as_new_with_something_untaken_goes_on_with_the_newest_code,
     what_was_claimed_ahead_and_waits_behind_a_long_step_goes_to_others,
     a_claim_that_fails_takes_no_lease_from_a_step_that_is_run,
+}
+
+/// Shows: D9
+async fn names_in_the_code_have_no_character_that_is_not_seen(store: TestStore) {
+    let engine = engine(&store, |_, context| async move {
+        let event = context.event::<()>("a\u{202e}").map(drop).unwrap_err().to_string();
+        let value = context.set_value("a\u{202e}", &1).unwrap_err().to_string();
+        let tag = context.set_tag("a\u{202e}", "1").unwrap_err().to_string();
+        let updates = context.updates::<()>("a\u{202e}").map(drop).unwrap_err().to_string();
+        let step = context.step("a\u{202e}", || async { Ok(()) }).await.unwrap_err().to_string();
+        Ok([event, value, tag, updates, step].join("\n"))
+    })
+    .await;
+    let task = start(&engine).await;
+    let said = finish(&engine, task).await.unwrap();
+    assert_eq!(said.lines().filter(|line| line.contains("U+202E at position")).count(), 5, "{said}");
+    assert!(!said.contains('\u{202e}'), "{said:?}");
+    let asked = engine.query::<_, ()>(task, "a\u{202e}", &()).await.unwrap_err();
+    assert!(asked.is_invalid() && asked.to_string().contains("U+202E at position 2"), "{asked}");
 }
 
 /// Shows: D7
