@@ -12,7 +12,9 @@ use onward_store::{Change, Name, TaskId};
 use tokio::sync::Notify;
 
 use crate::attempt::Attempt;
+use crate::engine::Inner;
 use crate::limits;
+use crate::weak::InHandler;
 
 /// A change of a task that this engine made and that is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,8 +112,8 @@ impl Hooks {
     }
 
     /// Calls the hooks, each in a task of its own, until they are closed and all is told.
-    pub(crate) fn start(&self) -> tokio::task::JoinSet<()> {
-        self.0.iter().map(|line| Arc::clone(line).work()).collect()
+    pub(crate) fn start(&self, inner: &Arc<Inner>) -> tokio::task::JoinSet<()> {
+        self.0.iter().map(|line| InHandler::call(inner, || Box::pin(Arc::clone(line).work()))).collect()
     }
 
     /// Says that nothing more is to be told.

@@ -104,7 +104,7 @@ impl Context {
     }
 
     /// The engine that runs this attempt, to submit further tasks with. Prefer it to an engine kept by the handler's closure,
-    /// which would keep itself alive for ever.
+    /// which would keep itself and its store open for ever; what has no context keeps a [`WeakEngine`](crate::WeakEngine).
     #[must_use]
     pub fn engine(&self) -> Engine {
         Engine::of(Arc::clone(&self.run.inner))

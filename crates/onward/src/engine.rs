@@ -46,13 +46,27 @@ use crate::telemetry::Telemetry;
 use crate::timer;
 use crate::typed::{self, Task};
 use crate::wait::{Waiters, Waiting};
+use crate::weak::{HeldHandles, Origin};
 
 /// Submits tasks to a store and runs them. Cheap to clone; all clones are one engine.
 ///
 /// Any number of engines, in one process or several, may share a store: each task is run by one of them at a time.
-#[derive(Clone)]
 pub struct Engine {
     pub(crate) inner: Arc<Inner>,
+    origin: Origin,
+}
+
+impl Clone for Engine {
+    fn clone(&self) -> Self {
+        self.origin.note_use(&self.inner);
+        Self::of(Arc::clone(&self.inner))
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.origin.note_drop(&self.inner);
+    }
 }
 
 /// What all clones of an engine share.
@@ -69,6 +83,7 @@ pub(crate) struct Inner {
     pub(crate) gauge: Gauge,
     pub(crate) connections: Connections,
     pub(crate) own_retentions: OwnRetentions,
+    pub(crate) held_handles: HeldHandles,
     registrations: Mutex<Registrations>,
     orchestrations: Mutex<Registered>,
     state: Mutex<StateMap>,
@@ -148,6 +163,7 @@ impl Engine {
             providers: Providers::default(),
             connections: Connections::default(),
             own_retentions: OwnRetentions::default(),
+            held_handles: HeldHandles::default(),
             registrations: Mutex::default(),
             orchestrations: Mutex::default(),
             state: Mutex::default(),
@@ -157,7 +173,8 @@ impl Engine {
     }
 
     pub(crate) fn of(inner: Arc<Inner>) -> Self {
-        Self { inner }
+        let origin = Origin::new(&inner);
+        Self { inner, origin }
     }
 
     /// The store, for what it can be asked: tasks, queues, statistics, sessions, pauses.
@@ -523,7 +540,7 @@ impl Engine {
         let dispatcher = Dispatcher::new(Arc::clone(&run), goal, stop);
         let engine = self.clone();
         let finished = tokio::spawn(async move {
-            let hooks = run.hooks.start();
+            let hooks = run.hooks.start(&run.inner);
             let result = engine.beside_schedules(goal, dispatcher).await;
             finish_hooks(&run, hooks).await;
             drop(ending);
@@ -772,11 +789,13 @@ impl Engine {
 
     /// Applies one write; a refusal is an error.
     pub(crate) async fn apply(&self, write: Write) -> Result<Outcome> {
+        self.origin.note_use(&self.inner);
         told(self.inner.store.apply(vec![write]).await?.pop())
     }
 
     /// The same of one that wakes orchestrations: where they run in this process, it goes with the claim of whom it wakes.
     pub(crate) async fn apply_and_wake(&self, write: Write) -> Result<Outcome> {
+        self.origin.note_use(&self.inner);
         confined::check()?;
         let Some(run) = self.inner.run() else { return self.apply(write).await };
         let delivery = match run.mail.hand_in(write) {

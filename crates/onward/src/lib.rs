@@ -144,6 +144,7 @@ pub mod testing;
 mod timer;
 mod typed;
 mod wait;
+mod weak;
 
 pub use after_commit::Transition;
 pub use attempt::Interruption;
@@ -177,6 +178,7 @@ pub use snapshot::{RunningTask, Snapshot};
 pub use submission::Submission;
 pub use summary::DrainSummary;
 pub use typed::Task;
+pub use weak::WeakEngine;
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{

@@ -26,9 +26,10 @@ use crate::handler::{Handler, HandlerFuture};
 use crate::output::Output;
 use crate::run::Run;
 use crate::timer;
+use crate::weak::InHandler;
 
 /// A handler at work: a panic in it is an answer.
-type Work = Instrumented<CatchUnwind<AssertUnwindSafe<HandlerFuture>>>;
+type Work = Instrumented<CatchUnwind<AssertUnwindSafe<InHandler<HandlerFuture>>>>;
 
 /// Runs an attempt to its end. Never panics, whatever the handler does.
 pub(crate) async fn drive(run: &Arc<Run>, attempt: &Arc<Attempt>) -> End {
@@ -82,7 +83,8 @@ fn start(run: &Arc<Run>, handler: &Handler, attempt: &Arc<Attempt>) -> Result<Wo
         attempt = task.attempt
     );
     let context = Context { attempt: Arc::clone(attempt), run: Arc::clone(run) };
-    let future = span.in_scope(|| catch_unwind(AssertUnwindSafe(|| (handler.function)(context)))).map_err(panicked)?;
+    let call = || InHandler::call(&run.inner, || (handler.function)(context));
+    let future = span.in_scope(|| catch_unwind(AssertUnwindSafe(call))).map_err(panicked)?;
     Ok(AssertUnwindSafe(future).catch_unwind().instrument(span))
 }
 

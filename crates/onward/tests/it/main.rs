@@ -138,3 +138,5 @@ mod stops;
 mod tags;
 #[cfg(test)]
 mod waits;
+#[cfg(test)]
+mod weak_handles;

@@ -189,7 +189,7 @@ async fn a_handler_gets_the_state_that_the_engine_was_given(store: TestStore) {
 }
 
 /// What is traced on this thread from now on, as lines.
-fn listen() -> (Lines, DefaultGuard) {
+pub(crate) fn listen() -> (Lines, DefaultGuard) {
     let lines = Lines::default();
     let told = lines.clone();
     let subscriber = tracing_subscriber::fmt()
