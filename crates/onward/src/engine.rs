@@ -449,6 +449,8 @@ impl Engine {
 
     /// Submits several tasks, at most 100 000, in one commit: all or none. The answers are in the order of the tasks.
     ///
+    /// A typed task is turned into a [`NewTask`] by [`Task::to_new_task`], or by [`Submission::into_new_task`] with other settings.
+    ///
     /// Tasks may [depend](NewTask::depends_on) on each other by their positions ([`Dependency::Member`](crate::Dependency::Member)),
     /// earlier ones on later ones too: where the order does not do, they are submitted, and so numbered, in one that does.
     ///

@@ -184,6 +184,14 @@ impl<T: Task> Submission<T> {
     pub fn retry(self, policy: RetryPolicy) -> Self {
         self.set(|task| task.retry = Some(policy))
     }
+
+    /// Returns what was described without submitting it: for [`submit_all`](Engine::submit_all), and for `submit_in` of a store.
+    ///
+    /// # Errors
+    /// [`is_invalid`](crate::Error::is_invalid) with what is wrong with the description.
+    pub fn into_new_task(self) -> Result<NewTask> {
+        self.task.map(|task| *task)
+    }
 }
 
 fn unique(key: String) -> UniqueKey {

@@ -111,6 +111,43 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
     fn retry(&self) -> Option<RetryPolicy> {
         None
     }
+
+    /// Returns the task as bytes, with the kind, key, group and all else that its type says: for
+    /// [`submit_all`](crate::Engine::submit_all), for `submit_in` of a store, and to change single fields. Not to be overridden: the
+    /// engine does not call it.
+    ///
+    /// [`Submission::into_new_task`](crate::Submission::into_new_task) returns one with other settings than its type's.
+    ///
+    /// ```
+    /// # use onward::prelude::*;
+    /// # use serde::{Deserialize, Serialize};
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Mail { to: String }
+    ///
+    /// impl Task for Mail {
+    ///     const KIND: &'static str = "mail";
+    ///     type Output = ();
+    ///
+    ///     fn group(&self) -> Option<String> {
+    ///         self.to.split_once('@').map(|(_, host)| host.to_owned())
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let engine = Engine::builder().memory().open().await?;
+    /// let mails = ["ada@example.org", "alan@example.net"].map(|to| Mail { to: to.to_owned() });
+    /// let tasks: Vec<NewTask> = mails.iter().map(Task::to_new_task).collect::<Result<_, _>>()?;
+    /// engine.submit_all(tasks).await?;                                     // one commit, all or nothing
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) if the kind, queue, group or affinity key is no [`Name`](crate::Name), or the fields cannot be
+    /// written as JSON.
+    fn to_new_task(&self) -> Result<NewTask> {
+        new_task(self)
+    }
 }
 
 /// The untyped form of a typed task.

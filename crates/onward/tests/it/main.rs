@@ -137,6 +137,8 @@ mod stops;
 #[cfg(test)]
 mod tags;
 #[cfg(test)]
+mod typed_tasks;
+#[cfg(test)]
 mod waits;
 #[cfg(test)]
 mod weak_handles;
