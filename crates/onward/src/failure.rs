@@ -10,7 +10,9 @@ use onward_store::{Name, OnDependencyFailure};
 
 /// Why an attempt did not succeed, and whether trying again may help.
 ///
-/// Any `std::error::Error` becomes a retryable failure, so `?` works in a handler; its causes are kept in the text.
+/// Whatever converts into `Box<dyn Error + Send + Sync>` becomes a retryable failure by `?`: any error, that box itself,
+/// `anyhow::Error` and `eyre::Report`, `String` and `&str`. The causes are kept in the text. A failure that was
+/// [turned into an error](Self::into_error) keeps its class on the way back, also below a context of anyhow.
 ///
 /// ```
 /// use std::time::Duration;
@@ -22,6 +24,9 @@ use onward_store::{Name, OnDependencyFailure};
 /// assert_eq!(parse("x").unwrap_err().message(), "invalid digit found in string");
 /// let overloaded = Failure::retry_after("the server asked for a pause", Duration::from_secs(30));
 /// ```
+///
+/// It is no `std::error::Error` itself: then it could not be made of every other one. In a function that returns another
+/// error, write `.map_err(Failure::into_error)?`, or plain `?` into `anyhow::Error` with the feature `anyhow`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     message: String,
@@ -139,6 +144,11 @@ impl Failure {
         self.class
     }
 
+    /// Returns the same with another message.
+    pub(crate) fn with_message(self, message: String) -> Self {
+        Self { message, ..self }
+    }
+
     /// The same with more at the end of its message.
     pub(crate) fn appended(mut self, mark: &str, text: &str) -> Self {
         self.message.push_str(mark);
@@ -157,15 +167,3 @@ impl fmt::Display for Failure {
     }
 }
 
-impl<E: std::error::Error> From<E> for Failure {
-    fn from(error: E) -> Self {
-        let mut message = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            message.push_str(": ");
-            message.push_str(&cause.to_string());
-            source = cause.source();
-        }
-        Self::retryable(message)
-    }
-}

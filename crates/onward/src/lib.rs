@@ -102,6 +102,7 @@ mod engine;
 mod error;
 mod events;
 mod failure;
+mod failure_conversions;
 mod failure_details;
 mod failure_policy;
 mod finish;
@@ -156,6 +157,7 @@ pub use engine::{Cancellation, Engine};
 pub use error::{Error, Result};
 pub use events::EventStream;
 pub use failure::Failure;
+pub use failure_conversions::FailureError;
 pub use failure_policy::{FailedAttempt, Verdict};
 pub use finish::{Finished, Finishing};
 #[cfg(feature = "postgres")]

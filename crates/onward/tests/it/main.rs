@@ -43,6 +43,8 @@ mod dependencies;
 #[cfg(test)]
 mod ends;
 #[cfg(test)]
+mod failures;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod finish;
