@@ -145,6 +145,10 @@ impl Machine {
     }
 
     fn replay_kept(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
+        self.replay_all(events).map_err(|found| found.knowing(events))
+    }
+
+    fn replay_all(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
         if let Some(operation) = events.iter().find_map(HistoryEvent::operation) {
             self.journal.number_like(operation);
         }
@@ -213,7 +217,8 @@ impl Machine {
     /// Describes a difference at the place that the replay has reached.
     fn difference(&self, expected: Option<&HistoryEvent>, found: Option<HistoryEvent>) -> Nondeterminism {
         let (expected, ended) = (expected.cloned(), self.finish.as_ref().map(CodeEnd::from));
-        Nondeterminism { place: self.length, expected, found, ended, awaits: Vec::new() }
+        let (awaits, now) = (Vec::new(), self.journal.now());
+        Nondeterminism { place: self.length, expected, found, ended, awaits, now, begun: [None, None] }
     }
 
     /// Compares where the code stands at the end of a history with the events that the last turn of the history left it
@@ -442,7 +447,8 @@ mod tests {
     }
 
     fn nondeterminism(place: u64, expected: Option<HistoryEvent>, found: Option<HistoryEvent>) -> Nondeterminism {
-        Nondeterminism { place, expected, found, ended: None, awaits: Vec::new() }
+        let (awaits, now) = (Vec::new(), Timestamp::from_microseconds(0));
+        Nondeterminism { place, expected, found, ended: None, awaits, now, begun: [None, None] }
     }
 
     fn difference(code: &Code, history: &[HistoryEvent]) -> Nondeterminism {

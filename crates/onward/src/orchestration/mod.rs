@@ -60,6 +60,7 @@ mod code;
 mod combinators;
 pub(crate) mod confined;
 mod context;
+mod described;
 mod draft;
 mod flags;
 mod fork;

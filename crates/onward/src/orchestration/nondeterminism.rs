@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use onward_store::Name;
+use onward_store::{Name, Timestamp};
 
+use super::described::Described;
 use super::history::HistoryEvent;
 
 /// The code of an orchestration does not do what a history says that it did.
@@ -20,6 +21,10 @@ pub struct Nondeterminism {
     pub ended: Option<CodeEnd>,
     /// The events for which the orchestration waits at the end of the history, where the code does not wait.
     pub awaits: Vec<Name>,
+    /// The time that the code sees at the place.
+    pub now: Timestamp,
+    /// The events of the history that began what `expected` and `found` are about, where they are known.
+    pub(super) begun: [Option<HistoryEvent>; 2],
 }
 
 /// The way in which the code of an orchestration ended in a replay.
@@ -70,6 +75,32 @@ impl fmt::Display for Nondeterminism {
 }
 
 impl Nondeterminism {
+    /// Adds what the history says of the tasks and timers that the difference is about.
+    pub(super) fn knowing(mut self: Box<Self>, history: &[HistoryEvent]) -> Box<Self> {
+        self.begun = [&self.expected, &self.found].map(|event| begun(event.as_ref()?, history).cloned());
+        self
+    }
+
+    /// Returns an event in words.
+    fn described<'a>(&'a self, event: &'a HistoryEvent, begun: &'a Option<HistoryEvent>) -> Described<'a> {
+        Described { event, begun: begun.as_ref(), now: self.now }
+    }
+
+    /// Returns what the history has and what the code has, in words that differ.
+    fn both(&self) -> [Option<String>; 2] {
+        let [of_expected, of_found] = &self.begun;
+        let expected = self.expected.as_ref().map(|event| self.described(event, of_expected).to_string());
+        let found = self.found.as_ref().map(|event| self.described(event, of_found).to_string());
+        if expected.is_none() || expected != found {
+            return [expected, found];
+        }
+        let numbered = |text: Option<String>, event: &Option<HistoryEvent>| {
+            let number = event.as_ref().and_then(HistoryEvent::operation)?;
+            Some(format!("{} (operation {number})", text?))
+        };
+        [numbered(expected.clone(), &self.expected).or(expected), numbered(found.clone(), &self.found).or(found)]
+    }
+
     /// Returns whether code that has ended did nothing else before: what it awaited is cancelled by its end.
     fn ends_first(&self) -> bool {
         matches!(self.found, None | Some(HistoryEvent::OperationCancelled { .. }))
@@ -77,26 +108,42 @@ impl Nondeterminism {
 
     /// Writes what the history has and what the code does.
     fn write_difference(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.expected {
-            Some(expected) => write!(f, "the history has {expected:?}")?,
+        let [expected, found] = self.both();
+        match expected {
+            Some(expected) => write!(f, "the history has {expected}")?,
             None => f.write_str("the history ends")?,
         }
-        match &self.found {
-            Some(found) => write!(f, ", and the code does {found:?}"),
-            None => f.write_str(", and the code does nothing of the kind"),
+        match found {
+            Some(found) => write!(f, ", and the code has {found}"),
+            None => f.write_str(", and the code has nothing of the kind"),
         }
     }
 
     /// Writes how the code ended, and what the history has after that.
     fn write_end(&self, f: &mut fmt::Formatter<'_>, end: &CodeEnd) -> fmt::Result {
         write!(f, "the code ends ({end})")?;
-        if let Some(expected) = &self.expected {
-            return write!(f, ", and its history continues with {expected:?}");
+        let [expected, found] = self.both();
+        if let Some(expected) = expected {
+            return write!(f, ", and its history continues with {expected}");
         }
-        if let Some(found) = &self.found {
-            return write!(f, " and does {found:?}, and its history has nothing of that");
+        if let Some(found) = found {
+            return write!(f, " with {found}, and its history has nothing of that");
         }
         let awaits: Vec<&str> = self.awaits.iter().map(Name::as_str).collect();
         write!(f, ", and its history has it wait for the event `{}`", awaits.join("`, `"))
     }
+}
+
+/// Returns the event that began the operation which another one ends, if it ends one.
+fn begun<'a>(event: &HistoryEvent, history: &'a [HistoryEvent]) -> Option<&'a HistoryEvent> {
+    let ends = matches!(
+        event,
+        HistoryEvent::TaskEnded { .. } | HistoryEvent::TimerFired { .. } | HistoryEvent::OperationCancelled { .. }
+    );
+    let operation = event.operation().filter(|_| ends)?;
+    let begins = |event: &&HistoryEvent| {
+        matches!(event, HistoryEvent::TaskSubmitted { .. } | HistoryEvent::TimerStarted { .. })
+            && event.operation() == Some(operation)
+    };
+    history.iter().find(begins)
 }

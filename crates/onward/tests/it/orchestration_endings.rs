@@ -69,7 +69,7 @@ async fn code_that_returns_early_is_noticed(store: TestStore) {
     let recorded = recorded(&store, awaiting).await;
     let early =
         |_: Work, context: OrchestrationContext| async move { Ok(context.activity(Double(2)).await?.to_string()) };
-    let how = "at event 5 the code ends (it returns a result), and its history continues with SignalReceived";
+    let how = "at event 5 the code ends (it returns a result), and its history continues with the signal `go`";
     assert_noticed(&store, recorded, early, how).await;
 }
 
@@ -80,7 +80,7 @@ async fn code_that_fails_early_is_noticed(store: TestStore) {
         context.activity(Double(2)).await?;
         Err(Failure::permanent("no longer done"))
     };
-    let how = "at event 5 the code ends (it fails: no longer done), and its history continues with SignalReceived";
+    let how = "at event 5 the code ends (it fails: no longer done), and its history continues with the signal `go`";
     assert_noticed(&store, recorded, early, how).await;
 }
 
@@ -103,7 +103,7 @@ async fn code_that_continues_as_new_early_is_noticed(store: TestStore) {
         context.activity(Double(2)).await?;
         Err(context.continue_as_new(&Work(8)))
     };
-    let how = "at event 5 the code ends (it continues as new), and its history continues with SignalReceived";
+    let how = "at event 5 the code ends (it continues as new), and its history continues with the signal `go`";
     assert_noticed(&store, recorded, early, how).await;
 }
 
@@ -121,7 +121,7 @@ async fn code_that_drops_what_it_awaited_is_noticed(store: TestStore) {
         context.event::<u32>("go")?.await?;
         Ok(String::new())
     };
-    let how = "at event 4 the code ends (it returns a result) and does OperationCancelled";
+    let how = "at event 4 the code ends (it returns a result) with the cancellation of a `nobody-does-this` task";
     let recorded = recorded(&store, both).await;
     assert_noticed(&store, recorded, early, how).await;
 }
@@ -196,8 +196,8 @@ async fn a_clean_up_that_was_dropped_is_noticed(store: TestStore) {
         context.event::<u32>("never")?.await?;
         Ok(String::new())
     };
-    let how = "at event 3 the code ends (it handles no request to cancel, and is dropped at one), and its history \
-               continues with SignalReceived";
+    let how = "at event 3 the code ends (it ends at a request to cancel), and its history \
+               continues with the signal `go`";
     assert_noticed(&store, recorded, heedless, how).await;
 }
 

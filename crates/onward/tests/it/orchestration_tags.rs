@@ -117,7 +117,7 @@ async fn code_that_sets_another_tag_than_it_did_is_a_dead_letter_that_says_so(st
     send(&engine(&store, other).await, task, "picked").await;
     assert_eq!(state(&store, task).await, TaskState::Dead);
     let said = error(&store, task).await;
-    for expected in ["at event 1", "has TagSet", "picking", "does TagSet", "waiting"] {
+    for expected in ["at event 1 the history has the tag `stage=picking`", "the code has the tag `stage=waiting`"] {
         assert!(said.contains(expected), "{said}");
     }
     assert_eq!(with(&store, "stage", "picking").await, [task]);
