@@ -57,6 +57,7 @@ mod outcome;
 mod postgres;
 mod queue;
 mod reason;
+mod result;
 pub mod rules;
 mod schedule;
 mod served;
@@ -96,6 +97,7 @@ pub use outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
 pub use postgres::{AppliedOnServer, CompletionStatement, PostgresOptions, PostgresReport, PostgresStore};
 pub use queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTurn, SetQueue};
 pub use reason::WaitReason;
+pub use result::TaskResult;
 /// The driver under [`SqliteStore`], for those who [submit in a transaction of their own](SqliteStore::submit_in): the connection
 /// must come from the same version.
 #[cfg(feature = "sqlite")]

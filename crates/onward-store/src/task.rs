@@ -14,6 +14,7 @@ use crate::io::Io;
 use crate::limits;
 use crate::name::Name;
 use crate::orchestration::ClaimedInstance;
+use crate::result::TaskResult;
 use crate::rules::retry::RetryPolicy;
 use crate::tag::Tags;
 use crate::timestamp::Timestamp;
@@ -591,9 +592,9 @@ pub struct TaskRecord {
     pub session: Option<SessionId>,
     /// Whether somebody has asked a running task to stop.
     pub cancel_requested: bool,
-    /// What its handler answered; `None` where there is none, or where a listing was asked to leave payloads out. Of a member it is that of its
-    /// bundle, as long as that is kept.
-    pub result: Option<Bytes>,
+    /// What its handler returned, as far as it was read. Of a member it is that of its bundle, as long as that is kept.
+    #[serde(default, skip_serializing_if = "TaskResult::is_not_read")]
+    pub result: TaskResult,
     /// Attempts that did not end well, oldest first.
     pub errors: Vec<AttemptError>,
     /// How far it last said it was.

@@ -81,14 +81,17 @@ mod tests {
 
     #[test]
     fn what_is_not_seen_is_found_with_its_place() {
-        for character in ['\u{0}', '\n', '\u{7f}', '\u{ad}', '\u{200b}', '\u{202e}', '\u{2066}', '\u{feff}', '\u{e0041}'] {
+        for character in
+            ['\u{0}', '\n', '\u{7f}', '\u{ad}', '\u{200b}', '\u{202e}', '\u{2066}', '\u{feff}', '\u{e0041}']
+        {
             assert_eq!(first_hidden(&format!("é{character}b")), Some((2, character)), "{character:?}");
         }
     }
 
     #[test]
     fn joiners_are_taken_where_they_change_a_shape() {
-        for name in ["می\u{200c}خواهم", "👩\u{200d}🚀", "❤\u{fe0f}\u{200d}🔥", "naïve – plain", "日本語"] {
+        for name in ["می\u{200c}خواهم", "👩\u{200d}🚀", "❤\u{fe0f}\u{200d}🔥", "naïve – plain", "日本語"]
+        {
             assert_eq!(first_hidden(name), None, "{name}");
         }
         for name in ["or\u{200c}der", "\u{200d}a", "a\u{fe0f}", "é\u{200d}", "я\u{200c}д"] {

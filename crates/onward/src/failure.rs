@@ -166,4 +166,3 @@ impl fmt::Display for Failure {
         f.write_str(&self.message)
     }
 }
-

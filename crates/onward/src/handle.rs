@@ -97,7 +97,7 @@ fn ended<O: DeserializeOwned>(record: &TaskRecord) -> Result<O, TaskError> {
     let task = record.id;
     let error = || record.errors.last().map_or_else(|| "no error was kept".to_owned(), |error| error.message.clone());
     match record.state {
-        TaskState::Completed => decode(task, record.result.as_ref()),
+        TaskState::Completed => decode(task, record.result.bytes()),
         TaskState::Failed => Err(TaskError::Failed { task, error: error() }),
         TaskState::Dead => Err(TaskError::Dead { task, error: error() }),
         TaskState::Cancelled => Err(TaskError::Cancelled { task }),

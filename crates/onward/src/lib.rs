@@ -191,7 +191,7 @@ pub use onward_store::{
     Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal,
     ScheduleError, ScheduleRecord, ScheduleSet, Scope, Served, SessionId, SessionRecord, SetLimit, SetQueue,
     SqliteStore, StateCounts, Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage,
-    Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey,
+    Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskResult, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey,
     WaitReason, When,
 };
 

@@ -93,9 +93,7 @@ impl Origin {
 
     /// Notes that a handle is cloned or writes: in a handler, if it was made elsewhere, a handler holds it.
     pub(crate) fn note_use(&self, inner: &Arc<Inner>) {
-        if HANDLER_OF.get() == address(inner)
-            && !self.is_made_in_handler
-            && !self.is_held.swap(true, Ordering::Relaxed)
+        if HANDLER_OF.get() == address(inner) && !self.is_made_in_handler && !self.is_held.swap(true, Ordering::Relaxed)
         {
             inner.held_handles.count.fetch_add(1, Ordering::Relaxed);
         }

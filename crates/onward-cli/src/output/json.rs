@@ -19,7 +19,7 @@ pub(crate) fn bytes_field(object: &mut Map<String, Value>, name: &str, bytes: Op
 
 /// A task as a JSON object: the fields of [`TaskRecord`], with payload and result as text (or `…_base64`), and times that pass in seconds.
 pub(crate) fn task_json(mut task: TaskRecord) -> serde_json::Result<Value> {
-    let (payload, result) = (task.payload.take(), task.result.take());
+    let (payload, result) = (task.payload.take(), std::mem::take(&mut task.result).into_bytes());
     let mut value = in_seconds(serde_json::to_value(&task)?);
     if let Value::Object(object) = &mut value {
         object.remove("payload");

@@ -83,7 +83,7 @@ fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
         ("is to move", moved(task.expected_io)),
         ("has moved", task.io.and_then(moved)),
         ("payload", task.payload.as_ref().filter(|payload| !payload.is_empty()).map(shown_bytes)),
-        ("result", task.result.as_ref().map(shown_bytes)),
+        ("result", task.result.bytes().map(shown_bytes)),
     ];
     facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }

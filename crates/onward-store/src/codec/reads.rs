@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::payload_codec::{PayloadCodec, replace};
 use crate::error::{Error, Result};
 use crate::orchestration::{HistoryChunk, InstanceRecord, Message, MessageBody};
+use crate::result::TaskResult;
 use crate::schedule::ScheduleRecord;
 use crate::task::TaskRecord;
 
@@ -21,7 +22,10 @@ pub(super) fn some(codec: &dyn PayloadCodec, payload: &mut Option<Bytes>) -> Res
 
 pub(super) fn task(codec: &dyn PayloadCodec, record: &mut TaskRecord) -> Result<()> {
     some(codec, &mut record.payload)?;
-    some(codec, &mut record.result)
+    match &mut record.result {
+        TaskResult::Value(result) => one(codec, result),
+        TaskResult::NotRead | TaskResult::None => Ok(()),
+    }
 }
 
 pub(super) fn schedule(codec: &dyn PayloadCodec, record: &mut ScheduleRecord) -> Result<()> {

@@ -22,7 +22,8 @@ impl State {
         let mut record = TaskRecord { blocked_by: self.waits.open_of(task.id), bundle, ..task.record(with_payload) };
         if with_payload && record.state == TaskState::Completed {
             let bundle = bundle.and_then(|bundle| self.tasks.get(bundle));
-            record.result = record.result.or_else(|| bundle.and_then(|bundle| bundle.result.clone()));
+            let own = record.result.into_bytes();
+            record.result = own.or_else(|| bundle.and_then(|bundle| bundle.result.clone())).into();
         }
         record
     }

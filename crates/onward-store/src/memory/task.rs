@@ -9,6 +9,7 @@ use super::completion::Awaited;
 use crate::io::Io;
 use crate::name::Name;
 use crate::orchestration::{Hold, Instance};
+use crate::result::TaskResult;
 use crate::rules;
 use crate::rules::order::{Place, place};
 use crate::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, SessionId, TaskId, TaskRecord, TaskState};
@@ -226,7 +227,7 @@ impl Task {
             finished_at: self.finished_at,
             session: self.session,
             cancel_requested: self.cancel_requested,
-            result: self.result.clone().filter(|_| with_payload),
+            result: TaskResult::shown(with_payload, || self.result.clone()),
             errors: self.errors.clone(),
             progress: self.progress.clone(),
             tags: self.new.tags.clone(),

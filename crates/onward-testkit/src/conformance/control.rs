@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_store::{
-    AfterFailure, Change, NewTask, OnDuplicate, Outcome, PauseRecord, Refusal, Scope, SessionId, TaskId, TaskState,
-    Ttl, TtlFrom, WaitReason, When, Write,
+    AfterFailure, Change, NewTask, OnDuplicate, Outcome, PauseRecord, Refusal, Scope, SessionId, TaskId, TaskResult,
+    TaskState, Ttl, TtlFrom, WaitReason, When, Write,
 };
 
 use crate::bench::{Bench, after, all_of, keyed, name, numbers, task};
@@ -74,14 +74,14 @@ pub async fn an_ended_task_can_be_tried_again_under_its_number(bench: Bench) {
     let record = bench.record(id).await;
     assert_eq!((record.state, record.attempts, record.run_at), (TaskState::Waiting, 0, bench.now()));
     assert_eq!(record.submitted_at, bench.now().minus(SECOND));
-    assert_eq!((record.finished_at, record.progress, record.result), (None, None, None));
+    assert_eq!((record.finished_at, record.progress, record.result), (None, None, TaskResult::None));
 }
 
 pub async fn trying_again_forgets_the_result(bench: Bench) {
     let lease = bench.running(task("k")).await;
     bench.done(Write::Complete { lease, result: Some("old".into()) }).await;
     bench.retry(lease.task).await;
-    assert_eq!(bench.record(lease.task).await.result, None);
+    assert_eq!(bench.record(lease.task).await.result, TaskResult::None);
 }
 
 pub async fn trying_again_keeps_the_errors(bench: Bench) {

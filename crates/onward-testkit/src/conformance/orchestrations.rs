@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::{
     AfterFailure, AfterTurn, ClaimedTask, HistoryChunk, Hold, Lease, Message, MessageBody, NewTask, OnDuplicate,
-    Outcome, Page, Recipient, Refusal, SessionId, Signal, Submitted, Tags, TaskFilter, TaskId, TaskState, Turn, Turned,
-    UniqueKey, WaitReason, When, Write, limits,
+    Outcome, Page, Recipient, Refusal, SessionId, Signal, Submitted, Tags, TaskFilter, TaskId, TaskResult, TaskState,
+    Turn, Turned, UniqueKey, WaitReason, When, Write, limits,
 };
 
 use crate::bench::{Bench, LEASE, name, task};
@@ -547,7 +547,10 @@ pub async fn an_orchestration_ends_with_a_result(bench: Bench) {
     let turned = turned(&bench, one_event(lease, 0, AfterTurn::Complete { result })).await;
     assert_eq!(turned.state, TaskState::Completed);
     let record = bench.record(lease.task).await;
-    assert_eq!((record.state, record.attempts, record.result), (TaskState::Completed, 1, Some("done".into())));
+    assert_eq!(
+        (record.state, record.attempts, record.result),
+        (TaskState::Completed, 1, TaskResult::Value("done".into()))
+    );
     assert_eq!(history(&bench, lease.task, 0).await.len(), 1);
 }
 

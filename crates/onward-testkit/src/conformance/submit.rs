@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onward_store::rules::retry::{Backoff, RetryPolicy};
-use onward_store::{NewTask, Outcome, Priority, TaskId, TaskState, When, Write};
+use onward_store::{NewTask, Outcome, Priority, TaskId, TaskResult, TaskState, When, Write};
 
 use crate::bench::{Bench, name, task};
 
@@ -24,7 +24,10 @@ pub async fn a_submitted_task_has_no_history(bench: Bench) {
     let record = bench.record(bench.submit("k").await).await;
     assert_eq!((record.attempts, record.errors, record.session), (0, vec![], None));
     assert_eq!((record.started_at, record.finished_at, record.expires_at), (None, None, None));
-    assert_eq!((record.result, record.progress, record.key, record.cancel_requested), (None, None, None, false));
+    assert_eq!(
+        (record.result, record.progress, record.key, record.cancel_requested),
+        (TaskResult::None, None, None, false)
+    );
 }
 
 pub async fn a_claim_hands_on_what_the_submitter_said(bench: Bench) {

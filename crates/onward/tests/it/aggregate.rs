@@ -81,7 +81,7 @@ async fn a_handler_of_its_own_finds_payloads_and_numbers(store: TestStore) {
     });
     let (first, second) = (collect(&engine, "k", "x", 2).await, collect(&engine, "k", "y", 2).await);
     engine.drain().await.unwrap();
-    let result = record(&store, bundle_of(&store, first).await).await.result.unwrap();
+    let result = record(&store, bundle_of(&store, first).await).await.result.into_bytes().unwrap();
     assert_eq!(result, format!("{first}:x {second}:y").as_bytes());
 }
 

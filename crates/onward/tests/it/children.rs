@@ -34,12 +34,12 @@ fn parent(engine: &Engine, children: &'static [&'static str]) {
 }
 
 fn said(child: &TaskRecord) -> String {
-    let result = child.result.as_ref().map(|result| format!(" {}", String::from_utf8_lossy(result)));
+    let result = child.result.bytes().map(|result| format!(" {}", String::from_utf8_lossy(result)));
     format!("{} {}{}", child.kind, child.state, result.unwrap_or_default())
 }
 
 async fn result(store: &TestStore, task: TaskId) -> String {
-    String::from_utf8_lossy(&record(store, task).await.result.unwrap_or_default()).into_owned()
+    String::from_utf8_lossy(&record(store, task).await.result.into_bytes().unwrap_or_default()).into_owned()
 }
 
 async fn children(store: &TestStore, parent: TaskId) -> Vec<TaskRecord> {

@@ -50,7 +50,7 @@ async fn what_a_codec_made_of_payloads_is_all_that_the_store_has(store: TestStor
     assert_eq!(running.wait().await.unwrap(), "47");
     let kept = store.task(onward::TaskId(1)).await.unwrap().unwrap();
     let turned = |text: &str| Bytes::from(text.bytes().map(|octet| !octet).collect::<Vec<u8>>());
-    assert_eq!((kept.payload, kept.result), (Some(turned("21")), Some(turned("\"47\""))));
+    assert_eq!((kept.payload, kept.result.into_bytes()), (Some(turned("21")), Some(turned("\"47\""))));
 }
 
 /// Shows: D1

@@ -260,5 +260,5 @@ async fn a_written_result_stays_within_the_limit(store: TestStore) {
     });
     let id = submit(&engine, "written").await;
     engine.drain().await.unwrap();
-    assert_eq!(record(&store, id).await.result.map(|result| result.len()), Some(limit));
+    assert_eq!(record(&store, id).await.result.into_bytes().map(|result| result.len()), Some(limit));
 }

@@ -64,9 +64,7 @@ async fn a_failure_keeps_its_class_through_other_errors(store: TestStore) {
         let charged = blocked().map_err(Failure::into_error).context("charging the card");
         Ok::<(), Failure>(charged?)
     });
-    for (kind, text) in
-        [("boxed", "the card is blocked"), ("anyhow", "charging the card: the card is blocked")]
-    {
+    for (kind, text) in [("boxed", "the card is blocked"), ("anyhow", "charging the card: the card is blocked")] {
         let id = submit(&engine, kind).await;
         engine.run_until_idle().await.unwrap();
         assert_eq!((state(&store, id).await, error(&store, id).await), (TaskState::Failed, text.to_owned()), "{kind}");
@@ -94,5 +92,8 @@ fn a_failure_goes_into_anyhow_and_back() {
     let plain = Failure::from(order().unwrap_err());
     assert_eq!((plain.class(), plain.message()), (FailureClass::Permanent, "the card is blocked"));
     let with_context = Failure::from(order().context("the order").unwrap_err());
-    assert_eq!((with_context.class(), with_context.message()), (FailureClass::Permanent, "the order: the card is blocked"));
+    assert_eq!(
+        (with_context.class(), with_context.message()),
+        (FailureClass::Permanent, "the order: the card is blocked")
+    );
 }

@@ -47,7 +47,7 @@ impl Module for Says {
 async fn answer(engine: &Engine, kind: &str) -> String {
     let id = submit(engine, kind).await;
     engine.drain().await.unwrap();
-    String::from_utf8(engine.wait(id).await.unwrap().result.unwrap().to_vec()).unwrap()
+    String::from_utf8(engine.wait(id).await.unwrap().result.into_bytes().unwrap().to_vec()).unwrap()
 }
 
 /// Shows: T20

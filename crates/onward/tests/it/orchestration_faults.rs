@@ -265,7 +265,7 @@ async fn survive(store: &TestStore, seed: u64, tally: &mut Tally) {
 async fn assert_came_right(store: &TestStore, task: TaskId, program: &Program, seed: u64) {
     let record = store.task(task).await.unwrap().unwrap();
     assert_eq!(record.state, TaskState::Completed, "seed {seed}: {:?}, {program:?}", record.errors);
-    let value: u64 = serde_json::from_slice(&record.result.unwrap()).unwrap();
+    let value: u64 = serde_json::from_slice(&record.result.into_bytes().unwrap()).unwrap();
     assert_eq!(value, program.value(), "seed {seed}: {program:?}");
     assert_history_is_whole(&*store.shared(), task).await;
     // It submitted each task, and none twice.

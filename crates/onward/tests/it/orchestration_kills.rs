@@ -110,7 +110,7 @@ async fn start(engine: &Engine, random: &mut fastrand::Rng) -> (TaskId, Program)
 async fn assert_came_right(engine: &Engine, task: TaskId, program: &Program) {
     let record = engine.wait(task).await.unwrap();
     assert_eq!(record.state, TaskState::Completed, "{:?} {program:?}", record.errors);
-    let value: u64 = serde_json::from_slice(&record.result.unwrap()).unwrap();
+    let value: u64 = serde_json::from_slice(&record.result.into_bytes().unwrap()).unwrap();
     assert_eq!(value, program.value(), "{program:?}");
     assert_history_is_whole(&**engine.store(), task).await;
 }

@@ -122,7 +122,7 @@ async fn taken_by(engine: &Engine, task: TaskId, state: TaskState) -> Option<Vec
     let record = engine.store().task(task).await.unwrap()?;
     match state {
         TaskState::Completed => {
-            let text: String = serde_json::from_slice(&record.result?).ok()?;
+            let text: String = serde_json::from_slice(&record.result.into_bytes()?).ok()?;
             serde_json::from_str(&text).ok()
         }
         TaskState::Failed => serde_json::from_str(&record.errors.last()?.message).ok(),

@@ -57,7 +57,7 @@ async fn go(engine: &Engine, work: u32) -> TaskId {
 
 async fn result(store: &TestStore, task: TaskId) -> String {
     let record = record(store, task).await;
-    serde_json::from_slice(&record.result.unwrap_or_else(|| panic!("{:?}", record.errors))).unwrap()
+    serde_json::from_slice(&record.result.into_bytes().unwrap_or_else(|| panic!("{:?}", record.errors))).unwrap()
 }
 
 fn large() -> Vec<u8> {

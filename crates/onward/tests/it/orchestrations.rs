@@ -102,7 +102,7 @@ pub(crate) async fn finish(engine: &Engine, task: TaskId) -> Result<String, Task
     engine.run_until_idle().await.unwrap();
     let record = engine.wait(task).await.unwrap();
     match record.state {
-        TaskState::Completed => Ok(serde_json::from_slice(&record.result.unwrap()).unwrap()),
+        TaskState::Completed => Ok(serde_json::from_slice(&record.result.into_bytes().unwrap()).unwrap()),
         TaskState::Failed => Err(TaskError::Failed { task, error: record.errors[0].message.clone() }),
         other => panic!("it is {other}: {:?}", record.errors),
     }
@@ -457,7 +457,8 @@ async fn code_that_does_something_else_is_a_dead_letter_until_it_is_mended(store
     engine(&store, wrong).await.run_until_idle().await.unwrap();
     assert_eq!(state(&store, task).await, TaskState::Dead);
     let said = error(&store, task).await;
-    assert!(said.contains("at event 1 the history has TaskSubmitted") && said.contains("TimerStarted"), "{said}");
+    let expected = "at event 1 the history has the submit of a `double` task, and the code has a timer of 30 d, until 2024-01-31T00:00:00Z; ";
+    assert!(said.contains(expected), "{said}");
     let mended = engine(&store, right).await;
     mended.retry(task).await.unwrap();
     assert_eq!(finish(&mended, task).await.unwrap(), "4");

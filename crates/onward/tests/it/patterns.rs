@@ -34,7 +34,7 @@ fn answering(engine: &Engine, pattern: &str, answer: &'static str) {
 async fn answer(store: &TestStore, engine: &Engine, kind: &str) -> String {
     let id = submit(engine, kind).await;
     engine.drain().await.unwrap();
-    let result = record(store, id).await.result.unwrap_or_default();
+    let result = record(store, id).await.result.into_bytes().unwrap_or_default();
     String::from_utf8(result.to_vec()).unwrap()
 }
 

@@ -70,11 +70,8 @@ async fn a_typed_task_as_bytes_is_what_its_submit_keeps(store: TestStore) {
 async fn a_described_submit_as_bytes_has_its_settings(store: TestStore) {
     let engine = store.engine().await;
     let described = engine.submit_with(mail("ada")).group("slow").priority(Priority::LOW).into_new_task().unwrap();
-    let expected = NewTask {
-        group: Some("slow".parse().unwrap()),
-        priority: Priority::LOW,
-        ..mail("ada").to_new_task().unwrap()
-    };
+    let expected =
+        NewTask { group: Some("slow".parse().unwrap()), priority: Priority::LOW, ..mail("ada").to_new_task().unwrap() };
     assert_eq!(described, expected);
     assert_eq!(store.count(TaskFilter::default()).await.unwrap(), 0);
     let wrong = engine.submit_with(mail("ada")).queue("\u{200b}").into_new_task().unwrap_err();

@@ -20,7 +20,8 @@ async fn engine(directory: &TempDir) -> Engine {
 /// Returns how many descriptors of this process are files in a directory.
 #[cfg(target_os = "linux")]
 fn descriptors(directory: &TempDir) -> usize {
-    let open = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    let open =
+        std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
     open.filter(|file| file.starts_with(directory.path())).count()
 }
 

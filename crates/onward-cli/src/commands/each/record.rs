@@ -104,7 +104,7 @@ pub(super) struct LineResult {
 impl LineResult {
     /// What a task says of its line.
     pub(super) fn of(line: u64, task: TaskRecord) -> Self {
-        let result = task.result.unwrap_or_default();
+        let result = task.result.into_bytes().unwrap_or_default();
         let mut of_line = Self {
             line,
             input: task.payload.unwrap_or_default(),
@@ -221,7 +221,7 @@ mod tests {
             finished_at: None,
             session: None,
             cancel_requested: false,
-            result,
+            result: result.into(),
             errors: error.map(|message| AttemptError { attempt: 2, at, message }).into_iter().collect(),
             progress: None,
             tags: Tags::new(),

@@ -104,7 +104,7 @@ async fn tasks_of(store: &dyn Store, parent: TaskId, started: Timestamp) -> anyh
 /// How it ended, which its history does not say.
 fn print_end(record: &TaskRecord, started: Timestamp) -> std::io::Result<()> {
     let Some(at) = record.finished_at.filter(|_| record.state.is_ended()) else { return Ok(()) };
-    let result = record.result.as_ref().map(|result| String::from_utf8_lossy(result).into_owned());
+    let result = record.result.bytes().map(|result| String::from_utf8_lossy(result).into_owned());
     let said = result.or_else(|| record.errors.last().map(|error| error.message.clone()));
     let said = said.map(|said| format!(": {}", one_line(&said, SHOWN_COLUMNS))).unwrap_or_default();
     let time = format!("+{}", duration_text(at - started));

@@ -8,6 +8,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::error::{Error, Result};
+use crate::result::TaskResult;
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::reads::lane_names::{LaneNames, NamesOfLane};
 use crate::sqlite::transaction::id_values;
@@ -63,7 +64,7 @@ pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool)
         session: row.get::<_, Option<i64>>(11)?.map(SessionId),
         cancel_requested: row.get(12)?,
         payload: if with_payload { bytes(14)? } else { None },
-        result: if with_payload { bytes(15)? } else { None },
+        result: if with_payload { bytes(15)?.into() } else { TaskResult::NotRead },
         errors: Vec::new(),
         progress: None,
         parent: options.parent,
@@ -114,7 +115,7 @@ fn add_results_of_bundles(connection: &Connection, records: &mut [TaskRecord]) -
             Some(result) => result.clone(),
             None => result_of(connection, bundle)?,
         };
-        record.result.clone_from(&result);
+        record.result = result.clone().into();
         results.insert(bundle, result);
     }
     Ok(())

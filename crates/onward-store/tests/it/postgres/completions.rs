@@ -287,7 +287,7 @@ async fn a_process_with_a_smaller_limit_takes_a_result_in_that_the_function_took
     let lease = shop.claimed_one(LONG).await;
     run(&shop.client, &shop.store.completion_statement(lease, Some(vec![1; 100].into()))).await.unwrap();
     shop.ended(lease.task).await;
-    assert_eq!(shop.store.task(lease.task).await.unwrap().unwrap().result.unwrap().len(), 100);
+    assert_eq!(shop.store.task(lease.task).await.unwrap().unwrap().result.into_bytes().unwrap().len(), 100);
 }
 
 /// With the lock it would hold up all others.
