@@ -42,6 +42,7 @@
 //! # The parts, in reading order
 //!
 //! * [`Engine`] opens a store, takes handlers, submits tasks and runs them; [`EngineBuilder`] has the settings.
+//! * [`TaskQuery`] lists tasks.
 //! * [`Task`] is a task as a type, [`NewTask`] one as bytes. [`Handle`] awaits a typed result; [`Engine::wait`] any task.
 //! * [`Context`] is what a handler is given: payload, progress, the wish that it stop. [`Failure`] is what it answers when it did
 //!   not succeed, and [`RetryPolicy`] what follows from that.
@@ -140,6 +141,7 @@ mod snapshot;
 mod state;
 mod submission;
 mod summary;
+mod task_query;
 pub mod telemetry;
 pub mod testing;
 mod timer;
@@ -179,6 +181,7 @@ pub use schedule::{ScheduleBuilder, ScheduleProvider};
 pub use snapshot::{RunningTask, Snapshot};
 pub use submission::Submission;
 pub use summary::DrainSummary;
+pub use task_query::{TaskQuery, TaskStream};
 pub use typed::Task;
 pub use weak::WeakEngine;
 
@@ -191,8 +194,8 @@ pub use onward_store::{
     Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal,
     ScheduleError, ScheduleRecord, ScheduleSet, Scope, Served, SessionId, SessionRecord, SetLimit, SetQueue,
     SqliteStore, StateCounts, Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage, TagValue, TagValuePage,
-    Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskResult, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey,
-    WaitReason, When,
+    Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskResult, TaskState, Timestamp, Ttl, TtlFrom,
+    UniqueKey, WaitReason, When,
 };
 
 #[cfg(feature = "postgres")]

@@ -139,6 +139,8 @@ mod stops;
 #[cfg(test)]
 mod tags;
 #[cfg(test)]
+mod task_lists;
+#[cfg(test)]
 mod typed_tasks;
 #[cfg(test)]
 mod waits;
