@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use onward::orchestration::OrchestrationContext;
+use onward::orchestration::{OrchestrationContext, Signal};
 use onward::{Engine, Failure, TaskId, TaskState};
 use onward_store::{Answer, Error, Outcome, Store, StoreDecorator, Write};
+use serde::{Deserialize, Serialize};
 
 use crate::fixture::{TestStore, record, start as start_run, stop};
 use crate::orchestrations::{Double, Work, finish, start};
@@ -13,6 +14,7 @@ on_every_store! {
     a_signal_and_the_claim_of_the_turn_that_it_brings_are_one_commit,
     signals_keep_their_order_and_are_taken_in_once_while_the_engine_stops_and_starts,
     a_signal_that_the_store_cannot_write_is_told_to_its_sender_and_ends_no_run,
+    a_declared_signal_is_sent_and_taken_with_its_type,
     a_refused_signal_is_told_to_its_sender_while_the_engine_runs,
 }
 
@@ -128,4 +130,35 @@ async fn a_refused_signal_is_told_to_its_sender_while_the_engine_runs(store: Tes
     let task = start(&engine).await;
     engine.signal(task, "sent", &0u32).await.unwrap();
     stop(&engine, run).await;
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Parcel {
+    number: u32,
+}
+
+const PACKED: Signal<Parcel> = Signal::new("packed");
+const UNNAMED: Signal<()> = Signal::new("un\u{200b}named");
+
+/// Shows: D3
+async fn a_declared_signal_is_sent_and_taken_with_its_type(store: TestStore) {
+    let engine = crate::orchestrations::engine(&store, |_, context| async move {
+        assert!(UNNAMED.next(&context).is_err());
+        let first = PACKED.next(&context)?.await?;
+        let queue = PACKED.queue(&context)?;
+        let (second, third) = (queue.next().await?, queue.next().await?);
+        Ok(format!("{} {} {}", first.number, second.number, third.number))
+    })
+    .await;
+    let task = engine.submit_with(Work(1)).key("A-17").await.unwrap().id();
+    PACKED.send(&engine, task, &Parcel { number: 4 }).await.unwrap();
+    PACKED.send_to_key(&engine, "work", "A-17", &Parcel { number: 5 }).await.unwrap();
+    // The same signal by its name as a text.
+    engine.signal(task, PACKED.name(), &Parcel { number: 6 }).await.unwrap();
+    assert_eq!(finish(&engine, task).await.unwrap(), "4 5 6");
+    let error = UNNAMED.send(&engine, task, &()).await.unwrap_err();
+    assert!(error.is_invalid() && error.to_string().contains("U+200B at position 3"), "{error}");
+    PACKED.send_or_keep(&engine, ("work", "A-18"), crate::fixture::HOUR, &Parcel { number: 7 }).await.unwrap();
+    let kept = engine.tasks().key("A-18").first().await.unwrap().unwrap();
+    assert_eq!(store.instance(kept.id).await.unwrap().unwrap().waiting, 1);
 }
