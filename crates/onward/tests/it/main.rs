@@ -143,6 +143,8 @@ mod task_lists;
 #[cfg(test)]
 mod typed_tasks;
 #[cfg(test)]
+mod virtual_time;
+#[cfg(test)]
 mod waits;
 #[cfg(test)]
 mod weak_handles;
