@@ -98,6 +98,8 @@ mod orchestration_mail;
 #[cfg(test)]
 mod orchestration_primitives;
 #[cfg(test)]
+mod orchestration_sagas;
+#[cfg(test)]
 mod orchestration_signals;
 #[cfg(test)]
 mod orchestration_tags;
