@@ -184,13 +184,7 @@ impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotDue { run_at } => write!(f, "it is not due until {run_at}"),
-            Self::Pressure { source, percent, least, until } => write!(
-                f,
-                "the pressure of `{}` is at {percent} %, and nothing starts that is less urgent than {}; from {until} on the task \
-                 counts as that urgent, and it starts sooner when the pressure falls",
-                Shown(source),
-                least.0
-            ),
+            Self::Pressure { source, percent, least, until } => pressure(f, source, *percent, *least, *until),
             Self::Blocked { by } => blocked(f, by),
             Self::Parked { until, events, tasks } => parked(f, *until, events, tasks),
             Self::Unstarted { until } => {
@@ -248,6 +242,17 @@ impl fmt::Display for WaitReason {
             }
         }
     }
+}
+
+/// That the pressure is too high for a task that is no more urgent.
+fn pressure(f: &mut fmt::Formatter<'_>, source: &str, percent: u8, least: Priority, until: Timestamp) -> fmt::Result {
+    write!(
+        f,
+        "the pressure of `{}` is at {percent} %, and nothing starts that is less urgent than {}; from {until} on the task \
+         counts as that urgent, and it starts sooner when the pressure falls",
+        Shown(source),
+        least.0
+    )
 }
 
 /// What the code of an orchestration waits for.

@@ -527,6 +527,11 @@ impl Engine {
         self.run_to(Goal::Idle).await
     }
 
+    /// As [`run_until_idle`](Self::run_until_idle), but leaves what a rate or pressure holds back.
+    pub(crate) async fn run_until_settled(&self) -> Result<DrainSummary> {
+        self.run_to(Goal::Settled).await
+    }
+
     /// Stops the run: it claims nothing more, gives back what has not started, and waits for running handlers up to the
     /// [shutdown limit](EngineBuilder::shutdown_limit). Those that still run are then asked to stop, aborted after their
     /// [grace](EngineBuilder::grace), and their tasks given back without the attempt being counted. The run's future
@@ -562,7 +567,7 @@ impl Engine {
     async fn beside_schedules(self, goal: Goal, dispatcher: Dispatcher) -> Result<DrainSummary> {
         match goal {
             Goal::Drained => dispatcher.run().await,
-            Goal::Idle => {
+            Goal::Idle | Goal::Settled => {
                 Scheduler::new(self).run_once().await;
                 dispatcher.run().await
             }

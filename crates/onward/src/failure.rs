@@ -46,6 +46,8 @@ pub(crate) enum Instead {
     Move(Name),
     /// To begin again, as an orchestration, with another payload.
     ContinueAsNew(Bytes),
+    /// To end, as an orchestration, as cancelled.
+    Cancelled,
 }
 
 /// How an attempt waits for the children of its task.

@@ -30,6 +30,8 @@ pub(crate) enum Goal {
     Stopped,
     /// When nothing is due and nothing runs here.
     Idle,
+    /// When nothing can start before time passes and nothing runs here: as `Idle`, but what a rate or pressure holds back is left.
+    Settled,
     /// When every task that this engine could run has ended.
     Drained,
 }
@@ -374,7 +376,8 @@ impl Dispatcher {
             return Ok(!self.holds_anything(floor) || self.stopping.is_time_over(self.now()));
         }
         let looks = self.agenda.look || self.looks_for_turns && self.free_turns(self.now()) > 0;
-        if self.goal == Goal::Stopped || self.holds_anything(floor) || looks || self.awaits_token || self.holds_back {
+        let waits_for_time = self.goal != Goal::Settled && (self.awaits_token || self.holds_back);
+        if self.goal == Goal::Stopped || self.holds_anything(floor) || looks || waits_for_time {
             return Ok(false);
         }
         if self.goal == Goal::Drained && self.agenda.is_due(&*self.run.inner.clock) {

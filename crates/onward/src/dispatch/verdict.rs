@@ -57,6 +57,7 @@ fn instead_of_failing(instead: &Instead, circumstances: Circumstances<'_>) -> En
         }),
         Instead::Move(queue) => End::Move(queue.clone()),
         Instead::ContinueAsNew(_) => failed_for_good("only an orchestration continues as new".to_owned()),
+        Instead::Cancelled => failed_for_good("only an orchestration ends as cancelled by itself".to_owned()),
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) type Code = Arc<dyn Fn(Arc<Journal>) -> CodeFuture + Send + Sync>;
 pub(super) enum Finish {
     Completed(Option<Bytes>),
     Failed(String),
-    /// Somebody wanted it cancelled, and it did not say what that means.
+    /// Somebody wanted it cancelled, and it did not say what that means, or has undone its steps.
     Cancelled,
     ContinuedAsNew(Bytes),
     /// It panicked with this message.
@@ -369,6 +369,7 @@ fn finish_of(answer: Result<Option<Bytes>, Failure>) -> Finish {
         Ok(result) => Finish::Completed(result),
         Err(failure) => match failure.instead() {
             Some(Instead::ContinueAsNew(payload)) => Finish::ContinuedAsNew(payload.clone()),
+            Some(Instead::Cancelled) => Finish::Cancelled,
             Some(_) => Finish::Failed("an orchestration cannot end so; it awaits what it waits for".to_owned()),
             None => Finish::Failed(failure.message().to_owned()),
         },

@@ -35,7 +35,7 @@ pub enum CodeEnd {
     Completed,
     /// It returned a failure with this text.
     Failed(String),
-    /// It was dropped at a request to cancel that it does not handle.
+    /// It was dropped at a request to cancel that it does not handle, or has undone its steps then.
     Cancelled,
     /// It continued as new.
     ContinuedAsNew,
@@ -50,7 +50,7 @@ impl fmt::Display for CodeEnd {
         match self {
             Self::Completed => f.write_str("it returns a result"),
             Self::Failed(error) => write!(f, "it fails: {error}"),
-            Self::Cancelled => f.write_str("it handles no request to cancel, and is dropped at one"),
+            Self::Cancelled => f.write_str("it ends at a request to cancel"),
             Self::ContinuedAsNew => f.write_str("it continues as new"),
             Self::Panicked(text) | Self::Stuck(text) => f.write_str(text),
         }

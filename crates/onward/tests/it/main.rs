@@ -102,6 +102,8 @@ mod orchestration_mail;
 #[cfg(test)]
 mod orchestration_primitives;
 #[cfg(test)]
+mod orchestration_sagas;
+#[cfg(test)]
 mod orchestration_signals;
 #[cfg(test)]
 mod orchestration_tags;
@@ -146,6 +148,8 @@ mod tags;
 mod task_lists;
 #[cfg(test)]
 mod typed_tasks;
+#[cfg(test)]
+mod virtual_time;
 #[cfg(test)]
 mod waits;
 #[cfg(test)]

@@ -121,7 +121,7 @@ async fn code_that_drops_what_it_awaited_is_noticed(store: TestStore) {
         context.event::<u32>("go")?.await?;
         Ok(String::new())
     };
-    let how = "at event 4 the code ends (it returns a result), and its history continues with";
+    let how = "at event 4 the code ends (it returns a result) with the cancellation of a `nobody-does-this` task";
     let recorded = recorded(&store, both).await;
     assert_noticed(&store, recorded, early, how).await;
 }
@@ -196,7 +196,7 @@ async fn a_clean_up_that_was_dropped_is_noticed(store: TestStore) {
         context.event::<u32>("never")?.await?;
         Ok(String::new())
     };
-    let how = "at event 3 the code ends (it handles no request to cancel, and is dropped at one), and its history \
+    let how = "at event 3 the code ends (it ends at a request to cancel), and its history \
                continues with the signal `go`";
     assert_noticed(&store, recorded, heedless, how).await;
 }
