@@ -64,8 +64,9 @@ pub enum MonitorEvent {
         peer: RemotePeer,
         /// The reason of the end.
         reason: Error,
-        /// How many messages were being written, so that nobody knows whether they arrived. They are not sent again. What was written before, and is
-        /// still on its way through the operating systems of the two ends, is not among them: nobody can count that.
+        /// The number of messages that were being written, so that it is unknown whether they
+        /// arrived. They are not sent again. Messages that were written before and are still
+        /// buffered by one of the two operating systems cannot be counted, and are not included.
         uncertain: usize,
         /// The number of messages that were queued for this peer alone and are lost with it. PUSH,
         /// DEALER and PAIR keep theirs for other peers.
