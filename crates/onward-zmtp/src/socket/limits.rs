@@ -81,6 +81,6 @@ pub const REST_AFTER: Duration = Duration::from_millis(10);
 /// tasks of the runtime.
 pub const TURN_BYTES: usize = 256 * 1024;
 
-/// The limit of [`TURN_BYTES`] for a socket that has other peers, so that none of them waits long for a peer
-/// that sends much.
+/// The limit of [`TURN_BYTES`] for a socket that has other peers, so that none of them waits long
+/// for a peer that sends much.
 pub const SHARED_TURN_BYTES: usize = 64 * 1024;

@@ -1,4 +1,4 @@
-//! Faults seen in other implementations, which must not be ours.
+//! Tests against faults seen in other implementations.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::link::{
     Seen, after, command, connection, drain, error, feed, frame, greeting, introduced, introduced_to, null,
 };
 
-/// The header of a frame with this length.
+/// Returns the header of a frame with this length.
 fn announces(flags: u8, length: u64) -> Vec<u8> {
     [&[flags | 2][..], &length.to_be_bytes()].concat()
 }
