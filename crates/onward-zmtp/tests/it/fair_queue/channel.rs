@@ -11,7 +11,8 @@ use futures_core::Stream;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     Give(u32),
-    /// Wakes itself and returns `Pending`, as a socket does when the task has used up its share of the runtime.
+    /// Wakes itself and returns `Pending`, as a socket does when the task has used up its share of
+    /// the runtime.
     Stall,
     End,
 }

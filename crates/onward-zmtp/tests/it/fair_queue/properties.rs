@@ -195,7 +195,7 @@ fn play(actions: &[Action]) {
     for action in actions {
         world.act(&mut queue, &reader, *action);
     }
-    // From here on the reader is polled only when it was woken, so a lost wake-up loses messages.
+    // The reader is polled only when it was woken from now on, so a lost wake-up loses messages.
     world.read(&mut queue, &reader);
     for action in actions {
         if !matches!(action, Action::Poll | Action::PollMany(_) | Action::Try) {

@@ -55,7 +55,7 @@ fn thousands_that_say_nothing_or_drip_keep_nobody_out_and_leave_nothing_behind()
     are_in_nobodys_way(limits::PENDING_HANDSHAKES.min(Plan::from_environment().connections / 4));
 }
 
-/// The same peer is served if all of the connections may stay.
+/// A peer with a normal handshake is also served if all of the connections may stay.
 ///
 /// Shows: M3
 #[test]

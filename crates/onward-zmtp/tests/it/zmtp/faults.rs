@@ -40,7 +40,8 @@ fn a_length_that_the_protocol_does_not_know_is_malformed() {
     assert!(error(&feed(&mut pull, &announces(0, 1 << 63))).is_malformed());
 }
 
-/// rzmq 0.5 overflowed by the nine octets of the header, libzmq before 4.3.1 by the length (CVE-2019-6250).
+/// rzmq 0.5 overflowed by the nine octets of the header, libzmq before 4.3.1 by the length
+/// (CVE-2019-6250).
 #[test]
 fn the_longest_length_that_the_protocol_knows_overflows_nothing() {
     let mut limits = Limits::default();
