@@ -32,11 +32,11 @@
 //! | type | talks to | |
 //! |---|---|---|
 //! | [`PushSocket`], [`PullSocket`] | each other | work, each message for one peer in turn |
-//! | [`ReqSocket`], [`RepSocket`] | each other, ROUTER, DEALER | question and answer, strictly in turn |
-//! | [`DealerSocket`] | DEALER, ROUTER, REP | both ways at any time: sends and receives in turn |
-//! | [`RouterSocket`] | DEALER, ROUTER, REQ | both ways at any time: the first frame names the peer |
+//! | [`ReqSocket`], [`RepSocket`] | each other, ROUTER, DEALER | question and answer in turn |
+//! | [`DealerSocket`] | DEALER, ROUTER, REP | both ways at any time, in turn |
+//! | [`RouterSocket`] | DEALER, ROUTER, REQ | both ways; the first frame names the peer |
 //! | [`PubSocket`], [`SubSocket`] | each other | messages for all subscribers of a topic |
-//! | [`XpubSocket`], [`XsubSocket`] | as PUB and SUB | the same for proxies: subscriptions are messages |
+//! | [`XpubSocket`], [`XsubSocket`] | as PUB and SUB | subscriptions are messages |
 //! | [`PairSocket`] | each other | exactly one peer |
 //!
 //! A type has no method for an operation that it does not support: a PULL has no `send`. To send in

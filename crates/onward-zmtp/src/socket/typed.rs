@@ -68,18 +68,21 @@ impl<T: Kind> Socket<T> {
         &self.sender.core.owner
     }
 
-    /// Listens on an endpoint, and answers which it is: with the port, where the operating system chose one.
+    /// Listens on an endpoint, and returns it with the port or path that was chosen.
     ///
-    /// A file of a Unix socket that nobody listens on any more is replaced. The file is removed when the socket is unbound or closed, unless another
-    /// process has put its own in that place.
+    /// A Unix socket file without a listener is replaced. The file is removed when the socket is
+    /// unbound or closed, unless another process has replaced it.
     ///
-    /// Cancel safe: a future that is dropped before it is ready has bound nothing.
+    /// Cancel safe: if the future is dropped before it is ready, nothing is bound.
     ///
     /// # Errors
     ///
-    /// If the text is no endpoint ([`Error::is_endpoint`]), if the operating system refuses ([`Error::is_io`]), if the name of an inproc
-    /// endpoint is taken, if there are too many endpoints ([`Error::is_limit`]), if the socket was made with an option that would be ignored
-    /// or with which nothing could work ([`Error::is_misuse`]), or outside a tokio runtime.
+    /// - [`Error::is_endpoint`] if the text is not an endpoint.
+    /// - [`Error::is_io`] if the operating system refuses.
+    /// - [`Error::is_limit`] if there are too many endpoints.
+    /// - [`Error::is_misuse`] if an option would be ignored or could never work.
+    /// - An error if the name of an inproc endpoint is taken, or the call is outside a tokio
+    ///   runtime.
     pub fn bind<E>(&self, endpoint: E) -> impl Future<Output = Result<Endpoint>> + Send + use<T, E>
     where
         E: TryInto<Endpoint>,
@@ -91,19 +94,22 @@ impl<T: Kind> Socket<T> {
         async move { owner.bind(endpoint?).await }
     }
 
-    /// Connects to an endpoint, and connects again whenever the connection fails or ends, after a [back-off](super::Reconnect).
+    /// Connects to an endpoint, and reconnects whenever the connection fails or ends, after a
+    /// [back-off](super::Reconnect).
     ///
-    /// Returns at once. Messages can be sent from now on, and wait until there is a connection; [`monitor`](Self::monitor) tells of it. A peer
-    /// that refuses the socket is not asked again, unless the options [say so](SocketOptions::on_refusal).
+    /// Returns at once. Messages can be sent from now on, and wait until there is a connection,
+    /// which a [`monitor`](Self::monitor) reports. If a peer refuses the socket, the socket does
+    /// not reconnect, unless the [option](SocketOptions::on_refusal) is set.
     ///
-    /// A socket has one connection to an endpoint. If it is connected to this one already, with this very text, nothing happens and the result is
-    /// `false`; otherwise it is `true`.
+    /// A socket has one connection to an endpoint. Returns `false`, without any effect, if the
+    /// socket is already connected to an endpoint with the same text; otherwise `true`.
     ///
     /// # Errors
     ///
-    /// If the text is no endpoint, or one that can only be bound to ([`Error::is_endpoint`]), if there are too many endpoints
-    /// ([`Error::is_limit`]), if the socket was made with an option that would be ignored or with which nothing could work ([`Error::is_misuse`]),
-    /// or outside a tokio runtime.
+    /// - [`Error::is_endpoint`] if the text is not an endpoint, or one that can only be bound to.
+    /// - [`Error::is_limit`] if there are too many endpoints.
+    /// - [`Error::is_misuse`] if an option would be ignored or could never work.
+    /// - An error if the call is outside a tokio runtime.
     pub fn connect<E>(&self, endpoint: E) -> Result<bool>
     where
         E: TryInto<Endpoint>,
@@ -112,12 +118,12 @@ impl<T: Kind> Socket<T> {
         self.owner().connect(endpoint.try_into()?, None)
     }
 
-    /// Stops listening on an endpoint that [`bind`](Self::bind) returned. When this returns, the address is free, and another socket may be bound to it.
-    /// Connections that are there go on.
+    /// Stops listening on an endpoint that [`bind`](Self::bind) returned. When this returns,
+    /// another socket can be bound to the address. Existing connections continue.
     ///
     /// # Errors
     ///
-    /// If the socket is not bound to it: [`Error::is_endpoint`].
+    /// [`Error::is_endpoint`] if the socket is not bound to it.
     pub fn unbind<E>(&self, endpoint: E) -> Result<()>
     where
         E: TryInto<Endpoint>,
@@ -126,12 +132,12 @@ impl<T: Kind> Socket<T> {
         self.owner().detach(&endpoint.try_into()?, true)
     }
 
-    /// Ends every connection to an endpoint that was connected to, and does not connect to it again. What is queued for it is sent for up to
-    /// [`SocketOptions::linger`].
+    /// Ends every connection to an endpoint, and does not reconnect to it. Messages queued for it
+    /// are sent for up to [`SocketOptions::linger`].
     ///
     /// # Errors
     ///
-    /// If the socket is not connected to it: [`Error::is_endpoint`].
+    /// [`Error::is_endpoint`] if the socket is not connected to it.
     pub fn disconnect<E>(&self, endpoint: E) -> Result<()>
     where
         E: TryInto<Endpoint>,
@@ -172,13 +178,16 @@ impl<T: Kind> Socket<T> {
 impl<T: Sends> Socket<T> {
     /// Sends a message: queues it for one peer, or for all that are to get it.
     ///
-    /// | type | to whom | when the queue is full, or nobody is connected |
+    /// | type | to | when the queue is full, or no peer is connected |
     /// |---|---|---|
-    /// | PUSH, DEALER | the next in turn that has room | waits; but until somebody is connected, up to the mark is queued |
-    /// | PAIR | the peer | the same |
-    /// | ROUTER | the peer that the first frame names, which it does not get | waits; or fails if it is not connected |
-    /// | PUB, XPUB | all who are subscribed to what the first frame begins with | drops it for those whose queue is full, or [waits](super::Overflow) |
-    /// | XSUB | all; a frame of 1 or 0 and a topic subscribes or cancels | drops it, or waits |
+    /// | PUSH, DEALER | the next in turn that has room | waits; without a peer, queues up to the mark |
+    /// | PAIR | the peer | as PUSH |
+    /// | ROUTER | the peer named by the first frame, which is not sent | waits, or fails if it is gone |
+    /// | PUB, XPUB | all subscribers | drops it for full queues, or [waits](super::Overflow) |
+    /// | XSUB | all publishers | drops it for full queues, or waits |
+    ///
+    /// A publication goes to the subscribers of every topic with which its first frame begins. The
+    /// first frame of a message of an XSUB may also be 1 or 0 and a topic, which subscribes or cancels.
     ///
     /// `Ok` means that the message is queued, not that it has arrived or has left this process.
     /// [`close`](Self::close) the socket before the runtime ends (`main` returns), or queued
