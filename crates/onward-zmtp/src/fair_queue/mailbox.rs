@@ -59,6 +59,7 @@ impl<K, S> Mailbox<K, S> {
     pub(super) fn insert(&self, key: K, source: S) -> Result<SourceId, (Refusal, K, S)> {
         let mut register = self.register();
         if let Err(refusal) = register.admits(self.limit) {
+            // Released before the caller drops the key and the source, which are user code.
             drop(register);
             return Err((refusal, key, source));
         }

@@ -132,6 +132,7 @@ impl<K: Clone, S: Stream + Unpin> Many<K, S> {
             let Some(index) = self.ready.first() else { return Err(Nothing::Idle) };
             let slot = &mut self.slots[index];
             let Some(entry) = &mut slot.occupant else {
+                // The source was removed while it was in the ready list.
                 self.ready.remove_first();
                 continue;
             };

@@ -159,6 +159,7 @@ impl<K, S> FairQueue<K, S> {
         let raised = self.signal.take();
         if raised.has_mailbox() {
             let orders = self.mailbox.orders();
+            // Removals come first, so that insertions can reuse their slots.
             for id in orders.removed {
                 self.sources.remove(id);
             }

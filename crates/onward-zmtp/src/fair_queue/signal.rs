@@ -52,6 +52,7 @@ impl Signal {
     }
 
     fn raise(&self, bit: u64) {
+        // Only the first bit wakes the reader. It takes the later ones with the same swap.
         if self.raised.fetch_or(bit, Ordering::AcqRel) == 0 {
             self.reader.wake();
         }
@@ -137,6 +138,7 @@ impl WokenSlots {
     /// `raised`.
     pub(super) fn take(&self, raised: Raised, mut found: impl FnMut(usize)) {
         for group in (0..GROUPS.min(self.words.len())).filter(|group| raised.has_group(*group)) {
+            // Words that are `GROUPS` apart share a group, so the signal fits any number of them.
             for position in (group..self.words.len()).step_by(GROUPS) {
                 let mut bits = self.words[position].woken.swap(0, Ordering::AcqRel);
                 while bits != 0 {

@@ -204,6 +204,7 @@ impl Driver {
             output.advance(count);
         }
         if output.has_remaining() {
+            // The driver's task waits for messages, so it must be woken to write the rest.
             self.uncertain.encoded(1, output.total_written() + output.remaining() as u64);
             self.pipe.outgoing.wake_reader();
         }

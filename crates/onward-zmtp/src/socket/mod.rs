@@ -45,8 +45,9 @@
 //! # Guarantees of all types
 //!
 //! - **Every queue is bounded.** Queues have [high-water marks](HighWaterMark) in messages and
-//!   bytes, for each peer and each direction. At a mark, the sender waits. If a subscriber does
-//!   not read, or a peer is gone, the message is dropped and [counted](Statistics).
+//!   bytes, for each peer and each direction. At a mark, the sender waits.
+//! - **Every loss is counted.** A message is dropped if a subscriber does not read or a peer is
+//!   gone. The [statistics](Statistics) count it.
 //! - **Connections need no care.** Heartbeats, reconnects with a growing and random
 //!   [back-off](Reconnect), and ends happen while the program does something else. A disconnected
 //!   peer gets no more messages. Its unsent messages go to other peers, or wait for its return.

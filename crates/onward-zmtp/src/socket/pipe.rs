@@ -246,6 +246,7 @@ impl Pipe {
     /// Returns true, once, if the peer must be sent its hello message now. Called by its driver.
     #[inline]
     pub(super) fn is_to_be_greeted(&self) -> bool {
+        // The load comes first: it is cheaper than a swap for every batch.
         self.is_new.load(Ordering::Relaxed) && self.is_new.swap(false, Ordering::Relaxed)
     }
 
@@ -378,6 +379,8 @@ impl Stream for Inbox {
             match inbox.pipe.incoming.poll_take(context, &mut inbox.taken) {
                 Poll::Ready(true) => {
                     inbox.pipe.is_asked.store(inbox.has_one(), Ordering::Relaxed);
+                    // At a quarter of the mark at the latest: the writer waits until half of the
+                    // queue is free, and unreported messages count as if they were still there.
                     inbox.report_after = DONE_MESSAGES.min(inbox.pipe.incoming.mark().messages / 4).max(1);
                 }
                 Poll::Ready(false) => return Poll::Ready(None),
@@ -393,6 +396,7 @@ impl Drop for Inbox {
     fn drop(&mut self) {
         self.pipe.incoming.close_and_take();
         self.origins.remove(self.pipe.id);
+        // This comes last: from now on the next connection of the peer can be read.
         self.pipe.read_out.cancel();
     }
 }

@@ -99,6 +99,7 @@ pub(super) fn keep_last<T: Payload>(list: &mut VecDeque<T>) -> Done {
     let mut kept = VecDeque::with_capacity(list.len());
     while let Some(mut item) = list.pop_back() {
         let size = item.size();
+        // Items without messages, such as subscriptions, are all kept.
         if size.messages > 0 && !mem::replace(&mut is_last, false) {
             dropped.add(&item);
             continue;
@@ -187,6 +188,7 @@ impl<T> State<T> {
             return Freed { writer: None, leftovers: None };
         }
         let before = self.size();
+        // Saturating: `close_and_take` may have reset the counts since these messages were taken.
         self.messages = before.messages.saturating_sub(done.messages);
         self.bytes = before.bytes.saturating_sub(done.bytes);
         *done = Done::default();
@@ -375,6 +377,7 @@ impl<T: Payload> Queue<T> {
         let mut state = self.state();
         let freed = state.finish(&mut taken.done, self.mark());
         let answer = if !state.items.list.is_empty() {
+            // A swap moves no items, and leaves each side with memory for the next batch.
             mem::swap(&mut state.items.list, &mut taken.items.list);
             keep_larger(&mut state.items.spare, &mut taken.items.spare);
             Poll::Ready(true)

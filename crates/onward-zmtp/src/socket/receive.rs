@@ -89,6 +89,7 @@ impl ReceiveCore {
                 return Poll::Ready(if limit == 0 { Ok(0) } else { Err(Error::closed()) });
             }
             self.drop_unwanted(messages, before);
+            // A batch without a wanted message is not returned: zero stands for a limit of zero.
             if messages.len() > before {
                 return Poll::Ready(Ok(messages.len() - before));
             }

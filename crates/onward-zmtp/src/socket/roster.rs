@@ -116,9 +116,9 @@ impl Roster {
         self.backlog.push_back(item);
     }
 
-    /// Returns messages that a peer did not get to the backlog, in order. Messages that the driver
-    /// had taken go to the front. Messages still in the queue go to the end, because they were sent
-    /// later than those in the backlog.
+    /// Puts messages that a peer did not get back into the backlog, in order. Messages that the
+    /// driver had taken go to the front. Messages still in the queue go to the end, because they
+    /// were sent later than those in the backlog.
     pub(super) fn return_to_backlog(&mut self, taken: VecDeque<Outgoing>, queued: VecDeque<Outgoing>) {
         for item in one_by_one(taken).into_iter().rev() {
             self.backlog_size.add(&item);

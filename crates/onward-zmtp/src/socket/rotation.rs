@@ -43,6 +43,7 @@ impl Rotation {
                 return Poll::Ready(Ok(Some(index)));
             }
             let Some(context) = context.as_deref_mut() else { return Poll::Pending };
+            // Room may have appeared between the offer and the registration.
             if !self.wait(shared, context) {
                 return Poll::Pending;
             }

@@ -277,6 +277,7 @@ impl Shared {
             sender.wake();
         }
         if self.has_backlog.load(Ordering::Acquire) {
+            // The other drivers wait for their own queues, so they must be woken for the backlog.
             others.iter().for_each(|other| other.outgoing.wake_reader());
         }
         lost
@@ -361,9 +362,9 @@ impl Shared {
         self.has_backlog.store(true, Ordering::Release);
     }
 
-    /// Takes the hello message if it is still to be sent, else items of the backlog, else those queued
-    /// for this peer. The backlog is older than the queue, so this keeps the order of the messages.
-    /// Returns `false` when there is nothing and the queue is closed.
+    /// Takes the hello message if it is still to be sent, else items of the backlog, else those
+    /// queued for this peer. The backlog is older than the queue, so this keeps the order of the
+    /// messages. Returns `false` when there is nothing and the queue is closed.
     pub(super) fn poll_next_batch(
         &self,
         pipe: &Pipe,

@@ -158,9 +158,9 @@ async fn connect_from(source: SocketAddr, address: SocketAddr) -> io::Result<Tcp
     socket.connect(address).await
 }
 
-/// Rejects a connection whose two ends are the same. If a port has no listener, the operating system
-/// may choose that very port for the connecting socket, which is then connected to itself. TCP calls
-/// this a simultaneous open.
+/// Rejects a connection whose two ends are the same. If a port has no listener, the operating
+/// system may choose that very port for the connecting socket, which is then connected to itself.
+/// TCP calls this a simultaneous open.
 fn not_to_itself(stream: TcpStream) -> io::Result<TcpStream> {
     if stream.local_addr()? != stream.peer_addr()? {
         return Ok(stream);

@@ -180,14 +180,15 @@ impl<T: Sends> Socket<T> {
     ///
     /// | type | to | when the queue is full, or no peer is connected |
     /// |---|---|---|
-    /// | PUSH, DEALER | the next in turn that has room | waits; without a peer, queues up to the mark |
+    /// | PUSH, DEALER | the next with room | waits; without a peer, queues up to the mark |
     /// | PAIR | the peer | as PUSH |
-    /// | ROUTER | the peer named by the first frame, which is not sent | waits, or fails if it is gone |
+    /// | ROUTER | the peer named by the first frame | waits, or fails if it is gone |
     /// | PUB, XPUB | all subscribers | drops it for full queues, or [waits](super::Overflow) |
     /// | XSUB | all publishers | drops it for full queues, or waits |
     ///
-    /// A publication goes to the subscribers of every topic with which its first frame begins. The
-    /// first frame of a message of an XSUB may also be 1 or 0 and a topic, which subscribes or cancels.
+    /// A ROUTER does not send the first frame. A publication goes to the subscribers of every topic
+    /// with which its first frame begins. An XSUB subscribes or cancels with a frame of 1 or 0 and
+    /// a topic.
     ///
     /// `Ok` means that the message is queued, not that it has arrived or has left this process.
     /// [`close`](Self::close) the socket before the runtime ends (`main` returns), or queued
