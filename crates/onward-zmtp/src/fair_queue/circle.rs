@@ -1,19 +1,20 @@
-//! Whose turn it is.
+//! The round-robin order of the sources.
 
-/// Numbers that take turns, each at most once: a circle, in which the last is followed by the first.
+/// A circular list of numbers, each present at most once. The last is followed by the first.
 ///
-/// Who has had its turn is the last from then on, for which nothing has to be moved but the place where the circle begins. So a turn costs the
-/// same whether there are two or a thousand.
+/// A number that has had its turn becomes the last. This moves only the point where the circle
+/// begins, so a turn costs the same for two numbers as for a thousand.
 ///
 /// Invariant: `last` is in the circle, or [`NOBODY`] if the circle is empty.\
-/// Invariant: going on from one who is in the circle to its follower passes all who are in it, and nobody else.
+/// Invariant: following the links from any number in the circle visits every number in it and no
+/// other.
 pub(super) struct Circle {
-    /// By number: who follows; [`NOBODY`] for a number that is not in the circle.
+    /// The follower of each number; [`NOBODY`] for a number that is not in the circle.
     followers: Vec<usize>,
     last: usize,
 }
 
-/// No number: there is never room for it.
+/// The absence of a number. The circle never has room for this value.
 const NOBODY: usize = usize::MAX;
 
 impl Circle {
@@ -21,25 +22,25 @@ impl Circle {
         Self { followers: Vec::new(), last: NOBODY }
     }
 
-    /// From now on this number, and all below it, can be added.
+    /// Makes room for this number and all below it.
     pub(super) fn make_room_for(&mut self, number: usize) {
         self.followers.resize(self.followers.len().max(number + 1), NOBODY);
     }
 
-    /// Whose turn it is.
+    /// Returns the number whose turn it is.
     #[inline]
     pub(super) fn first(&self) -> Option<usize> {
         self.followers.get(self.last).copied()
     }
 
-    /// `first`, which is the first, has had its turn, and is the last now.
+    /// Moves `first`, which must be the first, to the end.
     #[inline]
     pub(super) fn pass(&mut self, first: usize) {
         debug_assert_eq!(self.first(), Some(first));
         self.last = first;
     }
 
-    /// Adds a number as the last, unless it is in the circle.
+    /// Adds a number as the last, unless it is in the circle already.
     pub(super) fn add(&mut self, number: usize) {
         if self.followers[number] != NOBODY {
             return;
@@ -54,8 +55,8 @@ impl Circle {
         self.last = number;
     }
 
-    /// Takes the first out.
-    // Out of line, for the sake of those who find something.
+    /// Removes the first.
+    // Kept out of line: inlined, it would slow down polls that find a message.
     #[inline(never)]
     pub(super) fn remove_first(&mut self) {
         let Some(first) = self.first() else { return };
@@ -79,7 +80,7 @@ mod tests {
         circle
     }
 
-    /// All who are in it, in turn.
+    /// Removes all numbers and returns them in order.
     fn turns(circle: &mut Circle) -> Vec<usize> {
         std::iter::from_fn(|| {
             let first = circle.first();

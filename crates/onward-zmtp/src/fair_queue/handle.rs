@@ -1,4 +1,4 @@
-//! What other tasks have of a queue.
+//! The handle with which other tasks insert and remove sources.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,12 +6,14 @@ use std::sync::Arc;
 use super::mailbox::{Mailbox, Refusal};
 use super::source::SourceId;
 
-/// Inserts and removes sources of a [`FairQueue`](super::FairQueue) from any task or thread.
+/// A handle that inserts and removes sources of a [`FairQueue`](super::FairQueue) from any task or
+/// thread.
 ///
-/// A clone costs one atomic addition. What a handle does takes effect at the queue's next read; a reader that waits is woken for it.
-/// Nothing of the user's runs under the lock that handles share.
+/// A clone costs one atomic addition. A change takes effect at the queue's next read, and wakes a
+/// reader that waits. No user code runs under the lock that handles share.
 ///
-/// While a handle exists, an empty queue waits for what may be inserted; once the last is dropped, an empty queue is at its end.
+/// While a handle exists, an empty queue waits for insertions. Once the last handle is dropped, an
+/// empty queue is at its end.
 pub struct Handle<K, S> {
     mailbox: Arc<Mailbox<K, S>>,
 }
@@ -22,41 +24,44 @@ impl<K, S> Handle<K, S> {
         Self { mailbox }
     }
 
-    /// Adds a source, whose messages are then given out with a clone of `key`. Keys need not differ. O(log n) in the number of sources that
-    /// the reader has not seen yet.
+    /// Adds a source. Each of its messages is returned with a clone of `key`. Keys need not be
+    /// unique. O(log n) in the number of sources that the reader has not taken yet.
     ///
     /// # Errors
     ///
-    /// If the queue was dropped, or has as many sources as it takes. The error has key and source.
+    /// Returns an error if the queue was dropped or is at its limit of sources. The error contains
+    /// the key and the source.
     pub fn insert(&self, key: K, source: S) -> Result<SourceId, InsertError<K, S>> {
         self.mailbox.insert(key, source).map_err(InsertError::new)
     }
 
-    /// Removes a source. False if it is not in the queue: it ended, was removed before, or the queue is gone.
+    /// Removes a source. Returns false if it is not in the queue: it ended, was removed before, or
+    /// the queue was dropped.
     ///
-    /// No read that begins afterwards gives out a message of this source, and [`FairQueue::on_end`](super::FairQueue::on_end) is not told
-    /// of it. The reader drops the source at its next read, or this call does if the reader has not seen it yet.
+    /// No read that begins afterwards returns a message of this source, and the callback of
+    /// [`FairQueue::on_end`](super::FairQueue::on_end) is not called for it. The reader drops the
+    /// source at its next read. If the reader has not taken the source yet, this call drops it.
     pub fn remove(&self, id: SourceId) -> bool {
         self.mailbox.remove(id)
     }
 
-    /// Wakes the reader without a reason of the queue's, if it waits.
+    /// Wakes the reader if it waits, without any change to the queue.
     #[cfg(feature = "tokio")]
     pub(crate) fn nudge(&self) {
         self.mailbox.nudge();
     }
 
-    /// How many sources are in the queue.
+    /// Returns the number of sources in the queue.
     pub fn len(&self) -> usize {
         self.mailbox.len()
     }
 
-    /// Whether no source is in the queue.
+    /// Returns true if the queue has no source.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the queue was dropped, so that insertions are refused for good.
+    /// Returns true if the queue was dropped, so that all insertions are rejected.
     pub fn is_closed(&self) -> bool {
         self.mailbox.is_closed()
     }
@@ -80,7 +85,7 @@ impl<K, S> fmt::Debug for Handle<K, S> {
     }
 }
 
-/// A source was not inserted. It is in here, and so is its key.
+/// The error of an insertion that was rejected. It contains the key and the source.
 #[non_exhaustive]
 pub struct InsertError<K, S> {
     /// The key that the source was to be inserted with.
@@ -95,7 +100,8 @@ impl<K, S> InsertError<K, S> {
         Self { key, source, refusal }
     }
 
-    /// Whether the queue was dropped. Otherwise it has as many sources as it takes, and there may be room later.
+    /// Returns true if the queue was dropped. Otherwise the queue is at its limit, and there may be
+    /// room later.
     pub fn is_closed(&self) -> bool {
         self.refusal == Refusal::Closed
     }

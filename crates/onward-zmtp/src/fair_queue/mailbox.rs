@@ -1,4 +1,4 @@
-//! Where handles leave what the reader is to do, and the register of who is in the queue.
+//! The mailbox, in which handles leave orders for the reader, and the register of all sources.
 
 use std::collections::{BTreeMap, HashSet};
 use std::mem;
@@ -8,9 +8,11 @@ use super::signal::Signal;
 use super::source::{Entry, SourceId};
 use super::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
-/// Shared by the reader and its handles. The reader opens it only when the signal says so, and when a source ends.
+/// State shared by the reader and its handles. The reader locks it only when the signal tells it
+/// to, and when a source ends.
 ///
-/// Invariant: nothing of the user's runs under the lock: no key and no source is polled, cloned or dropped there.
+/// Invariant: no user code runs under the lock. Keys and sources are not polled, cloned or dropped
+/// there.
 pub(super) struct Mailbox<K, S> {
     register: Mutex<Register<K, S>>,
     handles: AtomicUsize,
@@ -18,26 +20,28 @@ pub(super) struct Mailbox<K, S> {
     signal: Arc<Signal>,
 }
 
-/// Invariant: an id is in at most one of `waiting`, `adopted` and `removed`, moves only in that order, and never comes back. Together they
-/// hold at most `Mailbox::limit`.
+/// The sources by state.
+///
+/// Invariant: an id is in at most one of `waiting`, `adopted` and `removed`. It moves only in that
+/// order and never comes back. Together they hold at most `Mailbox::limit` ids.
 struct Register<K, S> {
     next: u64,
     closed: bool,
-    /// Inserted, and not yet seen by the reader.
+    /// Sources that were inserted and that the reader has not taken yet.
     waiting: BTreeMap<SourceId, Entry<K, S>>,
-    /// In the reader's hands.
+    /// Sources that the reader owns.
     adopted: HashSet<SourceId>,
-    /// In the reader's hands, which is to drop them.
+    /// Sources that the reader owns and must drop.
     removed: Vec<SourceId>,
 }
 
-/// What the reader is to do: first the removals, then the insertions.
+/// The pending orders for the reader: removals, to be done first, then insertions.
 pub(super) struct Orders<K, S> {
     pub(super) removed: Vec<SourceId>,
     pub(super) inserted: BTreeMap<SourceId, Entry<K, S>>,
 }
 
-/// Why an insertion was refused.
+/// The reason why an insertion was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     Full { limit: usize },
@@ -51,10 +55,11 @@ impl<K, S> Mailbox<K, S> {
         Self { register: Mutex::new(register), handles: AtomicUsize::new(0), limit, signal }
     }
 
-    /// Leaves a source for the reader, or gives it back.
+    /// Leaves a source for the reader. On rejection, returns it to the caller.
     pub(super) fn insert(&self, key: K, source: S) -> Result<SourceId, (Refusal, K, S)> {
         let mut register = self.register();
         if let Err(refusal) = register.admits(self.limit) {
+            // Released before the caller drops the key and the source, which are user code.
             drop(register);
             return Err((refusal, key, source));
         }
@@ -66,7 +71,8 @@ impl<K, S> Mailbox<K, S> {
         Ok(id)
     }
 
-    /// Takes a source out that the reader has not seen yet, or tells the reader to drop it. False if it had left before.
+    /// Removes a source that the reader has not taken yet, or orders the reader to drop it. Returns
+    /// false if the source had left the queue before.
     pub(super) fn remove(&self, id: SourceId) -> bool {
         let mut register = self.register();
         let withdrawn = register.waiting.remove(&id);
@@ -81,13 +87,13 @@ impl<K, S> Mailbox<K, S> {
         told || withdrawn.is_some()
     }
 
-    /// Wakes the reader, for which there may be nothing here.
+    /// Wakes the reader, even if the mailbox is empty.
     #[cfg(feature = "tokio")]
     pub(super) fn nudge(&self) {
         self.signal.raise_mailbox();
     }
 
-    /// What was left for the reader since it last asked.
+    /// Takes the orders that were left since the last call.
     pub(super) fn orders(&self) -> Orders<K, S> {
         let mut register = self.register();
         let inserted = mem::take(&mut register.waiting);
@@ -95,18 +101,19 @@ impl<K, S> Mailbox<K, S> {
         Orders { removed: mem::take(&mut register.removed), inserted }
     }
 
-    /// Strikes out a source that ended. False if it had been removed just before.
+    /// Removes a source that ended from the register. Returns false if it had just been removed by
+    /// a handle.
     pub(super) fn retire(&self, id: SourceId) -> bool {
         self.register().adopted.remove(&id)
     }
 
-    /// How many sources are in the queue.
+    /// Returns the number of sources in the queue.
     pub(super) fn len(&self) -> usize {
         let register = self.register();
         register.waiting.len() + register.adopted.len()
     }
 
-    /// Refuses all insertions from now on, and drops what was left for the reader.
+    /// Rejects all later insertions, and drops what was left for the reader.
     pub(super) fn close(&self) {
         let mut register = self.register();
         register.closed = true;
@@ -124,14 +131,15 @@ impl<K, S> Mailbox<K, S> {
         self.handles.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The last handle wakes the reader, which may have nothing left to wait for.
+    /// Drops one handle. The last one wakes the reader, which may have nothing left to wait for.
     pub(super) fn drop_handle(&self) {
         if self.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.signal.raise_mailbox();
         }
     }
 
-    /// Whatever a handle did before it was dropped can be seen by whoever got `false`.
+    /// Returns true if a handle exists. A caller that gets `false` also sees everything that any
+    /// handle did before it was dropped.
     pub(super) fn has_handles(&self) -> bool {
         self.handles.load(Ordering::Acquire) != 0
     }

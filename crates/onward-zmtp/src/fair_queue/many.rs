@@ -1,4 +1,4 @@
-//! The queue of several sources.
+//! The queue state for several sources.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -13,23 +13,27 @@ use super::signal::{Raised, Signal, WokenSlots};
 use super::source::{Entry, SourceId};
 use super::sources::Nothing;
 
-/// After how many pauses of the reader in a row with a single source left it is taken to be alone for good.
+/// The number of pauses of the reader in a row, with a single source left, after which that source
+/// is demoted to [`One`].
 ///
-/// The reader pauses when nothing is ready, and now and then when there is always something; so counting costs a message nothing.
-/// A peer that reconnects is two sources for a moment. Going back at once would make and throw away all of this each time; never going
-/// back would leave a lone source on the slower path for ever.
+/// The reader pauses when nothing is ready, and now and then under constant load. Counting pauses
+/// therefore adds no cost to a message. A peer that reconnects is two sources for a moment, so an
+/// immediate demotion would build and drop all of this each time. Without any demotion a lone
+/// source would stay on the slower path for good.
 #[cfg(not(onward_loom))]
 pub(super) const PAUSES_BEFORE_DEMOTION: u32 = 16;
-/// So few that a model comes to it.
+/// A value that is small enough for a model to reach.
 #[cfg(onward_loom)]
 pub(super) const PAUSES_BEFORE_DEMOTION: u32 = 1;
 
-/// Several sources, which take turns.
+/// Several sources that take turns.
 ///
-/// A source that may have something is in `ready`. Whoever is first there is polled: with a message it becomes the last, without one it
-/// leaves, and its waker brings it back. So between two messages of one source every other that is ready has its turn.
+/// A source that may have a message is in `ready`, and the first in it is polled. If it returns a
+/// message, it moves to the end. If not, it leaves, and its waker brings it back. Between two
+/// messages of one source, every other ready source therefore has its turn.
 ///
-/// Invariant: an occupied slot that is not in `ready` was polled, returned `Pending`, and has not been taken from `woken` since.
+/// Invariant: an occupied slot that is not in `ready` was polled, returned `Pending`, and has not
+/// been taken from `woken` since.
 pub(super) struct Many<K, S> {
     slots: Vec<Slot<K, S>>,
     vacant: Vec<usize>,
@@ -39,14 +43,15 @@ pub(super) struct Many<K, S> {
     pauses_alone: u32,
 }
 
-/// A place for a source. Its waker outlives the source: used late, it has the next occupant polled once for nothing.
+/// A slot for a source. Its waker outlives the source: a late wake-up causes one useless poll of
+/// the next occupant.
 struct Slot<K, S> {
     waker: Waker,
     occupant: Option<Entry<K, S>>,
 }
 
 impl<K, S> Many<K, S> {
-    /// The queue of a source that was alone and of one that comes to it.
+    /// Builds the state from a source that was alone and a second one.
     pub(super) fn promoted(one: One<K, S>, second: Entry<K, S>, signal: Arc<Signal>) -> Self {
         let mut many = Self::new(signal);
         many.insert(one.entry);
@@ -69,7 +74,7 @@ impl<K, S> Many<K, S> {
         self.by_id.len()
     }
 
-    /// Adds a source, which is to be polled in its turn.
+    /// Adds a source, which is polled in its turn.
     pub(super) fn insert(&mut self, entry: Entry<K, S>) {
         let index = self.vacant.pop().unwrap_or_else(|| self.add_slot());
         self.by_id.insert(entry.id, index);
@@ -78,20 +83,22 @@ impl<K, S> Many<K, S> {
         self.ready.add(index);
     }
 
-    /// Takes a source out, if it is here. Its index may stay in `ready`, where an empty slot is passed over.
+    /// Removes a source and returns it, if it is here. Its index may stay in `ready`, where an
+    /// empty slot is skipped.
     pub(super) fn remove(&mut self, id: SourceId) -> Option<Entry<K, S>> {
         let index = self.by_id.remove(&id)?;
         self.vacant.push(index);
         self.slots[index].occupant.take()
     }
 
-    /// Lines up the sources whose wakers were used.
+    /// Adds the sources whose wakers were used to the ready list.
     pub(super) fn enqueue_woken(&mut self, raised: Raised) {
         let Self { ready, woken, .. } = self;
         woken.take(raised, |index| ready.add(index));
     }
 
-    /// Notes a pause of the reader. True if a single source has been left for so long that it should be [`One`].
+    /// Records a pause of the reader. Returns true if a single source has been left for so long
+    /// that the state should be [`One`].
     pub(super) fn is_alone_for_good(&mut self) -> bool {
         if self.len() > 1 {
             return false;
@@ -100,7 +107,7 @@ impl<K, S> Many<K, S> {
         self.pauses_alone > PAUSES_BEFORE_DEMOTION
     }
 
-    /// Takes out the source that is left when all others are gone.
+    /// Removes the only source that is left.
     pub(super) fn take_last(&mut self) -> Option<Entry<K, S>> {
         self.slots.iter_mut().find_map(|slot| slot.occupant.take())
     }
@@ -114,16 +121,18 @@ impl<K, S> Many<K, S> {
 }
 
 impl<K: Clone, S: Stream + Unpin> Many<K, S> {
-    /// Polls the sources in `ready` until one has a message. Of those that have none, each is polled at most once, and at most
-    /// `fruitless` are.
+    /// Polls the sources in `ready` until one has a message. A source that has none is polled at
+    /// most once, and at most `fruitless` such polls are made.
     ///
-    /// A source that wakes itself and returns `Pending` is not polled again here: only [`Self::enqueue_woken`] brings it back.
+    /// A source that wakes itself and returns `Pending` is not polled again here. Only
+    /// [`Self::enqueue_woken`] brings it back.
     #[inline(always)]
     pub(super) fn look(&mut self, fruitless: &mut u32) -> Result<(K, S::Item), Nothing> {
         while *fruitless > 0 {
             let Some(index) = self.ready.first() else { return Err(Nothing::Idle) };
             let slot = &mut self.slots[index];
             let Some(entry) = &mut slot.occupant else {
+                // The source was removed while it was in the ready list.
                 self.ready.remove_first();
                 continue;
             };

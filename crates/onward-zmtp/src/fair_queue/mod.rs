@@ -1,7 +1,8 @@
 //! A queue that reads from many sources and lets none of them starve.
 //!
-//! [`FairQueue`] takes messages from sources that come and go: connections, channels, anything that is a
-//! [`Stream`](futures_core::Stream). It knows nothing of ZeroMQ, and needs no runtime.
+//! [`FairQueue`] takes messages from sources that are inserted and removed at any time:
+//! connections, channels, any [`Stream`](futures_core::Stream). It does not depend on ZeroMQ and
+//! needs no runtime.
 //!
 //! ```
 //! use std::collections::VecDeque;
@@ -48,15 +49,17 @@
 //!
 //! # How it works
 //!
-//! The reader owns the sources, so that nothing has to be locked to poll them. What others do (insert, remove, wake a source) raises a
-//! signal, one word that the reader looks at before each message.
+//! The reader owns the sources, so it polls them without a lock. Every other task that inserts,
+//! removes or wakes a source raises a signal. The signal is one word, which the reader loads before
+//! each message.
 //!
-//! - **No source**: the reader waits for a handle.
-//! - **One source**: it is polled with the waker of the task that reads. A message costs that poll, a look at the signal, and a clone of
-//!   the key.
-//! - **Many**: each has a waker of its own, which notes that the source may have something. The reader polls only those that may, in turn.
-//!   No message allocates, and none costs more because there are more sources. When all but one have left, the last is soon polled directly
-//!   again.
+//! - **No source**: the reader waits for a handle to insert one.
+//! - **One source**: the reader polls it with the waker of its own task. A message costs that poll,
+//!   a load of the signal, and a clone of the key.
+//! - **Many sources**: each has its own waker, which records that the source may have a message.
+//!   The reader polls only the recorded sources, in turn. No message allocates, and its cost does
+//!   not grow with the number of sources. When only one source is left, the reader soon polls it
+//!   directly again.
 
 mod circle;
 mod handle;

@@ -1,4 +1,4 @@
-//! The queue of a single source.
+//! The queue state for a single source.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,7 +8,7 @@ use futures_core::Stream;
 use super::source::Entry;
 use super::sources::Nothing;
 
-/// The lone source. It is polled with the waker of the task that reads, and nothing is noted about it.
+/// The lone source. It is polled with the waker of the reading task, so no bookkeeping is needed.
 pub(super) struct One<K, S> {
     pub(super) entry: Entry<K, S>,
 }

@@ -1,4 +1,4 @@
-//! The queue as its reader sees it.
+//! The queue from the reader's side.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -16,71 +16,79 @@ use super::source::Ahead;
 use super::source::{Ended, SourceId};
 use super::sources::{Nothing, Sources};
 
-/// How many sources a queue takes unless it was told otherwise.
+/// The default limit of sources in a queue.
 pub const DEFAULT_SOURCE_LIMIT: usize = 65_536;
 
-/// How many polls in a row may find something before one returns `Pending` and wakes its task, so that other work of the task gets its
-/// turn.
+/// The number of polls in a row that may find a message. The next poll returns `Pending` and wakes
+/// its task, so that other work of the task gets its turn.
 pub const READS_BEFORE_YIELD: u32 = 128;
 
-/// How many sources one poll asks in vain before it returns `Pending` and wakes its task.
+/// The number of sources that one poll asks without success before it returns `Pending` and wakes
+/// its task.
 pub const FRUITLESS_POLLS: u32 = 128;
 
-/// Reads from many sources, each a stream of messages, and lets none of them starve. The [module's page](super) shows it at work.
+/// A queue that reads from many sources, each a stream of messages, and lets none of them starve.
+/// The [module's page](super) has an example.
 ///
-/// The queue owns its sources; whoever reads holds it exclusively. Others insert and remove sources through a [`Handle`].
+/// The queue owns its sources, and the reader has exclusive access to the queue. Other tasks insert
+/// and remove sources through a [`Handle`].
 ///
 /// # Order and fairness
 ///
-/// Messages of one source keep their order. Between two messages of one source, every other source gives one that had a message before the
-/// first of them was read. So a source that floods the queue gets one turn in each round, as all others do.
+/// Messages of one source keep their order. Between two messages of one source, each other source
+/// returns one if it had a message before the first of the two was read. A source that floods the
+/// queue gets one turn in each round, like every other.
 ///
 /// # Cancellation
 ///
-/// A message leaves its source only in the poll that gives it to the caller. A future of [`recv`](Self::recv) or
-/// [`recv_many`](Self::recv_many) that is dropped before it is ready has taken nothing.
+/// A message leaves its source only in the poll that returns it to the caller. A future of
+/// [`recv`](Self::recv) or [`recv_many`](Self::recv_many) that is dropped before it is ready has
+/// taken nothing.
 pub struct FairQueue<K, S> {
     sources: Sources<K, S>,
-    /// The mailbox's.
+    /// The signal of the mailbox.
     signal: Arc<Signal>,
     mailbox: Arc<Mailbox<K, S>>,
-    /// Reads left before the next one yields.
+    /// The number of reads left before one yields.
     budget: u32,
     on_end: Option<OnEnd<K, S>>,
-    /// Wakes whichever task reads: for looks that no task makes.
+    /// A waker for the task that reads. Polls made outside of a task use it.
     reader: Waker,
 }
 
 type OnEnd<K, S> = Box<dyn FnMut(Ended<K, S>) + Send>;
 
-/// How many sources a queue had when it was last read, as far as it makes a difference. For diagnosis.
+/// The number of sources at the last read, as far as it affects the way they are read. For
+/// diagnosis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// None.
+    /// No source.
     Empty,
-    /// One, which is polled directly.
+    /// One source, which is polled directly.
     One,
-    /// Several, which take turns; or one, until it is clear that it stays alone.
+    /// Several sources, which take turns; or one that has not been alone for long.
     Many,
 }
 
-/// What is to be done where there was no message.
+/// The next step of a read that found no message.
 enum Settled {
-    /// Something has ended. There may be a message elsewhere.
+    /// Poll again: a source has ended, and another may have a message.
     LookOn,
-    /// Return `Pending`; the task is woken, or has been.
+    /// Return `Pending`; the task will be woken, or has been.
     Wait,
-    /// There is nothing to wait for.
+    /// Report the end: there is nothing to wait for.
     End,
 }
 
 impl<K, S> FairQueue<K, S> {
-    /// A queue for up to [`DEFAULT_SOURCE_LIMIT`] sources. It allocates nothing for them yet.
+    /// Creates a queue for up to [`DEFAULT_SOURCE_LIMIT`] sources. It allocates nothing for them
+    /// yet.
     pub fn new() -> Self {
         Self::with_limit(DEFAULT_SOURCE_LIMIT)
     }
 
-    /// A queue for up to `limit` sources. One that was removed counts until the reader has dropped it.
+    /// Creates a queue for up to `limit` sources. A removed source counts until the reader has
+    /// dropped it.
     pub fn with_limit(limit: usize) -> Self {
         let signal = Arc::new(Signal::new());
         let mailbox = Arc::new(Mailbox::new(limit, signal.clone()));
@@ -88,7 +96,8 @@ impl<K, S> FairQueue<K, S> {
         Self { sources: Sources::Empty, signal, mailbox, budget: READS_BEFORE_YIELD, on_end: None, reader }
     }
 
-    /// What other tasks insert and remove sources with. See there what its existence means for the end of the queue.
+    /// Returns a handle with which other tasks insert and remove sources. [`Handle`] says how its
+    /// existence affects the end of the queue.
     pub fn handle(&self) -> Handle<K, S> {
         Handle::new(self.mailbox.clone())
     }
@@ -97,7 +106,8 @@ impl<K, S> FairQueue<K, S> {
     ///
     /// # Errors
     ///
-    /// If the queue has as many sources as it takes. The error has key and source.
+    /// Returns an error if the queue is at its limit of sources. The error contains the key and the
+    /// source.
     pub fn insert(&mut self, key: K, source: S) -> Result<SourceId, InsertError<K, S>> {
         self.mailbox.insert(key, source).map_err(InsertError::new)
     }
@@ -107,26 +117,26 @@ impl<K, S> FairQueue<K, S> {
         self.mailbox.remove(id)
     }
 
-    /// Has `told` called with every source that comes to its end, in place of what was there before. It is not called for sources that were
-    /// removed.
+    /// Sets the callback for sources that end, and replaces the previous one. It is not called for
+    /// sources that were removed.
     ///
-    /// It runs inside the read that found the end, under no lock: it may use a handle of this queue (which counts as any other), but
-    /// whatever it waits for, the reader waits for.
+    /// The callback runs inside the read that found the end, under no lock. It may use a handle of
+    /// this queue, which counts like any other. The reader waits until it returns.
     pub fn on_end(&mut self, told: impl FnMut(Ended<K, S>) + Send + 'static) {
         self.on_end = Some(Box::new(told));
     }
 
-    /// How many sources are in the queue.
+    /// Returns the number of sources in the queue.
     pub fn len(&self) -> usize {
         self.mailbox.len()
     }
 
-    /// Whether no source is in the queue.
+    /// Returns true if the queue has no source.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The state that the last read left.
+    /// Returns the state that the last read left.
     pub fn state(&self) -> State {
         match self.sources {
             Sources::Empty => State::Empty,
@@ -135,7 +145,8 @@ impl<K, S> FairQueue<K, S> {
         }
     }
 
-    /// Does what handles asked for and lines up what was woken. Costs one load when there is nothing.
+    /// Executes the orders of handles and adds woken sources to the ready list. Costs one load if
+    /// there is nothing to do.
     #[inline]
     fn attend(&mut self) {
         if self.signal.is_raised() {
@@ -148,6 +159,7 @@ impl<K, S> FairQueue<K, S> {
         let raised = self.signal.take();
         if raised.has_mailbox() {
             let orders = self.mailbox.orders();
+            // Removals come first, so that insertions can reuse their slots.
             for id in orders.removed {
                 self.sources.remove(id);
             }
@@ -158,7 +170,8 @@ impl<K, S> FairQueue<K, S> {
         self.sources.enqueue_woken(raised);
     }
 
-    /// Takes out a source that ended, and tells of it unless it was removed at the same time.
+    /// Removes a source that ended, and calls the callback unless a handle removed the source at
+    /// the same time.
     #[cold]
     fn end(&mut self, id: SourceId) {
         let entry = self.sources.remove(id);
@@ -168,7 +181,8 @@ impl<K, S> FairQueue<K, S> {
         }
     }
 
-    /// Nothing is ready: arranges to be woken, and finds out whether there is anything to wait for.
+    /// Registers the reader's waker once nothing is ready, and checks whether there is anything to
+    /// wait for.
     #[cold]
     fn park(&mut self, context: &Context<'_>) -> Settled {
         if self.sources.pause() {
@@ -176,7 +190,8 @@ impl<K, S> FairQueue<K, S> {
         }
         self.budget = READS_BEFORE_YIELD;
         self.signal.register(context.waker());
-        // In this order: what the last handle did before it was dropped is then seen as raised.
+        // The handles are checked before the signal. Everything that the last handle did before its
+        // drop is then seen as raised.
         let has_handles = self.mailbox.has_handles();
         if self.signal.is_raised() {
             context.waker().wake_by_ref();
@@ -186,7 +201,7 @@ impl<K, S> FairQueue<K, S> {
         Settled::Wait
     }
 
-    /// There is more to do, but others come first.
+    /// Yields to other tasks although there is more to read.
     #[cold]
     fn give_way(&mut self, context: &Context<'_>) -> Settled {
         self.sources.pause();
@@ -197,25 +212,28 @@ impl<K, S> FairQueue<K, S> {
 }
 
 impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
-    /// The next message and the key of its source; `None` when the queue is empty and no handle is left that could insert something.
+    /// Returns the next message and the key of its source. Returns `None` when the queue is empty
+    /// and no handle is left to insert a source.
     ///
-    /// Cancel safe. See [`poll_recv`](Self::poll_recv) for when it lets other work go first.
+    /// Cancel safe. [`poll_recv`](Self::poll_recv) says when it yields to other work.
     pub async fn recv(&mut self) -> Option<(K, S::Item)> {
         poll_fn(|context| self.poll_recv(context)).await
     }
 
-    /// Waits for a message, then appends it and all others that are ready to `messages`, at most `limit`. Returns how many; zero when the
-    /// queue is at its end, or `limit` is zero.
+    /// Waits for a message, then appends it and all others that are ready to `messages`, at most
+    /// `limit`. Returns their number, which is zero when the queue is at its end or `limit` is
+    /// zero.
     ///
     /// Cancel safe: nothing is appended before the future is ready.
     pub async fn recv_many(&mut self, messages: &mut Vec<(K, S::Item)>, limit: usize) -> usize {
         poll_fn(|context| self.poll_recv_many(context, messages, limit)).await
     }
 
-    /// The next message if one is ready. `None` says that there is none now, or ever.
+    /// Returns the next message if one is ready. `None` means that there is none now, or that the
+    /// queue is at its end.
     ///
-    /// Sources are asked as by a read, at most [`FRUITLESS_POLLS`] of them in vain. A task that waits in [`poll_recv`](Self::poll_recv) is
-    /// still woken afterwards.
+    /// Sources are polled as by a read; at most [`FRUITLESS_POLLS`] of them may have nothing. A
+    /// task that waits in [`poll_recv`](Self::poll_recv) is still woken afterwards.
     pub fn try_recv(&mut self) -> Option<(K, S::Item)> {
         self.sources.pause();
         let reader = self.reader.clone();
@@ -224,20 +242,29 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
         message
     }
 
-    /// Appends the messages that are ready to `messages`, at most `limit`, and returns how many. Otherwise as [`try_recv`](Self::try_recv).
+    /// Appends the messages that are ready to `messages`, at most `limit`, and returns their
+    /// number. Otherwise it works like [`try_recv`](Self::try_recv).
     pub fn try_recv_many(&mut self, messages: &mut Vec<(K, S::Item)>, limit: usize) -> usize {
         self.sources.pause();
         let reader = self.reader.clone();
         self.look_each(&mut Context::from_waker(&reader), limit, |message| messages.push(message)).0
     }
 
-    /// The next message and the key of its source.
+    /// Polls for the next message and the key of its source.
     ///
-    /// `Ready(None)` when the queue is empty and no handle is left. `Pending` when no source has anything, and, with the task woken at
-    /// once, after [`READS_BEFORE_YIELD`] reads in a row that found something, or [`FRUITLESS_POLLS`] sources asked in vain. Each source
-    /// that has nothing is asked at most once. Only the last task that polled is woken.
-    // What finds a message at once is compiled into the caller, and what is out of line leaves its message elsewhere. Were there one place for both, every
-    // message would be written there and read again at once, which cost more than all else that is done for a lone source.
+    /// Returns `Ready(None)` when the queue is empty and no handle is left. Returns `Pending` when
+    /// no source has a message. It also returns `Pending`, and wakes the task at once, in two
+    /// cases:
+    ///
+    /// - after [`READS_BEFORE_YIELD`] reads in a row that found a message,
+    /// - after [`FRUITLESS_POLLS`] sources that had none.
+    ///
+    /// Each source that has nothing is polled at most once. Only the last task that polled is
+    /// woken.
+    // The fast path, which finds a message at once, is inlined into the caller. The slow path is
+    // out of line and returns its message through a separate place. With one place for both, every
+    // message would be written there and read again at once. That cost more than everything else on
+    // the path of a lone source.
     #[inline]
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<(K, S::Item)>> {
         if self.budget == 0 {
@@ -246,7 +273,8 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
         }
         self.attend();
         let mut fruitless = FRUITLESS_POLLS;
-        // Each state has its own way out, so that no message is moved to where that of another would be.
+        // Each state returns on its own, so that no message is moved to a place that the states
+        // share.
         let nothing = match &mut self.sources {
             Sources::One(one) => match one.look(context) {
                 Ok(message) => {
@@ -268,7 +296,8 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
         self.poll_on(nothing, fruitless, context, &mut message).map(|()| message)
     }
 
-    /// A read that has found nothing so far: takes out what ended, and looks on until it is clear what to return. Without a message, `Ready` is the end.
+    /// Continues a read that has found nothing so far: removes sources that ended and polls until
+    /// the result is clear. `Ready` without a message is the end of the queue.
     #[cold]
     #[inline(never)]
     fn poll_on(
@@ -295,7 +324,7 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
         }
     }
 
-    /// A look has found no message: takes out what ended, or arranges to be woken.
+    /// Removes a source that ended, or arranges a wake-up, after a poll without a message.
     #[cold]
     #[inline(never)]
     fn settle(&mut self, nothing: Nothing, context: &Context<'_>) -> Settled {
@@ -309,9 +338,11 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
         }
     }
 
-    /// Appends the messages that are ready to `messages`, at most `limit`, and returns how many: `Ready(0)` when the queue is at its end,
-    /// or `limit` is zero. Sources take turns within a batch as they do between reads. A batch counts as one read; otherwise as
-    /// [`poll_recv`](Self::poll_recv).
+    /// Appends the messages that are ready to `messages`, at most `limit`, and returns their
+    /// number. Returns `Ready(0)` when the queue is at its end or `limit` is zero.
+    ///
+    /// Sources take turns within a batch as they do between reads. A batch counts as one read.
+    /// Otherwise this works like [`poll_recv`](Self::poll_recv).
     pub fn poll_recv_many(
         &mut self,
         context: &mut Context<'_>,
@@ -329,7 +360,7 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
         self.batch(context, looked)
     }
 
-    /// Ends a read of many.
+    /// Finishes the read of a batch.
     fn batch(&mut self, context: &Context<'_>, looked: (usize, Nothing)) -> Poll<usize> {
         let (taken, nothing) = looked;
         if taken > 0 {
@@ -342,8 +373,8 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
         }
     }
 
-    /// As [`poll_recv_many`](Self::poll_recv_many), without the keys. What a lone source has read ahead is taken at once, as far as nothing is to be attended
-    /// to.
+    /// Reads like [`poll_recv_many`](Self::poll_recv_many), without the keys. A lone source returns
+    /// all that it has read ahead at once, as long as no signal is raised.
     #[cfg(feature = "tokio")]
     pub(crate) fn poll_recv_ahead(
         &mut self,
@@ -377,10 +408,12 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
         self.batch(context, (messages.len() - first, nothing))
     }
 
-    /// Gives out what is ready, up to `limit`, and returns how many messages there were, and why there were not more.
+    /// Passes the ready messages to `give`, at most `limit`. Returns their number and the reason
+    /// why there were no more.
     ///
-    /// Whoever is woken meanwhile gets a turn in the same batch, but is looked for only after a message. So a batch is bounded by `limit`,
-    /// by the polls that may be fruitless, and by the sources that can end.
+    /// A source that is woken during the call gets a turn in the same batch, but the signal is
+    /// checked only after a message. A batch is therefore bounded by `limit`, by the fruitless
+    /// polls, and by the number of sources that can end.
     #[inline]
     fn look_each(
         &mut self,
@@ -406,7 +439,7 @@ impl<K: Clone, S: Stream + Unpin> FairQueue<K, S> {
     }
 }
 
-/// As [`FairQueue::poll_recv`].
+/// A stream of the messages, as [`FairQueue::poll_recv`] returns them.
 impl<K: Clone, S: Stream + Unpin> Stream for FairQueue<K, S> {
     type Item = (K, S::Item);
 
@@ -416,7 +449,7 @@ impl<K: Clone, S: Stream + Unpin> Stream for FairQueue<K, S> {
     }
 }
 
-/// Nothing in a queue is ever pinned: sources are `Unpin`, or boxed.
+/// The queue never pins anything: sources are `Unpin`, or boxed.
 impl<K, S> Unpin for FairQueue<K, S> {}
 
 impl<K, S> Default for FairQueue<K, S> {

@@ -1,22 +1,26 @@
-//! How other tasks get the reader's attention: one word that the reader looks at, and a bit for each source.
+//! The signal with which other tasks notify the reader: one word for the reader to load, and one
+//! bit for each source.
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
 use super::sync::{AtomicU64, AtomicWaker, Ordering};
 
-/// Sources whose bits share a word.
+/// The number of sources whose bits share a word.
 const BITS: usize = u64::BITS as usize;
-/// Bits of [`Signal::raised`] that stand for words of sources; the two above them have meanings of their own.
+/// The number of bits of [`Signal::raised`] that stand for words of sources. The two bits above
+/// them are [`NUDGE`] and [`MAILBOX`].
 const GROUPS: usize = 62;
 const NUDGE: u64 = 1 << 62;
 const MAILBOX: u64 = 1 << 63;
 
-/// What the reader looks at before each message: is there anything to attend to?
+/// The word that the reader loads before each message to see whether it has other work.
 ///
-/// Invariant: whoever turns `raised` from zero to something else wakes the reader; whoever finds it raised already leaves that to
-/// the one who raised it. The reader registers its waker before it looks for the last time, so that it sees what was raised
-/// before, and is woken by what is raised after.
+/// Invariant: a task that turns `raised` from zero to nonzero wakes the reader. A task that finds
+/// it nonzero leaves the wake-up to the task that raised it first.
+///
+/// The reader registers its waker before its last load. It therefore sees everything raised before
+/// the load, and is woken by everything raised after.
 pub(super) struct Signal {
     raised: AtomicU64,
     reader: AtomicWaker,
@@ -32,29 +36,30 @@ impl Signal {
         self.raised.load(Ordering::Acquire) != 0
     }
 
-    /// Takes everything raised so far.
+    /// Returns everything raised so far and resets the word.
     pub(super) fn take(&self) -> Raised {
         Raised(self.raised.swap(0, Ordering::AcqRel))
     }
 
-    /// Says who is to be woken by what is raised from now on.
+    /// Registers the waker of the reader for everything raised from now on.
     pub(super) fn register(&self, reader: &Waker) {
         self.reader.register(reader);
     }
 
-    /// Says that there is something in the mailbox.
+    /// Notifies the reader that the mailbox has something for it.
     pub(super) fn raise_mailbox(&self) {
         self.raise(MAILBOX);
     }
 
     fn raise(&self, bit: u64) {
+        // Only the first bit wakes the reader. It takes the later ones with the same swap.
         if self.raised.fetch_or(bit, Ordering::AcqRel) == 0 {
             self.reader.wake();
         }
     }
 }
 
-/// As a waker, the signal wakes whichever task reads, and says nothing of the reason.
+/// A waker for the reader's task that gives the reader no reason.
 impl Wake for Signal {
     fn wake(self: Arc<Self>) {
         self.raise(NUDGE);
@@ -65,7 +70,7 @@ impl Wake for Signal {
     }
 }
 
-/// What was raised, as the reader took it.
+/// The bits that the reader took from the signal.
 #[derive(Clone, Copy)]
 pub(super) struct Raised(u64);
 
@@ -79,17 +84,19 @@ impl Raised {
     }
 }
 
-/// The bits of up to 64 sources. A bit is set while its source has been woken and the reader has not noticed yet.
+/// The bits of up to 64 sources. A bit is set from the wake-up of its source until the reader takes
+/// it.
 ///
-/// Invariant: whoever sets the first bit of a word raises the word's group afterwards; the reader takes the group before the word.
-/// So a bit that is set is always followed by a look at its word.
+/// Invariant: a task that sets the first bit of a word raises the word's group afterwards. The
+/// reader takes the group before the word. A set bit is therefore always followed by a load of its
+/// word.
 struct Word {
     woken: AtomicU64,
     group: u64,
     signal: Arc<Signal>,
 }
 
-/// The waker of one slot: it sets the slot's bit.
+/// The waker of one slot. It sets the slot's bit.
 struct SlotWaker {
     word: Arc<Word>,
     bit: u64,
@@ -107,7 +114,7 @@ impl Wake for SlotWaker {
     }
 }
 
-/// The bits of all slots, by the slots' indexes.
+/// The wake-up bits of all slots, by slot index.
 pub(super) struct WokenSlots {
     signal: Arc<Signal>,
     words: Vec<Arc<Word>>,
@@ -118,7 +125,7 @@ impl WokenSlots {
         Self { signal, words: Vec::new() }
     }
 
-    /// A waker that has `index` given by [`Self::take`] after it was used.
+    /// Returns the waker of a slot. After a wake-up, [`Self::take`] yields `index`.
     pub(super) fn waker(&mut self, index: usize) -> Waker {
         while self.words.len() <= index / BITS {
             let group = 1 << (self.words.len() % GROUPS);
@@ -127,9 +134,11 @@ impl WokenSlots {
         Waker::from(Arc::new(SlotWaker { word: self.words[index / BITS].clone(), bit: 1 << (index % BITS) }))
     }
 
-    /// Calls `found` with each index that was woken since it was last taken, provided that `raised` tells of it.
+    /// Calls `found` with each index that was woken since the last call and whose group is in
+    /// `raised`.
     pub(super) fn take(&self, raised: Raised, mut found: impl FnMut(usize)) {
         for group in (0..GROUPS.min(self.words.len())).filter(|group| raised.has_group(*group)) {
+            // Words that are `GROUPS` apart share a group, so the signal fits any number of them.
             for position in (group..self.words.len()).step_by(GROUPS) {
                 let mut bits = self.words[position].woken.swap(0, Ordering::AcqRel);
                 while bits != 0 {

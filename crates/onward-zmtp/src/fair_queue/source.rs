@@ -1,8 +1,8 @@
-//! A source as the queue keeps it, and its id.
+//! A source in the queue, and its id.
 
 use std::fmt;
 
-/// Names one source of one queue. No two sources of a queue ever have the same id, whatever their keys.
+/// The id of a source within its queue. A queue never reuses an id, even for an equal key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId(pub(super) u64);
 
@@ -12,20 +12,21 @@ impl fmt::Display for SourceId {
     }
 }
 
-/// A source that reads ahead, and can give several messages at once of what it has.
+/// A source that reads ahead and can return several of its messages at once.
 #[cfg(feature = "tokio")]
 pub(crate) trait Ahead: futures_core::Stream {
-    /// Appends messages that are there already, at most `limit`, which is not zero. Never those that are to be waited for, or after them.
+    /// Appends at most `limit` messages that are available without waiting. `limit` is not zero. It
+    /// stops before the first message that would need a wait, so the order is kept.
     fn take_ready(&mut self, messages: &mut Vec<Self::Item>, limit: usize);
 }
 
-/// A source that came to its end: it returned `None` and has left the queue.
+/// A source that ended: it returned `None` and has left the queue.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Ended<K, S> {
-    /// Which source it was.
+    /// The id of the source.
     pub id: SourceId,
-    /// The key that it was inserted with.
+    /// The key that the source was inserted with.
     pub key: K,
     /// The source itself.
     pub source: S,

@@ -1,4 +1,4 @@
-//! The three states of a queue, and every way from one to another.
+//! The three states of a queue, and the transitions between them.
 
 use std::mem;
 use std::sync::Arc;
@@ -13,20 +13,23 @@ use super::signal::{Raised, Signal};
 use super::source::Ahead;
 use super::source::{Entry, SourceId};
 
-/// The sources, by how many there are.
+/// The sources of a queue, in one of three representations by their number.
 ///
 /// | from | by | to |
 /// |---|---|---|
 /// | `Empty` | insertion | `One` |
-/// | `One` | insertion | `Many`, where both are to be polled |
+/// | `One` | insertion | `Many`, where both must be polled |
 /// | `One` | removal, or its end | `Empty` |
 /// | `Many` | removal or end of the last | `Empty` |
-/// | `Many` | a single source left for [`PAUSES_BEFORE_DEMOTION`](super::many::PAUSES_BEFORE_DEMOTION) pauses of the reader in a row | `One`, to be polled |
+/// | `Many` | demotion of the only source left | `One`, which must be polled |
 ///
-/// "To be polled": a source that changes its state is polled before the reader parks, for the waker that it knows is not the one that it is
-/// to wake from now on.
-// With a tag of its own. Where the compiler hides the tag in a field, finding out the state takes more instructions than all else that is
-// done for a lone source.
+/// Demotion happens after [`PAUSES_BEFORE_DEMOTION`](super::many::PAUSES_BEFORE_DEMOTION) pauses of
+/// the reader in a row with a single source.
+///
+/// "Must be polled": the waker that the source holds is not the one that it must wake from now on.
+/// The reader therefore polls the source before it parks.
+// An explicit tag. If the compiler hides the tag in a field, reading the state takes more
+// instructions than everything else on the path of a lone source.
 #[repr(u8)]
 pub(super) enum Sources<K, S> {
     Empty,
@@ -34,14 +37,14 @@ pub(super) enum Sources<K, S> {
     Many(Many<K, S>),
 }
 
-/// Why a look at the sources gave no message.
+/// The reason why a poll of the sources returned no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Nothing {
-    /// This source came to its end, and is to be removed.
+    /// This source ended and must be removed.
     Ended(SourceId),
-    /// Every source has been polled since it was last woken, and has nothing.
+    /// Every source has been polled since it was last woken, and none has a message.
     Idle,
-    /// Some are still to be polled, but it was enough for one time.
+    /// Some sources are still to be polled, but this call has used up its polls.
     Cut,
 }
 
@@ -57,7 +60,7 @@ impl<K, S> Sources<K, S> {
         };
     }
 
-    /// Takes a source out, if it is here.
+    /// Removes a source and returns it, if it is here.
     pub(super) fn remove(&mut self, id: SourceId) -> Option<Entry<K, S>> {
         match self {
             Self::One(one) if one.entry.id == id => self.take_one(),
@@ -70,14 +73,16 @@ impl<K, S> Sources<K, S> {
         }
     }
 
-    /// Lines up the sources that were woken. A lone source is polled at every look anyway.
+    /// Adds the woken sources to the ready list. A lone source is polled on every call, so it needs
+    /// no list.
     pub(super) fn enqueue_woken(&mut self, raised: Raised) {
         if let Self::Many(many) = self {
             many.enqueue_woken(raised);
         }
     }
 
-    /// Notes that the reader pauses. True if that has made a source that was long alone the lone source, which is then to be polled.
+    /// Records a pause of the reader. Returns true if this demoted a source to `One`; that source
+    /// must then be polled.
     pub(super) fn pause(&mut self) -> bool {
         let Self::Many(many) = self else { return false };
         if !many.is_alone_for_good() {
@@ -108,7 +113,8 @@ impl<K, S> Sources<K, S> {
 }
 
 impl<K: Clone, S: Stream + Unpin> Sources<K, S> {
-    /// Polls what is to be polled until there is a message or a source ends. `fruitless` is how many polls without a message are left.
+    /// Polls the ready sources until one has a message or ends. `fruitless` counts down the polls
+    /// that may return no message.
     #[inline(always)]
     pub(super) fn look(&mut self, context: &mut Context<'_>, fruitless: &mut u32) -> Result<(K, S::Item), Nothing> {
         match self {
@@ -118,7 +124,8 @@ impl<K: Clone, S: Stream + Unpin> Sources<K, S> {
         }
     }
 
-    /// The same, and appends the message. Of a lone source all that are ready are, up to `limit`.
+    /// Appends a message as [`Self::look`] would return it. A lone source appends all that it has
+    /// read ahead, at most `limit`.
     #[cfg(feature = "tokio")]
     #[inline(always)]
     pub(super) fn look_ahead(

@@ -1,6 +1,8 @@
-//! The atomics, locks and wakers of the queue and of those between sockets and connections, or loom's stand-ins for them when they are model-checked.
+//! The atomics, locks and wakers of the fair queue and of the queues between sockets and
+//! connections. Model checks replace them with those of loom.
 //!
-//! The configuration is our own, not the usual `loom`, because tokio leaves out its sockets under that one.
+//! The configuration flag is our own instead of the usual `loom`, because tokio omits its sockets
+//! under that flag.
 
 #[cfg(not(onward_loom))]
 pub(crate) use atomic_waker::AtomicWaker;
@@ -17,7 +19,7 @@ pub(crate) use std::sync::{
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
-// The sockets' queues need this one, too.
+// The sockets' queues use this one, too.
 #[cfg(all(feature = "tokio", onward_loom))]
 pub(crate) use loom::sync::atomic::AtomicBool;
 #[cfg(all(feature = "tokio", not(onward_loom)))]
@@ -29,7 +31,7 @@ mod checked {
 
     use loom::sync::{Mutex, MutexGuard};
 
-    /// What `atomic_waker::AtomicWaker` promises, in terms that loom can follow.
+    /// An `atomic_waker::AtomicWaker` with the same guarantees, in terms that loom can follow.
     pub(crate) struct AtomicWaker(Mutex<Option<Waker>>);
 
     impl AtomicWaker {

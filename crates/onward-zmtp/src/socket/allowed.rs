@@ -1,4 +1,4 @@
-//! Addresses that a socket accepts connections from.
+//! The addresses from which a socket accepts connections.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -17,12 +17,13 @@ use super::error::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressRange {
     address: IpAddr,
-    /// How many of the first bits count.
+    /// The number of leading bits that must match.
     bits: u32,
 }
 
 impl AddressRange {
-    /// Whether an address is in the range. One of IPv4 that is written as one of IPv6 is the same address.
+    /// Returns true if the address is in the range. An IPv4 address written as an IPv6 address
+    /// counts as the same address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
@@ -37,7 +38,7 @@ impl AddressRange {
     }
 }
 
-/// Whether the first `bits` of two numbers of `width` bits are the same.
+/// Returns true if the first `bits` of two numbers of `width` bits are equal.
 fn is_same_prefix(one: u128, other: u128, width: u32, bits: u32) -> bool {
     (one ^ other).checked_shr(width - bits).unwrap_or(0) == 0
 }

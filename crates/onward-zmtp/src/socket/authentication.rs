@@ -1,4 +1,4 @@
-//! Who may connect: the question that a server of PLAIN or CURVE asks the program.
+//! The check of peers that connect: a server of PLAIN or CURVE asks the program.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -6,10 +6,11 @@ use std::pin::Pin;
 use super::endpoint::Endpoint;
 use crate::protocol::Credentials;
 
-/// The function that decides. What it returns may wait: for a file, a database, another service.
+/// The function that decides. Its future may wait, for example for a file, a database or another
+/// service.
 pub(super) type Authenticator = dyn Fn(Candidate) -> Pin<Box<dyn Future<Output = Decision> + Send>> + Send + Sync;
 
-/// By convention, and as ZAP says it: authentication failed.
+/// The status code for failed authentication, as in ZAP.
 const AUTHENTICATION_FAILED: &str = "400";
 
 /// A peer that wants to connect.
@@ -21,37 +22,38 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// The endpoint of ours that it came by.
+    /// Returns the local endpoint that the peer connected to.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// The address and the port that it came from, if it came over TCP.
+    /// Returns the address and the port of the peer, if it connected over TCP.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// What it shows of itself.
+    /// Returns the credentials that the peer sent.
     #[must_use]
     pub fn credentials(&self) -> &Credentials {
         &self.credentials
     }
 }
 
-/// What becomes of a candidate.
+/// The decision on a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// It may connect.
+    /// The peer may connect.
     Accept,
-    /// It may not, and is told this: up to 255 bytes, of which what is longer is cut to whole characters; by convention a status code like `400`. Say no more
-    /// than it may know.
+    /// The peer may not connect and is sent this text. At most 255 bytes are sent; a longer text is
+    /// cut at a whole character. By convention it is a status code like `400`. It should contain no
+    /// more than the peer may know.
     Refuse(String),
 }
 
 impl Decision {
-    /// It may not connect, and is told `400`: authentication failed.
+    /// Refuses the peer with `400`: authentication failed.
     #[must_use]
     pub fn refuse() -> Self {
         Self::Refuse(AUTHENTICATION_FAILED.to_owned())

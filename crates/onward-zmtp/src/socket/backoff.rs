@@ -1,11 +1,11 @@
-//! How long to wait before connecting again.
+//! The delay before the next attempt to connect.
 
 use std::time::Duration;
 
 use super::limits::RECONNECT_SHORTEST;
 use super::options::Reconnect;
 
-/// The time before the next attempt.
+/// The state of the delay, which grows with each failed attempt.
 #[derive(Debug)]
 pub(super) struct Backoff {
     reconnect: Reconnect,
@@ -19,15 +19,16 @@ impl Backoff {
         Self { reconnect, next: reconnect.first }
     }
 
-    /// A connection was established, and lasted so long. Begin anew, unless it was over sooner than the next wait would be: a peer that
-    /// sends us away as soon as it knows who we are would be asked for ever as often as one that was there all day.
+    /// Resets the delay after a connection that lasted at least as long as the next delay. A peer
+    /// that closes shortly after each handshake therefore does not cause a reconnect at the highest
+    /// rate for ever.
     pub(super) fn connection_lasted(&mut self, lasted: Duration) {
         if lasted >= self.next {
             self.next = self.reconnect.first;
         }
     }
 
-    /// How long to wait now. `random` is from 0 to 1.
+    /// Returns the delay for the next attempt. `random` is from 0 to 1.
     pub(super) fn delay(&mut self, random: f64) -> Duration {
         let seconds = self.next.min(self.reconnect.longest).as_secs_f64() * (0.5 + random.clamp(0.0, 1.0));
         let delay = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);

@@ -1,4 +1,4 @@
-//! Writing a batch: in one piece, joined in one, or gathered from many.
+//! Writes of a batch: as one piece, joined into one, or gathered from many.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
@@ -18,27 +18,30 @@ thread_local! {
     static SMALL_PIECES: RefCell<SmallPieces> = RefCell::default();
 }
 
-/// What a thread needs to write many small pieces.
+/// The buffer with which a thread writes many small pieces.
 ///
-/// Its buffer belongs to the thread, so that it is in its processor's cache, which would not hold one for each of many connections. A thread that
-/// has joined pieces keeps [`Output::JOINED_BYTES`] of memory for it.
+/// It belongs to the thread so that it stays in the cache of its processor. One buffer for each of
+/// many connections would not fit there. A thread that has joined pieces keeps
+/// [`Output::JOINED_BYTES`] of memory for it.
 #[derive(Default)]
 struct SmallPieces {
     joined: Vec<u8>,
     costs: WriteCosts,
 }
 
-/// Writes the front of what waits, as much as the stream takes at once. Answers how many bytes it took, which the output no longer has.
+/// Writes the front of the output, as much as the stream takes at once. Returns the number of bytes
+/// taken, which are removed from the output.
 pub(super) fn poll_write(
     stream: Pin<&mut Stream>,
     context: &mut Context<'_>,
     output: &mut Output,
 ) -> Poll<io::Result<usize>> {
     let written = if let Some(whole) = output.whole() {
-        // The plain write costs the operating system less than a vectored one of one piece.
+        // The plain write costs the operating system less than a vectored write of one piece.
         ready!(stream.poll_write(context, whole))?
     } else if output.has_small_pieces() {
-        // To join them in vain would cost as much as to write them, and a write that has to wait says nothing of its cost.
+        // The stream must be ready first. Joining pieces that are then not written costs as much as
+        // a write, and a write that has to wait gives no measurement of its cost.
         ready!(stream.poll_write_ready(context));
         ready!(SMALL_PIECES.with_borrow_mut(|small_pieces| small_pieces.poll_write(stream, context, output)))?
     } else {
@@ -49,7 +52,8 @@ pub(super) fn poll_write(
 }
 
 impl SmallPieces {
-    /// Some processors take more time to copy many pieces than to join them and copy one, and others less.
+    /// Joins or gathers the pieces, whichever is measured to be faster. Some processors take more
+    /// time to copy many pieces than to join them and copy one, others less.
     fn poll_write(
         &mut self,
         stream: Pin<&mut Stream>,

@@ -5,26 +5,26 @@ use bytes::Bytes;
 use super::error::{Error, Result};
 use crate::protocol::{Limits, Message};
 
-/// The bounds that every message is compared with before it is queued.
+/// The bounds that every message is checked against before it is queued.
 pub(super) struct SendBounds {
-    /// The most that a message of one frame may have, in bytes.
+    /// The largest size of a message of one frame, in bytes.
     lone_frame_bytes: usize,
     limits: Limits,
 }
 
 impl SendBounds {
-    /// The bounds of `limits`.
+    /// Returns the bounds for `limits`.
     pub(super) fn new(limits: Limits) -> Self {
         Self { lone_frame_bytes: limits.frame_bytes.min(limits.message_bytes), limits }
     }
 
-    /// Returns whether a message of this frame alone may be sent.
+    /// Returns true if a message of this frame alone may be sent.
     #[inline]
     pub(super) fn allow_lone(&self, frame: &Bytes) -> bool {
         frame.len() <= self.lone_frame_bytes
     }
 
-    /// Returns whether a message may be sent as it is.
+    /// Returns true if the message may be sent as it is.
     #[inline]
     pub(super) fn allow(&self, message: &Message) -> bool {
         match message.frames() {
@@ -36,7 +36,7 @@ impl SendBounds {
     /// Returns an error if a message of these frames is larger than the socket may send.
     pub(super) fn check(&self, frames: &[Bytes]) -> Result<()> {
         let Limits { message_parts, message_bytes, frame_bytes, .. } = self.limits;
-        // One frame always may be sent.
+        // A message of one frame is always allowed, even if the limit is zero.
         if frames.len() > message_parts.max(1) {
             return Err(too_large("message_parts", "a message", frames.len(), "parts", message_parts));
         }

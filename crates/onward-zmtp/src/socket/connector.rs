@@ -1,4 +1,4 @@
-//! An endpoint that a socket connects to, again and again.
+//! A connector: it connects to an endpoint, and reconnects when the connection ends.
 
 use std::future::pending;
 
@@ -16,7 +16,8 @@ use super::shared::{Shared, TaskContext};
 use super::transport::Stream;
 use crate::protocol::Identity;
 
-/// Connects, and after every end of a connection again, until `stop`, or until the peer refuses us for good.
+/// Connects, and reconnects after every end of a connection, until `stop` is cancelled or the peer
+/// refuses the socket for good.
 pub(super) async fn connect(
     context: TaskContext,
     endpoint: Endpoint,
@@ -54,7 +55,7 @@ pub(super) async fn connect(
             () = sleep(after) => {}
         }
     }
-    // So that the endpoint may be connected to again.
+    // This allows the program to connect to the endpoint again.
     link.stop.cancel();
     shared.end_connecting(refusal);
     shared.tell(MonitorEvent::ConnectingEnded { endpoint: link.endpoint });
@@ -86,7 +87,8 @@ async fn open(link: &Link) -> Result<Established> {
     link.establish(connected?).await
 }
 
-/// Ends when it is of no use to go on connecting: at `stop`, or, if a closed socket has something left to send, when its time is up.
+/// Waits until connecting has no more use: at `stop`, or, if a closed socket still has messages to
+/// send, at the end of its linger time.
 pub(super) async fn patience(shared: &Shared, stop: &CancellationToken) {
     stop.cancelled().await;
     if shared.token.is_cancelled() && shared.has_backlog() {

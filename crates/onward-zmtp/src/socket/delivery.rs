@@ -1,4 +1,4 @@
-//! What comes from a peer, on its way to the program.
+//! The delivery of received messages to the program.
 
 use std::mem;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use super::queue::{Done, Items, Payload as _};
 use super::shared::Shared;
 use crate::protocol::{Message, Run};
 
-/// Gathers a batch of messages for the queue to the program.
+/// A batch of messages for the queue to the program.
 pub(super) struct Delivery {
     shared: Arc<Shared>,
     pipe: Arc<Pipe>,
-    /// Whether what connections before it left unread has let it be read.
+    /// True once the unread backlog of earlier connections has let this one be read.
     is_admitted: bool,
     receives: bool,
     batch: Items<Incoming>,
     size: Done,
-    /// How much room there was when this was last looked at, less what was queued since. There may be more.
+    /// The room at the last check, less what was queued since. The real room may be larger.
     room: Done,
 }
 
@@ -37,14 +37,14 @@ impl Delivery {
             ready!(self.shared.leftovers.poll_room(self.pipe.id, context));
             self.is_admitted = true;
         }
-        // What is remembered is worth nothing once there are more who share.
+        // The remembered room is too large once more peers share the mark.
         if self.has_room() && self.room.messages <= self.pipe.incoming.mark().messages {
             return Poll::Ready(());
         }
         self.pipe.incoming.poll_room(context).map(|room| self.room = room)
     }
 
-    /// Whether more may be added to the batch.
+    /// Returns true if the batch can take more.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
         self.size.messages < self.room.messages && self.size.bytes < self.room.bytes
@@ -62,13 +62,13 @@ impl Delivery {
         self.batch.list.push_back(Incoming::Message(message));
     }
 
-    /// Whether messages may be added in runs, or are dropped one by one.
+    /// Returns true if messages may be added in runs. Otherwise they are dropped one by one.
     pub(super) fn takes_runs(&self) -> bool {
         self.receives
     }
 
-    /// Has messages added to a run by `add`, which is told how many there is room for, and how many bytes. Answers whether any were. The identity is put in
-    /// front of each when it is read.
+    /// Calls `add` to add messages to a run. `add` gets the room in messages and bytes. Returns
+    /// true if it added any. The identity is put in front of each message when it is read.
     #[inline]
     pub(super) fn run(&mut self, add: impl FnOnce(&mut Run, Done)) -> bool {
         let mut run = self.last_run();
@@ -86,7 +86,7 @@ impl Delivery {
         after.messages > before.messages
     }
 
-    /// Takes the run out that the batch ends with, if it has room; otherwise a new one.
+    /// Takes the last run out of the batch if it has room; otherwise returns a new one.
     fn last_run(&mut self) -> Run {
         let list = &mut self.batch.list;
         if matches!(list.back(), Some(Incoming::Run(run)) if run.has_room())

@@ -1,4 +1,4 @@
-//! REQ and REP: question and answer in turn.
+//! The request state of REQ and REP: question and answer in turn.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use super::pipe::Pipe;
 use super::typed::Socket;
 use crate::protocol::Message;
 
-/// Whose turn it is.
+/// The state of the dialogue.
 pub(super) enum Dialogue {
     Idle,
-    /// A REQ has asked this peer.
+    /// A REQ has sent a question to this peer.
     Asked {
         pipe: Arc<Pipe>,
-        /// The number of the question, if questions are numbered.
+        /// The number of the question, if the option to number questions is set.
         number: Option<Bytes>,
     },
-    /// A REP was asked by this peer; the answer goes out with this envelope.
+    /// A REP has received a question from this peer. It sends the answer with this envelope.
     Answers {
         peer: u64,
         envelope: Message,
@@ -29,15 +29,19 @@ pub(super) enum Dialogue {
 }
 
 impl Socket<Req> {
-    /// Asks the next peer in turn that has room; waits until there is one. Then [`recv`](Self::recv) has the answer.
+    /// Sends a question to the next peer in turn that has room, and waits until there is one.
+    /// [`recv`](Self::recv) then returns the answer.
     ///
-    /// Cancel safe: a question whose future was dropped before it was ready is not asked.
+    /// Cancel safe: if the future is dropped before it is ready, the question is not sent.
     ///
     /// # Errors
     ///
-    /// If the answer to the question before has not been received ([`Error::is_state`]), unless questions are
-    /// [numbered](super::SocketOptions::correlate); then that one is given up. If the message has no frame: [`Error::is_state`]. If it is larger
-    /// than [`SocketOptions::send_limits`](super::SocketOptions::send_limits) allow, with the frames in front of it: [`Error::is_limit`].
+    /// - [`Error::is_state`] if the answer to the previous question has not been received. With
+    ///   [numbered](super::SocketOptions::correlate) questions, the previous one is given up
+    ///   instead.
+    /// - [`Error::is_state`] if the message has no frame.
+    /// - [`Error::is_limit`] if the message, with the frames in front of it, is larger than
+    ///   [`SocketOptions::send_limits`](super::SocketOptions::send_limits) allow.
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
         let options = &self.sender.core.owner.shared.options;
         if matches!(self.dialogue, Dialogue::Asked { .. }) && !options.correlates {
@@ -63,13 +67,15 @@ impl Socket<Req> {
         Ok(())
     }
 
-    /// The answer; waits for it.
+    /// Waits for the answer and returns it.
     ///
     /// Cancel safe.
     ///
     /// # Errors
     ///
-    /// If nothing was asked ([`Error::is_state`]); if the peer has disconnected, so that no answer will come ([`Error::is_gone`]): ask again.
+    /// - [`Error::is_state`] if no question was sent.
+    /// - [`Error::is_gone`] if the peer has disconnected, so that no answer will come. The caller
+    ///   can send the question again.
     pub async fn recv(&mut self) -> Result<Message> {
         poll_fn(|context| self.poll_answer(context)).await
     }
@@ -96,7 +102,7 @@ impl Socket<Req> {
     }
 }
 
-/// The body of an answer to the question of this number.
+/// Returns the body of the answer to the question of this number.
 fn open_answer(mut message: Message, number: Option<&Bytes>) -> Option<Message> {
     if let Some(number) = number {
         message.pop_front().filter(|found| found == number)?;
@@ -106,13 +112,14 @@ fn open_answer(mut message: Message, number: Option<&Bytes>) -> Option<Message> 
 }
 
 impl Socket<Rep> {
-    /// The next question; waits for one. Peers take turns. [`send`](Self::send) answers it.
+    /// Waits for the next question and returns it. Peers take turns. [`send`](Self::send) sends the
+    /// answer.
     ///
     /// Cancel safe.
     ///
     /// # Errors
     ///
-    /// If the question before has not been answered: [`Error::is_state`].
+    /// [`Error::is_state`] if the previous question has not been answered.
     pub async fn recv(&mut self) -> Result<Message> {
         poll_fn(|context| self.poll_question(context)).await
     }
@@ -132,14 +139,16 @@ impl Socket<Rep> {
         }
     }
 
-    /// Answers the last question. If whoever asked has disconnected, the answer is dropped and counted.
+    /// Sends the answer to the last question. If the peer has disconnected, the answer is dropped
+    /// and counted.
     ///
-    /// Cancel safe: after a future that was dropped before it was ready, the question is still to be answered.
+    /// Cancel safe: if the future is dropped before it is ready, the question is still open.
     ///
     /// # Errors
     ///
-    /// If there is no question to be answered, or the message has no frame: [`Error::is_state`]. If it is larger than
-    /// [`SocketOptions::send_limits`](super::SocketOptions::send_limits) allow, with the envelope of the question: [`Error::is_limit`].
+    /// - [`Error::is_state`] if there is no open question, or the message has no frame.
+    /// - [`Error::is_limit`] if the message, with the envelope of the question, is larger than
+    ///   [`SocketOptions::send_limits`](super::SocketOptions::send_limits) allow.
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
         let message = message.into();
         let Dialogue::Answers { peer, envelope } = &self.dialogue else {
@@ -168,7 +177,8 @@ impl Socket<Rep> {
     }
 }
 
-/// The envelope, up to and with the first empty frame, and what follows it.
+/// Splits a message into the envelope, up to and including the first empty frame, and the body
+/// after it.
 fn open_question(mut message: Message) -> Option<(Message, Message)> {
     let mut envelope = Message::new();
     while let Some(frame) = message.pop_front() {

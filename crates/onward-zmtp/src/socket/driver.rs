@@ -1,4 +1,4 @@
-//! One established connection at work: reads, writes, keeps time.
+//! The driver of an established connection: it reads, writes and keeps time.
 
 use std::collections::VecDeque;
 use std::future::{Future as _, poll_fn};
@@ -27,47 +27,49 @@ use super::stop::Stop;
 use super::transport::Stream;
 use crate::protocol::{Connection, Event, Message};
 
-/// Moves messages between the queues of a peer and its stream, in batches, both ways in one task.
+/// The mover of messages between the queues of a peer and its stream. It works in batches, in both
+/// directions, in one task.
 ///
-/// It reads no more while the queue to the program is full, so that the peer feels it; it takes no more from the queue of the program
-/// while its write buffer is full, so that the program does.
+/// It stops reading while the queue to the program is full, which slows down the peer. It stops
+/// taking from the program's queue while its write buffer is full, which slows down the program.
 pub(super) struct Driver {
     stream: Stream,
     connection: Connection,
     shared: Arc<Shared>,
     pipe: Arc<Pipe>,
-    /// Taken from the queue, and not encoded yet.
+    /// Items taken from the queue and not encoded yet.
     unsent: Taken<Outgoing>,
     delivery: Delivery,
-    /// When something was received last, if anything depends on it.
+    /// The time of the last receipt; kept only if `is_timed`.
     received_at: Instant,
-    /// Whether anything depends on the time.
+    /// True if a deadline depends on the time of the last receipt.
     is_timed: bool,
-    /// Whether there was no room for what the peer sends when this was last looked at.
+    /// True if there was no room for received messages at the last check.
     is_stalled: bool,
-    /// Whether all that came so far is decoded.
+    /// True if everything received so far is decoded.
     is_decoded: bool,
     waits: Waits,
     timer: Pin<Box<Sleep>>,
-    /// When the timer goes off; `None` when it does not.
+    /// The time at which the timer fires; `None` if it is not set.
     armed: Option<Instant>,
     rest: Rest,
     uncertain: Uncertain,
-    /// Whether it has failed, and nothing more is to be written.
+    /// True if the connection has failed and nothing more must be written.
     is_over: bool,
 }
 
-/// A driver, which its own task and whoever [answers at once](AtOnce) have in turns.
+/// A driver that its own task and the writer of [`AtOnce`] use in turn.
 pub(super) struct Shareable(Mutex<Driver>);
 
-/// Writes a message without the driver's task, if nothing is to be written before it: the answer to what came alone is not to wait for that task's turn.
+/// A writer that bypasses the driver's task if nothing is to be written first. The reply to a
+/// message that came alone need not wait for that task to run.
 pub(super) struct AtOnce(Weak<Shareable>);
 
 impl AtOnce {
-    /// Takes the message, or leaves it to be queued. Never waits.
+    /// Takes and writes the message, or leaves it for the caller to queue. Never waits.
     pub(super) fn write(&self, message: &mut Message) -> bool {
         let Some(driver) = self.0.upgrade() else { return false };
-        // Whoever has it now writes what is queued, too.
+        // If the driver is locked, the holder also writes what is queued.
         driver.0.try_lock().is_ok_and(|mut driver| driver.write_at_once(message))
     }
 }
@@ -85,30 +87,32 @@ impl Shareable {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Works until the connection ends, and says why; `None` if it is stopped.
+    /// Runs the connection until it ends. Returns the reason, or `None` if it was stopped.
     pub(super) async fn run(&self, stop: &CancellationToken) -> Option<Error> {
         let mut stop = Stop::new(stop);
         poll_fn(|context| if stop.poll(context) { Poll::Ready(None) } else { self.driver().poll(context).map(Some) })
             .await
     }
 
-    /// Sends what is queued, then takes leave of the peer, but not after the deadline.
+    /// Sends what is queued, then shuts the connection down, at the latest at the deadline.
     pub(super) async fn finish(&self, deadline: Option<Instant>) {
         let farewell = async {
             poll_fn(|context| self.driver().poll_flush(context)).await?;
             let shutdown = poll_fn(|context| Pin::new(&mut self.driver().stream).poll_shutdown(context)).await;
             shutdown.map_err(write_failed)?;
-            // To close with something unread would have the operating system take back what the peer has not read yet.
+            // If the socket closes with unread bytes, the operating system resets the connection.
+            // The peer then loses what it has not read yet.
             self.discard().await
         };
-        // Whoever lingers no longer, or finds the peer gone, has nothing more to do.
+        // A passed deadline and a peer that is gone both end the work, so the result does not
+        // matter.
         match deadline {
             Some(deadline) => drop(timeout_at(deadline, farewell).await),
             None => drop(farewell.await),
         }
     }
 
-    /// Reads and throws away until the peer closes, too.
+    /// Reads and discards until the peer closes, too.
     async fn discard(&self) -> Result<()> {
         let mut buffer = Vec::with_capacity(DISCARD_BYTES);
         loop {
@@ -121,7 +125,8 @@ impl Shareable {
         }
     }
 
-    /// Writes what the connection has to say to a peer that sent too much, and takes leave, but not after the deadline.
+    /// Writes what the connection has encoded for a peer that sent too much, then shuts the
+    /// connection down, at the latest at the deadline.
     pub(super) async fn give_reason(&self, deadline: Instant) {
         let farewell = async {
             poll_fn(|context| self.driver().poll_write_out(context)).await?;
@@ -129,11 +134,12 @@ impl Shareable {
             shutdown.map_err(write_failed)?;
             self.discard().await
         };
-        // The peer may be gone, or not read.
+        // The peer may be gone, or may not read, so the result does not matter.
         let _ = timeout_at(deadline, farewell).await;
     }
 
-    /// Returns what was not sent, and how many messages may or may not have arrived. Nothing is written any more.
+    /// Returns the unsent items, and the number of messages that may or may not have arrived.
+    /// Nothing is written afterwards.
     pub(super) fn take_unsent(&self) -> (VecDeque<Outgoing>, usize) {
         let mut driver = self.driver();
         driver.is_over = true;
@@ -164,7 +170,8 @@ impl Driver {
         }
     }
 
-    /// One turn. What it received is given to the program at its end, at once: a program that is woken for each read does little else.
+    /// Runs one turn. The received messages are delivered at once at its end: a program that is
+    /// woken for each read does little else.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Error> {
         let outcome = self.turn(context);
         self.delivery.flush();
@@ -180,14 +187,15 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Writes a message of the program's own task, if that is the next there is to be written. What the stream does not take at once is left to the
-    /// driver's task.
+    /// Writes a message from the program's own task, if it is the next to be written. The driver's
+    /// task writes what the stream does not take at once.
     fn write_at_once(&mut self, message: &mut Message) -> bool {
         let is_next = self.unsent.items.list.is_empty()
             && !self.connection.wants_write()
             && !self.shared.has_backlog()
             && self.pipe.outgoing.reader_waits();
-        // What cannot be encoded is queued: the driver's task finds that, too, and ends the connection by it.
+        // A message that cannot be encoded is queued. The driver's task then gets the same error
+        // and ends the connection.
         if self.is_over || !is_next || self.connection.send_taking(message).is_err() {
             return false;
         }
@@ -196,18 +204,21 @@ impl Driver {
             output.advance(count);
         }
         if output.has_remaining() {
+            // The driver's task waits for messages, so it must be woken to write the rest.
             self.uncertain.encoded(1, output.total_written() + output.remaining() as u64);
             self.pipe.outgoing.wake_reader();
         }
         true
     }
 
-    /// Does what can be done, but not for so long that others of the runtime's tasks wait for it: true if there is more.
+    /// Does all work that is ready, up to a limit, so that other tasks of the runtime can run.
+    /// Returns true if there is more.
     fn turn(&mut self, context: &mut Context<'_>) -> Result<bool> {
         let mut moved = 0;
         self.waits = Waits::default();
         while moved < self.turn_bytes() {
-            // Before anything is written, for some of it is answered.
+            // Decoding comes before writing, because some of what it decodes causes replies of the
+            // protocol.
             self.decode(context)?;
             let sent = self.send(context).map_err(|error| self.last_words(context, error))?;
             let step = sent + self.receive(context)?;
@@ -221,12 +232,14 @@ impl Driver {
         Ok(true)
     }
 
-    /// How much a turn moves. Where there are other peers, they may be waiting for a processor.
+    /// Returns the number of bytes that a turn may move. It is lower if there are other peers,
+    /// which may be waiting for a processor.
     fn turn_bytes(&self) -> usize {
         if self.pipe.incoming.is_shared() { SHARED_TURN_BYTES } else { TURN_BYTES }
     }
 
-    /// Writes one batch. Answers how many bytes were taken; none if there is nothing, or it has to wait.
+    /// Writes one batch. Returns the number of bytes taken, which is zero if there is nothing to
+    /// write or the stream must wait.
     fn send(&mut self, context: &mut Context<'_>) -> Result<usize> {
         if !(self.waits.for_messages && self.unsent.items.list.is_empty()) {
             self.encode(context)?;
@@ -245,7 +258,8 @@ impl Driver {
         }
     }
 
-    /// Takes in what the peer sent before it could not be written to any more: messages, and perhaps the reason. Returns why the connection ends.
+    /// Reads what the peer sent before the write failed: messages, and perhaps the reason. Returns
+    /// the reason why the connection ends.
     #[cold]
     fn last_words(&mut self, context: &mut Context<'_>, error: Error) -> Error {
         if !error.is_io() {
@@ -256,14 +270,14 @@ impl Driver {
             match taken {
                 Ok(0) => return error,
                 Ok(_) => {}
-                // That the stream broke is said better by the write.
+                // A second I/O error adds nothing; the error of the write is the clearer one.
                 Err(reason) if reason.is_io() => return error,
                 Err(reason) => return reason,
             }
         }
     }
 
-    /// Writes what is encoded.
+    /// Writes everything that is encoded.
     fn poll_write_out(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         while self.connection.wants_write() {
             match batch::poll_write(Pin::new(&mut self.stream), context, self.connection.output()) {
@@ -276,9 +290,10 @@ impl Driver {
         Poll::Ready(Ok(()))
     }
 
-    /// Fills the write buffer with what is queued, or as much of it as it takes.
+    /// Fills the write buffer with queued items, as far as they fit.
     ///
-    /// What the program queues meanwhile waits until this is written: to run after it message by message would be to contend with it for the queue.
+    /// Items that the program queues during the write wait until it is done. Taking them one at a
+    /// time would make the driver contend with the program for the lock of the queue.
     fn encode(&mut self, context: &mut Context<'_>) -> Result<()> {
         let mut messages = 0;
         let mut may_refill = !self.waits.for_messages;
@@ -312,14 +327,16 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes what is queued for this peer; before that, what was queued for any.
+    /// Takes the items queued for this peer, but first those of the backlog that is queued for any
+    /// peer.
     fn refill(&mut self, context: &mut Context<'_>) -> bool {
         let taken = self.shared.poll_next_batch(&self.pipe, context, &mut self.unsent);
         self.waits.for_messages = taken.is_pending();
         matches!(taken, Poll::Ready(true))
     }
 
-    /// Whether so much was encoded that the program should know of it before it is written. Otherwise it is told when more is taken, which costs nothing.
+    /// Returns true if so much was encoded that the program should be notified before the write.
+    /// Otherwise the next take notifies it at no cost.
     fn is_done_to_be_told(&mut self) -> bool {
         let (mark, done) = (self.pipe.outgoing.mark(), self.unsent.done);
         self.connection.output().is_full()
@@ -327,12 +344,12 @@ impl Driver {
             || done.bytes >= mark.bytes / 4
     }
 
-    /// Reads once, if there is room for it. Answers how many bytes came.
+    /// Reads once if there is room. Returns the number of bytes read.
     fn receive(&mut self, context: &mut Context<'_>) -> Result<usize> {
         if self.is_stalled || self.waits.for_bytes || !self.connection.wants_read() {
             return Ok(0);
         }
-        // Most turns end here: what comes after it has a buffer made ready.
+        // Most turns end here, before a read buffer is prepared.
         if self.stream.poll_read_ready(context).is_pending() {
             self.waits.for_bytes = true;
             return Ok(0);
@@ -353,7 +370,7 @@ impl Driver {
         }
     }
 
-    /// Queues messages for the program as long as there are any and there is room for them.
+    /// Decodes and queues messages for the program while there are any and there is room for them.
     fn decode(&mut self, context: &mut Context<'_>) -> Result<()> {
         while !self.is_decoded {
             if self.delivery.poll_room(context).is_pending() {
@@ -362,7 +379,7 @@ impl Driver {
             }
             self.is_stalled = false;
             if self.decode_batch()? {
-                // It may have stopped because too many answers wait to be written.
+                // Decoding may have stopped because too many protocol replies wait to be written.
                 self.is_decoded = self.connection.wants_read();
                 return Ok(());
             }
@@ -371,7 +388,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Decodes as much as there is room for. True if there is no more to decode.
+    /// Decodes as many messages as there is room for. Returns true if there is nothing left to
+    /// decode.
     fn decode_batch(&mut self) -> Result<bool> {
         let Self { connection, delivery, .. } = self;
         let received_at = self.received_at.into_std();
@@ -396,7 +414,8 @@ impl Driver {
         Ok(false)
     }
 
-    /// Does what is due. The timer is set anew only when it would go off too late.
+    /// Does what is due. The timer is set again only if it would fire too late, which saves a reset
+    /// in most turns.
     fn keep_time(&mut self, context: &mut Context<'_>) -> Result<bool> {
         let Some(due) = self.connection.next_timeout() else { return Ok(false) };
         if !self.is_timed {
@@ -419,7 +438,8 @@ impl Driver {
         Ok(true)
     }
 
-    /// Until now nobody asked when something came last, and to look at a clock for each small message costs more than to decode it.
+    /// Starts to track the time of the last receipt. Until a deadline depends on it, reading the
+    /// clock for each small message would cost more than decoding it.
     #[cold]
     fn begin_time(&mut self) -> bool {
         self.is_timed = true;
@@ -441,17 +461,20 @@ impl Driver {
     }
 }
 
-/// What this turn has found to be waited for. Whatever comes of it wakes the task, which has another turn then: to ask again in the same one is in vain.
+/// The events that this turn has found not to be ready. Each of them wakes the task for another
+/// turn, so polling it again in the same turn is useless.
 #[derive(Debug, Default)]
 struct Waits {
     for_messages: bool,
     for_bytes: bool,
 }
 
-/// Which messages are in the write buffer, or half-way out of it: nobody knows whether they arrive.
+/// The messages that are in the write buffer or partly written, so that it is unknown whether they
+/// arrive.
 #[derive(Debug, Default)]
 struct Uncertain {
-    /// Batches: where in all that is ever written the last message of each ends, and how many there are.
+    /// The batches: the position in the whole output at which the last message of each ends, and
+    /// its number of messages.
     batches: VecDeque<(u64, usize)>,
 }
 
@@ -473,14 +496,15 @@ impl Uncertain {
     }
 }
 
-/// Has the task polled again when the runtime has seen what came for others meanwhile. If the task was only woken, the runtime would look for that once in
-/// dozens of turns, and peers that send little would wait for one that sends much.
+/// Reschedules the task behind the I/O events of the runtime. After a plain wake-up the runtime
+/// would check for events only once in dozens of turns. Peers that send little would then wait for
+/// one that sends much.
 fn let_others_go_first(context: &mut Context<'_>) {
     let again = pin!(yield_now()).poll(context);
     debug_assert!(again.is_pending(), "to yield takes another poll");
 }
 
-/// How much is read at a time of what is thrown away.
+/// The size of the buffer for reads that are discarded.
 const DISCARD_BYTES: usize = 16 * 1024;
 
 #[cold]

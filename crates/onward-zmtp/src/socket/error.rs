@@ -1,4 +1,4 @@
-//! The one error type of the sockets.
+//! The error type of the sockets.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -8,13 +8,14 @@ use std::sync::Arc;
 use super::endpoint::Endpoint;
 use crate::protocol;
 
-/// The result of what a socket does.
+/// The result of a socket operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a socket could not do what was asked, or why a connection ended.
+/// The error of a socket operation, or the reason why a connection ended.
 ///
-/// The predicates tell the cases apart on which a program acts; the text is for people, names the thing and the remedy where there is
-/// one, never holds a secret, and must not be depended on. A clone is cheap.
+/// The predicates distinguish the cases on which a program acts. The text is for people: it names
+/// the thing and, if there is one, the remedy. It never contains a secret, and programs must not
+/// depend on it. A clone is cheap.
 #[derive(Clone)]
 pub struct Error {
     kind: Kind,
@@ -91,7 +92,7 @@ impl Error {
         Self::new(Kind::Refused, message)
     }
 
-    /// The peer of an endpoint refused this socket, and is not asked again.
+    /// Returns the error for a socket that the peer of an endpoint refused for good.
     #[cold]
     pub(super) fn refused_by(endpoint: &Endpoint, reason: &Self) -> Self {
         let message = format!(
@@ -109,60 +110,64 @@ impl Error {
         Self::new(Kind::Misuse, message)
     }
 
-    /// The text is no endpoint, or no socket can be bound or connected to it.
+    /// Returns true if the text is not an endpoint, or no socket can be bound or connected to it.
     #[must_use]
     pub fn is_endpoint(&self) -> bool {
         self.kind == Kind::Endpoint
     }
 
-    /// The operating system refused; [`std::error::Error::source`] is its error.
+    /// Returns true if the operating system failed; [`std::error::Error::source`] is its error.
     #[must_use]
     pub fn is_io(&self) -> bool {
         self.kind == Kind::Io
     }
 
-    /// The socket was closed.
+    /// Returns true if the socket was closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.kind == Kind::Closed
     }
 
-    /// No peer of this identity is connected.
+    /// Returns true if no peer of this identity is connected.
     #[must_use]
     pub fn is_unroutable(&self) -> bool {
         self.kind == Kind::Unroutable
     }
 
-    /// It was not the turn for this: a REQ that has asked must receive first, a REP must have been asked.
+    /// Returns true if the call is out of turn: a REQ must receive the answer before it sends
+    /// again, and a REP must receive a question before it sends.
     #[must_use]
     pub fn is_state(&self) -> bool {
         self.kind == Kind::State
     }
 
-    /// It would have to wait: there is no room, or no peer.
+    /// Returns true if the call would have to wait: there is no room, or no peer.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.kind == Kind::Full
     }
 
-    /// One of the limits in [`limits`](super::limits), or of the options, is reached.
+    /// Returns true if one of the [`limits`](super::limits), or one of the options, is reached.
     #[must_use]
     pub fn is_limit(&self) -> bool {
         self.kind == Kind::Limit || self.protocol().is_some_and(protocol::Error::is_limit)
     }
 
-    /// The peer that was asked has disconnected, so that no answer will come; or a socket that [connects once](super::SocketOptions::connect_once) has
-    /// lost its last connection.
+    /// Returns true if the peer of a question has disconnected, so that no answer will come. Also
+    /// returned by a socket that [connects once](super::SocketOptions::connect_once) and has lost
+    /// its last connection.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.kind == Kind::Gone
     }
 
-    /// One side refused the other.
+    /// Returns true if one side refused the other.
     ///
-    /// - The peer refused us: it said so with an `ERROR` (wrong password or key, a message beyond its limits), it uses another mechanism, or its type of
-    ///   socket does not go with ours. `send` and `recv` return this once no peer is left that could be reached.
-    /// - We refused the peer: its credentials, its identity, or because there is room for one only. This is in events only.
+    /// - The peer refused this socket: it sent an `ERROR` (wrong password or key, a message beyond
+    ///   its limits), it uses another mechanism, or its socket type is incompatible. `send` and
+    ///   `recv` return this once no peer is left that could be reached.
+    /// - This socket refused the peer: because of its credentials, its identity, or because there
+    ///   is room for one peer only. Only events contain this.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.kind == Kind::Refused
@@ -170,19 +175,19 @@ impl Error {
             || self.is_refusal_of_peer()
     }
 
-    /// Whether the peer refused us, or it and we can never go together.
+    /// Returns true if the peer refused this socket, or the two are incompatible for good.
     pub(super) fn is_refusal_of_peer(&self) -> bool {
         self.protocol().is_some_and(|error| error.is_peer_error() || error.is_mechanism() || error.is_incompatible())
     }
 
-    /// The socket was made with an option that its type, or this endpoint, has no use for, or with which nothing could work; or a
-    /// [`Proxy`](super::Proxy) joins two types between which nothing passes.
+    /// Returns true if an option has no use for the socket's type or its endpoint, or could never
+    /// work. Also true if a [`Proxy`](super::Proxy) joins two types between which nothing passes.
     #[must_use]
     pub fn is_misuse(&self) -> bool {
         self.kind == Kind::Misuse || self.protocol().is_some_and(protocol::Error::is_misuse)
     }
 
-    /// What went wrong in the protocol, if it was that; it has predicates of its own.
+    /// Returns the error of the protocol, if there is one. It has its own predicates.
     #[must_use]
     pub fn protocol(&self) -> Option<&protocol::Error> {
         match &self.source {

@@ -1,4 +1,4 @@
-//! The halves of a socket are bound and connected as the whole is.
+//! The methods to bind and connect the halves of a socket.
 
 use super::endpoint::Endpoint;
 use super::error::{Error, Result};
@@ -7,15 +7,15 @@ use super::receive::Receiver;
 use super::send::Sender;
 use crate::protocol::IntoFrame;
 
-// The same methods for two types that have nothing else in common.
+// A macro, because the two types have nothing else in common.
 macro_rules! endpoints {
     ($half:ident) => {
         impl<T: Kind> $half<T> {
-            /// Binds the socket, of which this is a half, as [`Socket::bind`](super::Socket::bind).
+            /// Binds the socket of this half, like [`Socket::bind`](super::Socket::bind).
             ///
             /// # Errors
             ///
-            /// As there.
+            /// Returns the errors of [`Socket::bind`](super::Socket::bind).
             pub fn bind<E>(&self, endpoint: E) -> impl Future<Output = Result<Endpoint>> + Send + use<T, E>
             where
                 E: TryInto<Endpoint>,
@@ -26,11 +26,11 @@ macro_rules! endpoints {
                 async move { owner.bind(endpoint?).await }
             }
 
-            /// Connects the socket, of which this is a half, as [`Socket::connect`](super::Socket::connect).
+            /// Connects the socket of this half, like [`Socket::connect`](super::Socket::connect).
             ///
             /// # Errors
             ///
-            /// As there.
+            /// Returns the errors of [`Socket::connect`](super::Socket::connect).
             pub fn connect<E>(&self, endpoint: E) -> Result<bool>
             where
                 E: TryInto<Endpoint>,
@@ -39,11 +39,11 @@ macro_rules! endpoints {
                 self.core.owner.connect(endpoint.try_into()?, None)
             }
 
-            /// Stops listening, as [`Socket::unbind`](super::Socket::unbind).
+            /// Stops listening, like [`Socket::unbind`](super::Socket::unbind).
             ///
             /// # Errors
             ///
-            /// As there.
+            /// Returns the errors of [`Socket::unbind`](super::Socket::unbind).
             pub fn unbind<E>(&self, endpoint: E) -> Result<()>
             where
                 E: TryInto<Endpoint>,
@@ -52,11 +52,12 @@ macro_rules! endpoints {
                 self.core.owner.detach(&endpoint.try_into()?, true)
             }
 
-            /// Ends the connection to an endpoint, as [`Socket::disconnect`](super::Socket::disconnect).
+            /// Ends the connections to an endpoint, like
+            /// [`Socket::disconnect`](super::Socket::disconnect).
             ///
             /// # Errors
             ///
-            /// As there.
+            /// Returns the errors of [`Socket::disconnect`](super::Socket::disconnect).
             pub fn disconnect<E>(&self, endpoint: E) -> Result<()>
             where
                 E: TryInto<Endpoint>,
@@ -72,16 +73,16 @@ endpoints!(Sender);
 endpoints!(Receiver);
 
 impl<T: Subscribes> Receiver<T> {
-    /// Subscribes, as [`Socket::subscribe`](super::Socket::subscribe).
+    /// Subscribes to a topic, like [`Socket::subscribe`](super::Socket::subscribe).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`Socket::subscribe`](super::Socket::subscribe).
     pub fn subscribe(&self, topic: impl IntoFrame) -> Result<()> {
         self.core.owner.shared.subscribe(topic.into_frame())
     }
 
-    /// Takes one subscription back, as [`Socket::cancel`](super::Socket::cancel).
+    /// Cancels one subscription, like [`Socket::cancel`](super::Socket::cancel).
     pub fn cancel(&self, topic: impl IntoFrame) {
         self.core.owner.shared.cancel(&topic.into_frame());
     }

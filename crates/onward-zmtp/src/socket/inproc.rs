@@ -1,4 +1,4 @@
-//! Sockets of one process that talk to each other without streams.
+//! Connections between sockets of one process, without streams.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
@@ -22,16 +22,16 @@ use super::shared::{Shared, TaskContext};
 use crate::protocol::{self, Message, Peer};
 use std::sync::Arc;
 
-/// Who is bound to which name, in this process.
+/// The bound sockets of this process, by name.
 static BOUND: LazyLock<Mutex<HashMap<String, TaskContext>>> = LazyLock::new(Mutex::default);
-/// Tells those who wait for a name that there is a new one.
+/// Notifies waiting connectors of a newly bound name.
 static NEWS: LazyLock<watch::Sender<()>> = LazyLock::new(|| watch::Sender::new(()));
 
 fn bound() -> MutexGuard<'static, HashMap<String, TaskContext>> {
     BOUND.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A name that a socket is bound to; given back when dropped.
+/// A name that a socket is bound to. It is released on drop.
 pub(super) struct Name(String);
 
 impl Name {
@@ -54,7 +54,7 @@ impl Drop for Name {
     }
 }
 
-/// Waits until somebody is bound to the name, then carries messages until one of the two ends it.
+/// Waits until a socket is bound to the name, then carries messages until one of the two ends.
 pub(super) async fn connect(link: &Link, name: &str) -> End {
     let server = tokio::select! {
         biased;
@@ -75,7 +75,7 @@ async fn find(name: &str) -> TaskContext {
         if let Some(context) = found {
             return context;
         }
-        // The sender is static, so it is never gone.
+        // The sender is static, so this never fails.
         let _ = news.changed().await;
     }
 }
@@ -109,7 +109,7 @@ fn attach(link: &Link, server: &TaskContext) -> Result<Wire> {
     })
 }
 
-/// Two ways between two sockets.
+/// A connection of two sockets: one way in each direction.
 struct Wire {
     endpoint: Endpoint,
     there: Way,
@@ -143,7 +143,7 @@ impl Wire {
     }
 }
 
-/// The end of the connection, also where its task is dropped because the runtime ends.
+/// Ends the connection on drop, which also covers a task that is dropped because the runtime ends.
 impl Drop for Wire {
     fn drop(&mut self) {
         self.there.leave(&self.endpoint, &self.back.shared);
@@ -151,7 +151,7 @@ impl Drop for Wire {
     }
 }
 
-/// What goes from one socket to another.
+/// One direction of a connection.
 struct Way {
     shared: Arc<Shared>,
     pipe: Arc<Pipe>,
@@ -164,7 +164,8 @@ impl Way {
         Self { shared, pipe, taken: Taken::nothing(), delivery }
     }
 
-    /// Hands messages over as long as there are any and room for them. Ends when there will be no more.
+    /// Delivers messages while there are any and there is room for them. Returns `Ready` when there
+    /// will be no more.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         loop {
             let progress = ready!(coop::poll_proceed(context));
@@ -185,7 +186,8 @@ impl Way {
             match self.taken.items.list.pop_front() {
                 Some(Outgoing::Message(message)) => self.message(message),
                 Some(Outgoing::Hello(message)) => self.delivery.message(message),
-                // There is none: what goes over a stream is encoded, and nothing else.
+                // No run can be here, because only messages for a stream are encoded. This would
+                // still deliver one.
                 Some(Outgoing::Run(run)) => run.for_each(|message| self.message(message)),
                 Some(Outgoing::Subscribe(topic)) => self.delivery.subscribed(&topic),
                 Some(Outgoing::Cancel(topic)) => self.delivery.cancelled(&topic),
@@ -201,13 +203,13 @@ impl Way {
         self.delivery.message(message);
     }
 
-    /// Hands over what is queued, for as long as the socket lingers.
+    /// Delivers what is queued, for as long as the socket lingers.
     async fn finish(&mut self) {
         self.shared.retire(&self.pipe);
         let deadline = self.shared.linger_deadline();
         let flush = poll_fn(|context| self.poll(context));
         match deadline {
-            // What is left then is counted as dropped.
+            // Messages left at the deadline are counted as dropped.
             Some(deadline) => drop(timeout_at(deadline, flush).await),
             None => flush.await,
         }
@@ -232,7 +234,7 @@ impl Shared {
         self.protocol.identity.as_ref().filter(|_| self.socket_type.tells_identity())
     }
 
-    /// As another socket of this process sees it.
+    /// Describes this socket as another socket of the process sees it.
     pub(super) fn as_remote(&self, endpoint: &Endpoint) -> RemotePeer {
         let peer = Peer {
             socket_type: self.socket_type,

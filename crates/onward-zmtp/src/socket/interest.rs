@@ -1,4 +1,4 @@
-//! What a socket is subscribed to, at its own side.
+//! The subscriptions of a socket, on the subscriber's side.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,17 +9,17 @@ use super::error::{Error, Result};
 use super::limits::SUBSCRIPTIONS;
 use crate::protocol::limits::TOPIC_BYTES;
 
-/// The topics of a SUB or XSUB, each as often as it was subscribed to: two subscriptions need two cancellations. Peers are told of the first
-/// and of the last.
+/// The topics of a SUB or XSUB, with the number of subscriptions to each: two subscriptions need
+/// two cancellations. Peers are notified of the first subscription and of the last cancellation.
 #[derive(Default)]
 pub(super) struct Interest {
     counts: HashMap<Bytes, u64, RandomState>,
-    /// How many topics there are of each length.
+    /// The number of topics of each length.
     lengths: BTreeMap<usize, usize>,
 }
 
 impl Interest {
-    /// Adds a subscription. True if it is the first to its topic.
+    /// Adds a subscription. Returns true if it is the first to its topic.
     pub(super) fn subscribe(&mut self, topic: &Bytes) -> Result<bool> {
         if topic.len() > TOPIC_BYTES {
             return Err(Error::limit(format!("a topic has at most {TOPIC_BYTES} bytes, not {}", topic.len())));
@@ -36,7 +36,7 @@ impl Interest {
         Ok(true)
     }
 
-    /// Takes a subscription back. True if it was the last to its topic.
+    /// Cancels a subscription. Returns true if it was the last to its topic.
     pub(super) fn cancel(&mut self, topic: &Bytes) -> bool {
         let Some(count) = self.counts.get_mut(topic) else { return false };
         *count -= 1;
@@ -53,12 +53,12 @@ impl Interest {
         true
     }
 
-    /// Whether a message that begins with this frame is wanted.
+    /// Returns true if a subscription matches a message that begins with this frame.
     pub(super) fn matches(&self, frame: &[u8]) -> bool {
         self.lengths.range(..=frame.len()).any(|(length, _)| self.counts.contains_key(&frame[..*length]))
     }
 
-    /// All topics.
+    /// Returns all topics.
     pub(super) fn topics(&self) -> impl Iterator<Item = &Bytes> {
         self.counts.keys()
     }

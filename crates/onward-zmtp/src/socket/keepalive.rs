@@ -6,7 +6,7 @@ use std::time::Duration;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
-/// When the operating system probes a TCP connection over which nothing passes, and when it ends it.
+/// The settings with which the operating system probes an idle TCP connection, and ends it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -24,20 +24,22 @@ pub struct TcpKeepalive {
 }
 
 impl TcpKeepalive {
-    /// Sends the first probe when nothing has come for so long; rounded down to seconds, at least one.
+    /// Sets the idle time before the first probe, rounded down to seconds, at least one.
     #[must_use]
     pub fn after(idle: Duration) -> Self {
         Self { idle, interval: None, probes: None }
     }
 
-    /// Sets the time between probes; rounded down to seconds, at least one. Default: that of the operating system (75 seconds with Linux).
+    /// Sets the time between probes, rounded down to seconds, at least one. Default: that of the
+    /// operating system (75 seconds with Linux).
     #[must_use]
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = Some(interval);
         self
     }
 
-    /// Sets how many probes without an answer end the connection, at least one. Default: that of the operating system (9 with Linux).
+    /// Sets the number of probes without a reply that end the connection, at least one. Default:
+    /// that of the operating system (9 with Linux).
     #[must_use]
     pub fn probes(mut self, probes: u32) -> Self {
         self.probes = Some(probes);
@@ -49,7 +51,7 @@ impl TcpKeepalive {
         times.into_iter().flatten().all(|time| time.as_secs() > 0) && self.probes != Some(0)
     }
 
-    /// Sets it for a stream.
+    /// Applies the settings to a stream.
     pub(super) fn set(&self, stream: &TcpStream) -> io::Result<()> {
         let mut keepalive = socket2::TcpKeepalive::new().with_time(self.idle);
         if let Some(interval) = self.interval {

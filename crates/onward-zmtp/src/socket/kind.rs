@@ -1,10 +1,10 @@
-//! The types of sockets as types, so that a PULL has no `send`.
+//! The socket types as Rust types, so that a PULL has no `send`.
 
 use crate::protocol::SocketType;
 
-/// A type of socket. Only the types in this module are any.
+/// A socket type. Only the types in this module implement it.
 pub trait Kind: sealed::Sealed + Send + 'static {
-    /// Its name on the wire.
+    /// The name of the type on the wire.
     const TYPE: SocketType;
 }
 
@@ -21,37 +21,37 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Asks, then waits for the answer: `REQ`.
+/// `REQ`: sends a question, then waits for the answer.
 #[derive(Debug)]
 pub enum Req {}
-/// Answers whoever asked: `REP`.
+/// `REP`: receives questions and sends each answer to the peer that asked.
 #[derive(Debug)]
 pub enum Rep {}
-/// Sends to its peers in turn and receives from all: `DEALER`.
+/// `DEALER`: sends to its peers in turn and receives from all.
 #[derive(Debug)]
 pub enum Dealer {}
-/// Knows its peers by their identities: `ROUTER`.
+/// `ROUTER`: addresses its peers by identity.
 #[derive(Debug)]
 pub enum Router {}
-/// Sends to all who are subscribed: `PUB`.
+/// `PUB`: sends to all subscribers.
 #[derive(Debug)]
 pub enum Pub {}
-/// A PUB that sees subscriptions: `XPUB`.
+/// `XPUB`: a PUB that receives subscriptions as messages.
 #[derive(Debug)]
 pub enum Xpub {}
-/// Receives what it is subscribed to: `SUB`.
+/// `SUB`: receives the messages that it is subscribed to.
 #[derive(Debug)]
 pub enum Sub {}
-/// A SUB that sends subscriptions as messages: `XSUB`.
+/// `XSUB`: a SUB that sends subscriptions as messages.
 #[derive(Debug)]
 pub enum Xsub {}
-/// Sends to its peers in turn: `PUSH`.
+/// `PUSH`: sends to its peers in turn.
 #[derive(Debug)]
 pub enum Push {}
-/// Receives from all its peers: `PULL`.
+/// `PULL`: receives from all its peers.
 #[derive(Debug)]
 pub enum Pull {}
-/// Talks to exactly one peer: `PAIR`.
+/// `PAIR`: exchanges messages with exactly one peer.
 #[derive(Debug)]
 pub enum Pair {}
 

@@ -1,4 +1,4 @@
-//! What connections that have ended left unread, all of them together.
+//! The unread backlog that ended connections leave, counted together.
 
 use std::collections::HashMap;
 use std::mem;
@@ -11,10 +11,11 @@ use super::options::HighWaterMark;
 use super::queue::Done;
 use crate::fair_queue::sync::{Mutex, MutexGuard};
 
-/// How much there is of it, and who waits until there is less.
+/// The size of the unread backlog, and the connections that wait until it shrinks.
 ///
-/// The queue of a connection has marks, but a peer may come back again and again, and each connection leaves something. So while there is as much
-/// as one mark allows, a connection that begins is not read. Its peer feels that, and nothing is lost.
+/// Each queue has a mark, but a peer may reconnect again and again, and each connection may leave a
+/// full queue. A new connection is therefore not read while the backlog is at one mark. This slows
+/// down the peer, and nothing is lost.
 pub(super) struct Leftovers {
     mark: HighWaterMark,
     state: Mutex<State>,
@@ -23,7 +24,7 @@ pub(super) struct Leftovers {
 #[derive(Default)]
 struct State {
     size: Done,
-    /// By the number of the connection.
+    /// The wakers of waiting connections, by connection number.
     waiting: HashMap<u64, Waker, RandomState>,
 }
 
@@ -32,14 +33,15 @@ impl Leftovers {
         Self { mark, state: Mutex::default() }
     }
 
-    /// A connection ended, and left so much.
+    /// Adds the amount that an ended connection left.
     pub(super) fn add(&self, size: Done) {
         let mut state = self.state();
         state.size.messages += size.messages;
         state.size.bytes += size.bytes;
     }
 
-    /// So much of it was read, or dropped. Those who wait are woken when half of the mark is free.
+    /// Subtracts an amount that was read or dropped. Waiting connections are woken when half of the
+    /// mark is free.
     pub(super) fn subtract(&self, size: Done) {
         let mut state = self.state();
         state.size.messages = state.size.messages.saturating_sub(size.messages);
@@ -50,7 +52,7 @@ impl Leftovers {
         woken.into_values().for_each(Waker::wake);
     }
 
-    /// Waits until a connection that begins may be read.
+    /// Waits until a new connection may be read.
     pub(super) fn poll_room(&self, connection: u64, context: &Context<'_>) -> Poll<()> {
         let mut state = self.state();
         if state.size.messages < self.mark.messages && state.size.bytes < self.mark.bytes {
@@ -60,7 +62,7 @@ impl Leftovers {
         Poll::Pending
     }
 
-    /// A connection waits no longer.
+    /// Removes a connection from those that wait.
     pub(super) fn forget(&self, connection: u64) {
         self.state().waiting.remove(&connection);
     }

@@ -1,4 +1,4 @@
-//! The life of one connection: handshake, traffic, leave.
+//! The life of one connection: handshake, traffic, end.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -23,7 +23,7 @@ use super::shared::{Shared, TaskContext};
 use super::transport::Stream;
 use crate::protocol::{self, Connection, Credentials, Entropy, Event, Identity, Peer};
 
-/// How long a peer that is sent away has to be told so.
+/// The time for sending the reason to a peer that is refused.
 const REFUSAL_TIME: Duration = Duration::from_millis(100);
 
 /// A stream whose handshake has not begun.
@@ -32,23 +32,23 @@ pub(super) struct Link {
     pub(super) endpoint: Endpoint,
     /// The address of the peer, if it was accepted over TCP.
     pub(super) address: Option<SocketAddr>,
-    /// The identity that the socket gives the peer.
+    /// The identity that the socket assigns to the peer.
     pub(super) known_as: Option<Identity>,
-    /// The number of the connector whose it is, if it was not accepted.
+    /// The number of the connector, if the connection was not accepted.
     pub(super) connector: Option<u64>,
-    /// Ends the connection.
+    /// Ends the connection when it is cancelled.
     pub(super) stop: CancellationToken,
 }
 
-/// How a connection ended.
+/// The way in which a connection ended.
 pub(super) enum End {
-    /// Because it was to.
+    /// Stopped by the socket.
     Stopped,
-    /// Before the handshake was done.
+    /// Failed before the handshake was done.
     Failed(Error),
-    /// After that.
+    /// Lost after the handshake.
     Lost {
-        /// How long it was established.
+        /// The time for which it was established.
         lasted: Duration,
     },
 }
@@ -58,7 +58,8 @@ impl Link {
         &self.context.shared
     }
 
-    /// Does the handshake, and makes the peer one of the socket's. May be dropped at any time, which closes the stream.
+    /// Does the handshake and adds the peer to the socket. The future may be dropped at any time,
+    /// which closes the stream.
     pub(super) async fn establish(&self, stream: Stream) -> Result<Established> {
         let (options, entropy) = (self.shared().protocol.clone(), Entropy::from_system()?);
         let begin = if self.connector.is_some() { Connection::new } else { Connection::accepted };
@@ -98,7 +99,7 @@ impl Link {
             }
             Some(reason) => {
                 if reason.protocol().is_some_and(protocol::Error::is_limit) {
-                    // It has no place among those that messages go to while it hears the reason.
+                    // The peer gets no more messages while it is sent the reason.
                     shared.retire(&pipe);
                     driver.give_reason(Instant::now() + REFUSAL_TIME).await;
                 }
@@ -112,7 +113,7 @@ impl Link {
         self.shared().attach(identity, self.connector, self.stop.clone(), true, peer.clone())
     }
 
-    /// Tells that a connection came to nothing.
+    /// Reports that a connection failed before the handshake was done.
     pub(super) fn failed(&self, reason: Error) -> End {
         self.report_failure(reason.clone());
         End::Failed(reason)
@@ -129,7 +130,8 @@ impl Link {
     }
 }
 
-/// Ends an established connection when it is dropped: at its end, or with its task when the runtime ends. So no message is lost uncounted.
+/// The end of an established connection. It runs on drop, so also if the runtime ends and drops the
+/// task. Every lost message is therefore counted.
 struct Ending<'a> {
     link: &'a Link,
     driver: Option<Arc<Shareable>>,
@@ -142,7 +144,7 @@ impl Drop for Ending<'_> {
     fn drop(&mut self) {
         let Some(driver) = self.driver.take() else { return };
         let (unsent, uncertain) = driver.take_unsent();
-        // The stream is closed before anybody hears of it.
+        // The stream is closed before the end is reported.
         drop(driver);
         let shared = self.link.shared();
         let lost = shared.detach(self.pipe, unsent);
@@ -163,7 +165,7 @@ pub(super) struct Established {
 struct Handshake {
     stream: Stream,
     connection: Connection,
-    /// Of a peer that connected to us, before it is told that it may send.
+    /// The pipe of an accepted peer, created before that peer is allowed to send.
     pipe: Option<Arc<Pipe>>,
 }
 
@@ -173,7 +175,8 @@ impl Handshake {
         match timeout_at(Instant::from_std(deadline), self.proceed(link)).await {
             Ok(outcome) => outcome,
             Err(_) => {
-                // It is at least as late as it was told.
+                // The timer has fired, so at least the deadline is reached, even if the clock says
+                // less.
                 self.connection.handle_timeout(deadline.max(Instant::now().into_std()))?;
                 Err(protocol::Error::timeout("the peer did not complete the handshake in time").into())
             }
@@ -206,7 +209,8 @@ impl Handshake {
         RemotePeer::new(link.endpoint.clone(), self.stream.peer_address(), peer)
     }
 
-    /// Writes all there is, then reads once: also after a write that failed, for the peer may have said why it closed.
+    /// Writes everything, then reads once. It reads also after a failed write, because the peer may
+    /// have sent the reason why it closed.
     async fn exchange(&mut self) -> Result<()> {
         let written = self.stream.write_all_buf(self.connection.output()).await;
         let (stream, connection) = (&mut self.stream, &mut self.connection);
@@ -219,14 +223,14 @@ impl Handshake {
         }
     }
 
-    /// Tells the peer why it is sent away, if that can be done at once.
+    /// Sends the reason of the refusal to the peer, if that is possible at once.
     async fn take_leave(&mut self) {
         if self.connection.wants_write() {
             let farewell = async {
                 self.stream.write_all_buf(self.connection.output()).await?;
                 self.stream.shutdown().await
             };
-            // It is gone, or does not listen.
+            // The peer may be gone, or may not read, so the result does not matter.
             let _ = timeout(REFUSAL_TIME, farewell).await;
         }
     }

@@ -1,4 +1,4 @@
-//! A bound endpoint: accepts connections, and bounds those that are not through with their handshakes.
+//! A bound endpoint: it accepts connections, and limits those whose handshakes are not done.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,8 @@ use super::monitor::MonitorEvent;
 use super::shared::TaskContext;
 use super::transport::{Acceptor, Stream};
 
-/// Accepts until `stop`, or until the acceptor is closed. Connections that are there then go on.
+/// Accepts connections until `stop` is cancelled or the acceptor is closed. Existing connections
+/// continue.
 pub(super) async fn listen(context: TaskContext, acceptor: Closing, endpoint: Endpoint, stop: CancellationToken) {
     let pending = Arc::new(Pending::new(context.shared.options.pending_handshakes));
     loop {
@@ -32,14 +33,15 @@ pub(super) async fn listen(context: TaskContext, acceptor: Closing, endpoint: En
                 context.shared.tell(MonitorEvent::ConnectionFailed { endpoint: endpoint.clone(), reason });
             }
             Ok(Some((stream, address))) => serve(&context, &endpoint, &pending, stream, address),
-            // Its peer has given up before we came to it.
+            // The peer has closed the connection before it was accepted.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => pause(&context, &endpoint, &stop, error).await,
         }
     }
 }
 
-/// The acceptor of a task, closed when the task ends: also with its runtime, and before its first turn.
+/// The acceptor of a task. It is closed when the task ends, also if its runtime ends before the
+/// task's first turn.
 pub(super) struct Closing(pub(super) Acceptor);
 
 impl Drop for Closing {
@@ -73,7 +75,8 @@ fn serve(
     });
 }
 
-/// There may be no file descriptors left: others need time to give some back.
+/// Waits after a failed accept. If no file descriptors are left, other connections need time to
+/// release some.
 async fn pause(context: &TaskContext, endpoint: &Endpoint, stop: &CancellationToken, error: io::Error) {
     let reason = Error::io(format_args!("cannot accept a connection on {endpoint}"), error);
     context.shared.tell(MonitorEvent::AcceptFailed { endpoint: endpoint.clone(), reason });
@@ -95,7 +98,7 @@ struct Places {
     taken: BTreeMap<u64, CancellationToken>,
 }
 
-/// One of them; leaves when dropped.
+/// The place of one of these connections. It is released on drop.
 struct Place {
     pending: Arc<Pending>,
     number: u64,
@@ -106,7 +109,8 @@ impl Pending {
         Self { limit, places: Mutex::new(Places::default()) }
     }
 
-    /// Takes a place, for which the oldest has to go if all are taken: whoever means it is through in a moment.
+    /// Takes a place. If all are taken, the oldest connection is closed: a normal peer completes
+    /// its handshake quickly, so the oldest one is the most likely to be idle.
     fn enter(pending: &Arc<Self>, stop: CancellationToken) -> Place {
         let mut places = pending.places();
         let oldest = if places.taken.len() >= pending.limit { places.taken.pop_first() } else { None };

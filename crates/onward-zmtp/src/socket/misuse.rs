@@ -1,4 +1,5 @@
-//! Options that a socket has no use for, or could not work with. They are refused: who sets one believes in what it says.
+//! Checks for options that a socket would ignore or could not work with. The socket rejects them,
+//! because the program relies on every option that it sets.
 
 use super::bounds::SendBounds;
 use super::endpoint::Endpoint;
@@ -8,7 +9,8 @@ use crate::protocol::limits::PLAIN_FIELD_BYTES;
 use crate::protocol::{Security, SocketType};
 
 impl SocketOptions {
-    /// Refuses what a socket of this type would ignore, and what no socket could work with.
+    /// Rejects options that a socket of this type would ignore, and those that no socket could work
+    /// with.
     pub(super) fn check_type(&self, socket_type: SocketType) -> Result<()> {
         use SocketType::{Dealer, Pair, Pub, Pull, Push, Req, Router, Sub, Xpub, Xsub};
         let takes_over = self.duplicate_identity != DuplicateIdentity::default();
@@ -33,7 +35,7 @@ impl SocketOptions {
         self.check_username()
     }
 
-    /// Every connection would end at its first heartbeat.
+    /// Rejects a heartbeat without time: every connection would end at its first heartbeat.
     fn check_heartbeat(&self) -> Result<()> {
         match &self.protocol.heartbeat {
             Some(heartbeat) if heartbeat.interval.is_zero() || heartbeat.timeout.is_zero() => Err(Error::misuse(
@@ -43,7 +45,8 @@ impl SocketOptions {
         }
     }
 
-    /// Every peer would end its connection at once.
+    /// Rejects a hello message that is empty or too large: every peer would end its connection at
+    /// once.
     fn check_hello(&self) -> Result<()> {
         match &self.hello {
             Some(message) if message.is_empty() => {
@@ -54,7 +57,7 @@ impl SocketOptions {
         }
     }
 
-    /// The operating system would refuse it at every connection.
+    /// Rejects times that the operating system would refuse at every connection.
     fn check_keepalive(&self) -> Result<()> {
         match &self.keepalive {
             Some(keepalive) if !keepalive.is_usable() => Err(Error::misuse(
@@ -64,7 +67,7 @@ impl SocketOptions {
         }
     }
 
-    /// Every handshake would fail.
+    /// Rejects a user name that is too long: every handshake would fail.
     fn check_username(&self) -> Result<()> {
         match &self.protocol.security {
             Security::PlainClient { username, .. } if username.len() > PLAIN_FIELD_BYTES => {
@@ -77,7 +80,7 @@ impl SocketOptions {
         }
     }
 
-    /// A function that is never asked would look like a guard.
+    /// Rejects a function that is never called, because it would look like a guard.
     fn check_authenticator(&self) -> Result<()> {
         if self.authenticator.is_some() && !self.protocol.security.is_server() {
             return Err(Error::misuse(
@@ -87,7 +90,7 @@ impl SocketOptions {
         Ok(())
     }
 
-    /// Refuses an endpoint at which nobody would be asked for a name or a key.
+    /// Rejects an endpoint at which the security mechanism would check no peer.
     pub(super) fn check_endpoint(&self, endpoint: &Endpoint) -> Result<()> {
         if matches!(endpoint, Endpoint::Inproc(_)) && !matches!(self.protocol.security, Security::Null) {
             return Err(Error::misuse(format!(

@@ -1,6 +1,7 @@
-//! ZeroMQ's sockets on tokio: PUSH and PULL, REQ and REP, DEALER and ROUTER, PUB and SUB with their X forms, PAIR; over tcp, ipc and inproc.
+//! ZeroMQ's sockets on tokio: PUSH and PULL, REQ and REP, DEALER and ROUTER, PUB and SUB with their
+//! X forms, PAIR; over tcp, ipc and inproc.
 //!
-//! They talk to libzmq, and to whatever else speaks ZMTP 3.
+//! They talk to libzmq, and to any other implementation of ZMTP 3.
 //!
 //! ```
 //! use onward_zmtp::protocol::Message;
@@ -30,37 +31,46 @@
 //!
 //! | type | talks to | |
 //! |---|---|---|
-//! | [`PushSocket`], [`PullSocket`] | each other | work for one of many: in turn to those who have room, in turn from all |
-//! | [`ReqSocket`], [`RepSocket`] | each other, ROUTER, DEALER | question and answer, strictly in turn |
-//! | [`DealerSocket`] | DEALER, ROUTER, REP | both ways at any time: in turn to those who have room, in turn from all |
-//! | [`RouterSocket`] | DEALER, ROUTER, REQ | both ways at any time: the first frame says who |
-//! | [`PubSocket`], [`SubSocket`] | each other | news for all who subscribed to its topic |
-//! | [`XpubSocket`], [`XsubSocket`] | as PUB and SUB | the same, with subscriptions as messages: for what stands between the two |
+//! | [`PushSocket`], [`PullSocket`] | each other | work, each message for one peer in turn |
+//! | [`ReqSocket`], [`RepSocket`] | each other, ROUTER, DEALER | question and answer in turn |
+//! | [`DealerSocket`] | DEALER, ROUTER, REP | both ways at any time, in turn |
+//! | [`RouterSocket`] | DEALER, ROUTER, REQ | both ways; the first frame names the peer |
+//! | [`PubSocket`], [`SubSocket`] | each other | messages for all subscribers of a topic |
+//! | [`XpubSocket`], [`XsubSocket`] | as PUB and SUB | subscriptions are messages |
 //! | [`PairSocket`] | each other | exactly one peer |
 //!
-//! What a type cannot do it has no method for: a PULL has no `send`.
+//! A type has no method for an operation that it does not support: a PULL has no `send`. To send in
+//! turn means to the next peer that has room.
 //!
-//! # What holds for all of them
+//! # Guarantees of all types
 //!
-//! - **Nothing waits without a bound.** Queues have [marks](HighWaterMark) in messages and bytes, for each peer and each way; at a mark, whoever sends
-//!   waits. Where a message must be dropped (a subscriber that does not read, a peer that is gone) it is [counted](Statistics).
-//! - **Connections look after themselves.** Heartbeats, reconnects with a growing and random [back-off](Reconnect), and ends happen while the
-//!   program is elsewhere. A peer that is gone gets no more messages; what it was not sent goes to others, or waits for its return.
-//! - **Futures can be dropped.** A `recv` that is dropped has taken nothing, a `send` that is dropped has sent nothing, so both may stand in
-//!   `select!` and `timeout`.
-//! - **Dropping a socket closes it,** and leaves no task behind. What is queued is sent in the background for as long as the socket
-//!   [lingers](SocketOptions::linger) *and its runtime lives*: before `main` returns, [`close`](Socket::close) it.
-//! - **A peer can end its own connection and nothing else**: see [`protocol`](crate::protocol#what-a-peer-can-do-to-us). Those who connect and say
-//!   nothing keep nobody out.
-//! - **What happens is told**, with reasons, by a [`Monitor`].
+//! - **Every queue is bounded.** Queues have [high-water marks](HighWaterMark) in messages and
+//!   bytes, for each peer and each direction. At a mark, the sender waits.
+//! - **Every loss is counted.** A message is dropped if a subscriber does not read or a peer is
+//!   gone. The [statistics](Statistics) count it.
+//! - **Connections need no care.** Heartbeats, reconnects with a growing and random
+//!   [back-off](Reconnect), and ends happen while the program does something else. A disconnected
+//!   peer gets no more messages. Its unsent messages go to other peers, or wait for its return.
+//! - **Futures can be dropped.** A dropped `recv` has taken nothing, and a dropped `send` has sent
+//!   nothing. Both can be used in `select!` and `timeout`.
+//! - **Dropping a socket closes it,** and leaves no task behind. Queued messages are sent in the
+//!   background for as long as the socket [lingers](SocketOptions::linger) *and its runtime lives*:
+//!   before `main` returns, [`close`](Socket::close) it.
+//! - **A peer can end its own connection and nothing else**: see
+//!   [`protocol`](crate::protocol#what-a-peer-can-do-to-us). Peers that connect and send nothing do
+//!   not block others.
+//! - **Events are reported**, with reasons, by a [`Monitor`].
 //!
-//! `Ok` from `send` says that a message is queued; there are no acknowledgements. If a connection breaks while a message is being written,
-//! nobody knows whether it arrived; the [event](MonitorEvent::Disconnected) says how many these are. Whoever needs to know asks for an answer.
+//! `Ok` from `send` means that a message is queued; there are no acknowledgements. If a connection
+//! breaks while a message is being written, it is unknown whether the message arrived. The
+//! [event](MonitorEvent::Disconnected) has the number of these messages. A program that must know
+//! has to request a reply.
 //!
 //! # Two tasks
 //!
-//! Sending and receiving need the socket exclusively. [`Socket::split`] gives each a half of its own; sockets and halves are also a
-//! [`Stream`](futures_core::Stream) and a [`Sink`](futures_sink::Sink).
+//! Sending and receiving need exclusive access to the socket. [`Socket::split`] returns a half for
+//! each. Sockets and halves are also a [`Stream`](futures_core::Stream) and a
+//! [`Sink`](futures_sink::Sink).
 //!
 //! ```
 //! use onward_zmtp::{DealerSocket, RouterSocket};
@@ -85,14 +95,16 @@
 //! # }
 //! ```
 //!
-//! # Who may connect
+//! # Authentication
 //!
-//! Mechanisms are set with [`SocketOptions::security`], and servers of PLAIN and CURVE ask [a function](SocketOptions::authenticate_with) of
-//! yours. `inproc` has no mechanisms: it asks nobody, and a socket with one is not bound or connected to it.
+//! [`SocketOptions::security`] sets the mechanism. Servers of PLAIN and CURVE call [a
+//! function](SocketOptions::authenticate_with) of the program. `inproc` has no mechanisms and no
+//! check, so a socket with a mechanism cannot be bound or connected to it.
 //!
-//! # What they do not do
+//! # Not supported
 //!
-//! There are no draft types (CLIENT, SERVER, RADIO, DISH and others), no udp, pgm, websockets or vmci, no GSSAPI, and no versions of the protocol before 3.0.
+//! There are no draft types (CLIENT, SERVER, RADIO, DISH and others). There is no udp, pgm,
+//! websockets or vmci, no GSSAPI, and no version of the protocol before 3.0.
 
 mod allowed;
 mod authentication;

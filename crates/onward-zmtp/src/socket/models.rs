@@ -1,4 +1,5 @@
-//! Every interleaving of those who share a queue, found by loom. `CONTRIBUTING.md` says how to run them.
+//! Models of the queue for loom, which runs every interleaving of its users. `CONTRIBUTING.md` says
+//! how to run them.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ fn wait_for_room(queue: &Queue<Message>) -> Done {
     block_on(poll_fn(|context| queue.poll_room(context)))
 }
 
-/// Takes all there is, once there is anything; none when it is over.
+/// Waits for items and takes all. Returns zero when the queue is at its end.
 fn take(queue: &Queue<Message>, taken: &mut Taken<Message>) -> usize {
     taken.items.list.clear();
     let is_more = block_on(poll_fn(|context| queue.poll_take(context, taken)));
@@ -54,7 +55,7 @@ fn a_reader_that_waits_hears_of_all_that_is_queued() {
     });
 }
 
-/// The second look has no lock.
+/// The second poll takes no lock.
 #[test]
 fn a_reader_that_looks_again_hears_of_all_that_is_queued() {
     loom::model(|| {

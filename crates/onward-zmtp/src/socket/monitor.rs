@@ -1,4 +1,4 @@
-//! What happens to a socket's connections, as events.
+//! The events of a socket's connections.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -11,91 +11,99 @@ use super::error::Error;
 use super::limits::MONITOR_EVENTS;
 use super::origin::RemotePeer;
 
-/// Something that happened to a socket.
+/// An event of a socket.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum MonitorEvent {
-    /// The socket listens; the endpoint has the port that was chosen.
+    /// The socket listens. The endpoint has the port that was chosen.
     Listening {
-        /// Where.
+        /// The endpoint that the socket is bound to.
         endpoint: Endpoint,
     },
-    /// The socket does not listen any more: it was unbound or closed.
+    /// The socket no longer listens: it was unbound or closed.
     ListeningEnded {
-        /// Where.
+        /// The endpoint that the socket was bound to.
         endpoint: Endpoint,
     },
-    /// The operating system could not accept a connection; it is tried again.
+    /// The operating system could not accept a connection. The socket tries again.
     AcceptFailed {
-        /// Where.
+        /// The endpoint that the socket is bound to.
         endpoint: Endpoint,
-        /// Why.
+        /// The error of the operating system.
         reason: Error,
     },
-    /// A handshake is done: messages come and go.
+    /// A handshake is done, and messages can be exchanged.
     Connected {
-        /// The endpoint of ours: bound to, or connected to.
+        /// The local endpoint: bound to, or connected to.
         endpoint: Endpoint,
-        /// Who is at the other end.
+        /// The peer at the other end.
         peer: RemotePeer,
     },
-    /// The options ask peers for [heartbeats](super::SocketOptions::heartbeat), and this one is not asked: it speaks ZMTP 3.0, which has none. If its machine
-    /// is gone, nobody notices; [`SocketOptions::tcp_keepalive`](super::SocketOptions::tcp_keepalive) does not need the peer's help.
+    /// The options enable [heartbeats](super::SocketOptions::heartbeat), but this peer speaks ZMTP
+    /// 3.0, which has none. A failure of its machine therefore goes unnoticed.
+    /// [`SocketOptions::tcp_keepalive`](super::SocketOptions::tcp_keepalive) does not need the
+    /// peer's support.
     HeartbeatUnavailable {
-        /// The endpoint of ours: bound to, or connected to.
+        /// The local endpoint: bound to, or connected to.
         endpoint: Endpoint,
-        /// Who is at the other end.
+        /// The peer at the other end.
         peer: RemotePeer,
     },
-    /// A connection came to nothing, before or in its handshake.
+    /// A connection failed before its handshake was done.
     ConnectionFailed {
-        /// The endpoint of ours: bound to, or connected to.
+        /// The local endpoint: bound to, or connected to.
         endpoint: Endpoint,
-        /// Why.
+        /// The reason of the failure.
         reason: Error,
     },
     /// An established connection ended.
     Disconnected {
-        /// The endpoint of ours: bound to, or connected to.
+        /// The local endpoint: bound to, or connected to.
         endpoint: Endpoint,
-        /// Who was at the other end.
+        /// The peer that was at the other end.
         peer: RemotePeer,
-        /// Why.
+        /// The reason of the end.
         reason: Error,
-        /// How many messages were being written, so that nobody knows whether they arrived. They are not sent again. What was written before, and is
-        /// still on its way through the operating systems of the two ends, is not among them: nobody can count that.
+        /// The number of messages that were being written, so that it is unknown whether they
+        /// arrived. They are not sent again. Messages that were written before and are still
+        /// buffered by one of the two operating systems cannot be counted, and are not included.
         uncertain: usize,
-        /// How many messages were queued for this peer alone, and are lost with it. (Those of PUSH, DEALER and PAIR are kept for others.)
+        /// The number of messages that were queued for this peer alone and are lost with it. PUSH,
+        /// DEALER and PAIR keep theirs for other peers.
         lost: usize,
     },
     /// The socket will connect again.
     WillReconnect {
-        /// The endpoint that it connects to.
+        /// The endpoint that the socket connects to.
         endpoint: Endpoint,
-        /// After this time.
+        /// The delay before the attempt.
         after: Duration,
     },
-    /// The socket does not connect to this endpoint any more: it was disconnected or closed, or the peer refused it for good.
+    /// The socket no longer connects to this endpoint: it was disconnected or closed, or the peer
+    /// refused it for good.
     ConnectingEnded {
-        /// The endpoint that it connected to.
+        /// The endpoint that the socket connected to.
         endpoint: Endpoint,
     },
-    /// The socket was closed or dropped, all of its tasks have ended, and it could not send so many messages that it had accepted: the time to linger
-    /// was over, or the runtime ended. Those that were queued for one peer alone are in [`Disconnected`](Self::Disconnected). It is the last event.
+    /// The socket was closed or dropped with unsent messages, and all of its tasks have ended. The
+    /// linger time was over, or the runtime ended. Messages that were queued for one peer alone are
+    /// counted in [`Disconnected`](Self::Disconnected). This is the last event.
     Unsent {
-        /// How many.
+        /// The number of messages.
         messages: u64,
     },
-    /// The reader of events was late, and so many are lost to it.
+    /// The reader of events was late and lost this number of them.
     Missed(u64),
 }
 
-/// Reads what happens to a socket from the moment in which it was made. Keeps [`MONITOR_EVENTS`] events for a reader that is late.
+/// A reader of a socket's events, starting when the monitor is created. It keeps [`MONITOR_EVENTS`]
+/// events for a late reader.
 #[derive(Debug)]
 pub struct Monitor(Receiver<MonitorEvent>);
 
 impl Monitor {
-    /// The next event; `None` when the socket is closed and all its connections have ended.
+    /// Waits for the next event. Returns `None` when the socket is closed and all its connections
+    /// have ended.
     ///
     /// Cancel safe.
     pub async fn next(&mut self) -> Option<MonitorEvent> {
@@ -106,7 +114,7 @@ impl Monitor {
         }
     }
 
-    /// The next event if there is one now.
+    /// Returns the next event if there is one now.
     pub fn try_next(&mut self) -> Option<MonitorEvent> {
         match self.0.try_recv() {
             Ok(event) => Some(event),
@@ -116,7 +124,7 @@ impl Monitor {
     }
 }
 
-/// Where events are told. The memory for them is there once somebody listens.
+/// The sender of events. Its memory is allocated when the first monitor is created.
 #[derive(Default)]
 pub(super) struct Reporter(OnceLock<Sender<MonitorEvent>>);
 
@@ -127,7 +135,7 @@ impl Reporter {
 
     pub(super) fn tell(&self, event: MonitorEvent) {
         if let Some(sender) = self.0.get() {
-            // An error says that nobody listens any more.
+            // An error means that no monitor is left.
             let _ = sender.send(event);
         }
     }

@@ -1,22 +1,23 @@
-//! The sockets by their names.
+//! The names of the socket types.
 
 use super::kind;
 use super::typed::Socket;
 
-/// `REQ`: asks one of its peers, then waits for the answer.
+/// `REQ`: sends a question to one of its peers, then waits for the answer.
 pub type ReqSocket = Socket<kind::Req>;
-/// `REP`: answers whoever asked.
+/// `REP`: receives questions and sends each answer to the peer that asked.
 pub type RepSocket = Socket<kind::Rep>;
 /// `DEALER`: sends to its peers in turn, and receives from all.
 pub type DealerSocket = Socket<kind::Dealer>;
-/// `ROUTER`: knows its peers by identity.
+/// `ROUTER`: addresses its peers by identity.
 pub type RouterSocket = Socket<kind::Router>;
-/// `PUB`: sends to all who are subscribed.
+/// `PUB`: sends to all subscribers.
 pub type PubSocket = Socket<kind::Pub>;
-/// `XPUB`: a PUB that sees subscriptions. Receive from it: when as many notices of a peer as its mark allows wait to be received, nothing more is
-/// taken from that peer, no subscription either.
+/// `XPUB`: a PUB that receives subscriptions as messages. The program must receive them: once the
+/// unread notices of a peer reach the mark, nothing more is read from that peer, not even
+/// subscriptions.
 pub type XpubSocket = Socket<kind::Xpub>;
-/// `SUB`: receives what it is subscribed to.
+/// `SUB`: receives the messages that it is subscribed to.
 pub type SubSocket = Socket<kind::Sub>;
 /// `XSUB`: a SUB that sends subscriptions as messages.
 pub type XsubSocket = Socket<kind::Xsub>;
@@ -24,5 +25,5 @@ pub type XsubSocket = Socket<kind::Xsub>;
 pub type PushSocket = Socket<kind::Push>;
 /// `PULL`: receives from all its peers.
 pub type PullSocket = Socket<kind::Pull>;
-/// `PAIR`: talks to exactly one peer.
+/// `PAIR`: exchanges messages with exactly one peer.
 pub type PairSocket = Socket<kind::Pair>;

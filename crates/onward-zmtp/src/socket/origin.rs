@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection.
+//! The peer at the other end of a connection.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -9,10 +9,11 @@ use foldhash::fast::RandomState;
 use super::endpoint::Endpoint;
 use crate::protocol::{Identity, Metadata, Peer, PublicKey, SocketType};
 
-/// The peer of one connection: the address that it has, the key that it proved to have, and what it says of itself. A clone is cheap.
+/// The peer of one connection: its address, the key that it proved to have, and its metadata. A
+/// clone is cheap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemotePeer {
-    /// The number of its connection, which no other connection of the socket has.
+    /// The number of the connection, unique within the socket.
     pub(super) connection: u64,
     remote: Arc<Remote>,
 }
@@ -29,7 +30,7 @@ impl RemotePeer {
         Self { connection: 0, remote: Arc::new(Remote { endpoint, address, peer }) }
     }
 
-    /// The peer of the connection of this number.
+    /// Returns this peer with the number of its connection.
     pub(super) fn numbered(&self, connection: u64) -> Self {
         Self { connection, remote: self.remote.clone() }
     }
@@ -38,50 +39,50 @@ impl RemotePeer {
         &self.remote.peer
     }
 
-    /// The endpoint of ours: bound to, or connected to.
+    /// Returns the local endpoint: bound to, or connected to.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.remote.endpoint
     }
 
-    /// The address and the port of the peer, if it is connected over TCP.
+    /// Returns the address and the port of the peer, if it is connected over TCP.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.remote.address
     }
 
-    /// With CURVE, on the side of the server: the client's long-term key, which it proved to have.
+    /// Returns the long-term key that a client of CURVE proved to have. Only a server has it.
     #[must_use]
     pub fn client_key(&self) -> Option<PublicKey> {
         self.remote.peer.client_key()
     }
 
-    /// The type of its socket.
+    /// Returns the type of the peer's socket.
     #[must_use]
     pub fn socket_type(&self) -> SocketType {
         self.remote.peer.socket_type()
     }
 
-    /// The identity that it chose, if it did.
+    /// Returns the identity that the peer chose, if it did.
     #[must_use]
     pub fn identity(&self) -> Option<&Identity> {
         self.remote.peer.identity()
     }
 
-    /// Its version of ZMTP: major and minor.
+    /// Returns the peer's version of ZMTP: major and minor.
     #[must_use]
     pub fn version(&self) -> (u8, u8) {
         self.remote.peer.version()
     }
 
-    /// All that it said of itself in the handshake.
+    /// Returns all metadata that the peer sent in the handshake.
     #[must_use]
     pub fn metadata(&self) -> &Metadata {
         self.remote.peer.metadata()
     }
 }
 
-/// The peers from which something may still be read, by the numbers of their connections.
+/// The peers whose messages may still be read, by connection number.
 #[derive(Debug, Default)]
 pub(super) struct Origins(Mutex<HashMap<u64, RemotePeer, RandomState>>);
 

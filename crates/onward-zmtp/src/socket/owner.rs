@@ -1,4 +1,4 @@
-//! What a socket's user holds: while one of these lives, the socket is open.
+//! The owner of a socket on the user's side. The socket is open while it exists.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -17,10 +17,10 @@ use super::transport::Acceptor;
 use super::{connector, inproc, listener};
 use crate::protocol::Identity;
 
-/// Shared by the halves of a socket. Closes it when dropped.
+/// The owner, shared by the halves of a socket. It closes the socket on drop.
 pub(super) struct Owner {
     pub(super) shared: Arc<Shared>,
-    /// Each task has a receiver of it.
+    /// The sender for the tasks' signs of life. Each task holds a receiver.
     alive: watch::Sender<()>,
     attachments: Mutex<VecDeque<Attachment>>,
 }
@@ -33,7 +33,7 @@ struct Attachment {
     stop: CancellationToken,
 }
 
-/// An address, which is free for others once this is released.
+/// A bound address. Another socket can use it once this is released.
 enum Bound {
     Stream(Acceptor),
     Name(inproc::Name),
@@ -78,7 +78,7 @@ impl Owner {
         endpoint
     }
 
-    /// Returns `false` if the socket is connected to the endpoint already.
+    /// Connects to an endpoint. Returns `false` if the socket is connected to it already.
     pub(super) fn connect(&self, endpoint: Endpoint, known_as: Option<Identity>) -> Result<bool> {
         let runtime = Handle::try_current().map_err(|_| Error::runtime())?;
         self.check_options(&endpoint)?;
@@ -100,7 +100,7 @@ impl Owner {
         self.add(&mut self.attachments(), endpoint, bound)
     }
 
-    /// Adds an endpoint to connect to, unless there is one already whose connector has not given up.
+    /// Adds an endpoint to connect to, unless it has one already whose connector has not given up.
     fn attach_once(&self, endpoint: &Endpoint) -> Result<Option<CancellationToken>> {
         let mut attachments = self.attachments();
         let is_same = |known: &Attachment| known.bound.is_none() && known.endpoint == *endpoint;
@@ -125,7 +125,8 @@ impl Owner {
         Ok(stop)
     }
 
-    /// Ends what was bound, or connected, to this endpoint. An address that was bound to is free when this returns.
+    /// Ends the binding or the connections of this endpoint. The address of a binding is free when
+    /// this returns.
     pub(super) fn detach(&self, endpoint: &Endpoint, is_bound: bool) -> Result<()> {
         let mut attachments = self.attachments();
         let (ended, kept): (VecDeque<_>, VecDeque<_>) = mem::take(&mut *attachments)

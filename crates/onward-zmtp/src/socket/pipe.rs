@@ -1,4 +1,4 @@
-//! What a socket has of one peer: a queue each way.
+//! The pipe between a socket and one peer: one queue in each direction.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
@@ -21,16 +21,17 @@ use super::share::Share;
 use crate::fair_queue::{Ahead, SourceId};
 use crate::protocol::{Message, Run};
 
-/// How many messages are read before it is said that they were, so that the driver need not be told of each.
+/// The number of messages that are read before the driver is notified. One notification for each
+/// message would cost a lock each.
 pub(super) const DONE_MESSAGES: usize = 64;
 
-/// What a socket gives to the driver of a connection.
+/// An item that a socket gives to the driver of a connection.
 #[derive(Debug, Clone)]
 pub(super) enum Outgoing {
     Message(Message),
-    /// The first message to a peer, which is for this peer only and does not count.
+    /// The first message to a peer. It is for this peer only and does not count towards the mark.
     Hello(Message),
-    /// Messages that were encoded when they were sent.
+    /// Short messages that were encoded when they were sent.
     Run(Run),
     Subscribe(Bytes),
     Cancel(Bytes),
@@ -52,8 +53,11 @@ impl Payload for Outgoing {
         }
     }
 
-    /// A socket subscribes to a topic and takes that back in turns, so that two in a row undo each other: of each topic one is left, or none. It is
-    /// no more than the topics of the socket and those that its peer was told, however long that peer does not read.
+    /// Removes pairs of subscriptions and cancellations that undo each other.
+    ///
+    /// A socket alternates between subscribing to a topic and cancelling it, so at most one item of
+    /// each topic is left. This bounds the list by the topics of the socket and those that the peer
+    /// knows, even if the peer never reads.
     fn settle(list: &mut VecDeque<Self>) {
         let mut turns: HashMap<Bytes, usize, RandomState> = HashMap::default();
         for topic in list.iter().filter_map(Self::topic) {
@@ -61,14 +65,14 @@ impl Payload for Outgoing {
         }
         list.retain(|item| {
             let Some(left) = item.topic().and_then(|topic| turns.get_mut(topic)) else { return true };
-            // The first of an odd number is what they all come to.
+            // The items of a topic alternate, so an odd number has the same effect as its first.
             mem::replace(left, 0) % 2 == 1
         });
     }
 }
 
 impl Outgoing {
-    /// What is subscribed to, or no longer.
+    /// Returns the topic that is subscribed to or cancelled.
     fn topic(&self) -> Option<&Bytes> {
         match self {
             Self::Subscribe(topic) | Self::Cancel(topic) => Some(topic),
@@ -77,11 +81,11 @@ impl Outgoing {
     }
 }
 
-/// What the driver of a connection gives to a socket.
+/// An item that the driver of a connection gives to a socket.
 #[derive(Debug)]
 pub(super) enum Incoming {
     Message(Message),
-    /// Messages that are decoded when they are read.
+    /// Short messages that are decoded when they are read.
     Run(Run),
 }
 
@@ -123,7 +127,8 @@ impl Payload for Run {
 }
 
 impl Items<Outgoing> {
-    /// Adds a message, which is taken away only if it is not encoded. What is in its place then is to be dropped: by whoever holds no lock.
+    /// Adds a message. It is taken out of `message` only if it is not encoded. The caller drops
+    /// what is left there after it has released the lock, because a drop may run user code.
     #[inline]
     fn add(&mut self, message: &mut Message, encodes: bool) {
         match Run::payload(message).filter(|_| encodes) {
@@ -155,7 +160,7 @@ impl Items<Outgoing> {
 }
 
 impl<T> Items<T> {
-    /// A run is done with, and its memory is of use for another.
+    /// Keeps the buffer of a finished run for the next one, if it is larger than the spare buffer.
     pub(super) fn keep(&mut self, run: Run) {
         let buffer = run.into_buffer();
         if (self.spare.capacity() + 1..=Run::MEMORY).contains(&buffer.capacity()) {
@@ -164,33 +169,37 @@ impl<T> Items<T> {
     }
 }
 
-/// One connected peer. A reconnected one is another.
+/// A pipe to one connected peer. A peer that reconnects gets a new pipe.
 pub(super) struct Pipe {
     pub(super) id: u64,
     pub(super) outgoing: Queue<Outgoing>,
     pub(super) incoming: Queue<Incoming>,
-    /// Whether short messages are encoded when they are sent: where they go over a stream.
+    /// True if short messages are encoded when they are sent, which is so for connections over a
+    /// stream.
     encodes: bool,
-    /// What a ROUTER knows the peer by; empty for other sockets.
+    /// The name by which a ROUTER addresses the peer; empty for other sockets.
     pub(super) routing: Bytes,
-    /// Cancelled when it has ended and nothing that came from it is left to be read.
+    /// Cancelled when the connection has ended and all of its messages have been read.
     pub(super) read_out: CancellationToken,
-    /// Ends the connection.
+    /// Ends the connection when it is cancelled.
     pub(super) stop: CancellationToken,
-    /// Its inbox in the fair queue, if it has one.
+    /// The id of its inbox in the fair queue, if it has one.
     pub(super) source: OnceLock<SourceId>,
-    /// Whether the peer is to get a message before all others, and has not got it.
+    /// True until the peer has been given the hello message, which goes before all others.
     is_new: AtomicBool,
-    /// The last publication that was meant for it.
+    /// The number of the last publication that was meant for this peer.
     publication: AtomicU64,
-    /// Whether the message that the program has read last came alone. Its answer, if there is one, is waited for.
+    /// True if the message that the program read last arrived alone. The peer is then probably
+    /// waiting for the reply.
     is_asked: AtomicBool,
-    /// Where that answer is written, if over a stream.
+    /// The writer for that reply, if the connection is over a stream. It saves a switch to the
+    /// driver's task.
     at_once: OnceLock<AtOnce>,
 }
 
 impl Pipe {
-    /// `share` is how much of it may wait to be read by the program.
+    /// Creates a pipe. `share` limits the messages of this peer that may wait for the program to
+    /// read them.
     pub(super) fn new(
         id: u64,
         routing: Bytes,
@@ -215,13 +224,13 @@ impl Pipe {
         }
     }
 
-    /// The connection can be written to from now on.
+    /// Allows direct writes to the connection from now on.
     pub(super) fn is_carried_by(&self, at_once: AtOnce) {
-        // Nobody else sets it.
+        // Only this call sets it, so it cannot have been set before.
         let _ = self.at_once.set(at_once);
     }
 
-    /// Queues a message for the peer if there is room. There is none in `slot` then.
+    /// Queues a message for the peer if there is room. If it succeeds, `slot` is `None` afterwards.
     #[inline]
     pub(super) fn send(&self, slot: &mut Option<Message>) -> Result<(), Refused> {
         let Some(message) = slot else { return Ok(()) };
@@ -234,13 +243,14 @@ impl Pipe {
         Ok(())
     }
 
-    /// Whether the peer is to get its first message now. Its driver asks.
+    /// Returns true, once, if the peer must be sent its hello message now. Called by its driver.
     #[inline]
     pub(super) fn is_to_be_greeted(&self) -> bool {
+        // The load comes first: it is cheaper than a swap for every batch.
         self.is_new.load(Ordering::Relaxed) && self.is_new.swap(false, Ordering::Relaxed)
     }
 
-    /// Waits for room in the queue to the peer.
+    /// Waits until there is room in the queue to the peer.
     pub(super) fn poll_room(&self, context: Option<&mut Context<'_>>) -> Poll<()> {
         match context {
             Some(context) => self.outgoing.poll_room(context).map(drop),
@@ -249,14 +259,15 @@ impl Pipe {
         }
     }
 
-    /// Writes the answer to what came alone. What is sent after it is queued: it may be much.
+    /// Writes the reply to a message that arrived alone. Messages after it are queued, because
+    /// there may be many and the driver writes them in batches.
     fn answer(&self, message: &mut Message) -> bool {
         self.is_asked.store(false, Ordering::Relaxed);
         self.at_once.get().is_some_and(|at_once| at_once.write(message))
     }
 
-    /// Queues as many messages for the peer as there is room for, up to one that may not be sent, and returns how many of the first these are. The
-    /// caller drops them.
+    /// Queues messages for the peer until there is no more room or one may not be sent. Returns the
+    /// number queued, which are the first ones. The caller drops them.
     pub(super) fn send_each(&self, messages: &mut [Message], bounds: &SendBounds) -> Result<usize, Refused> {
         let mut messages = messages.iter_mut();
         self.outgoing.push_each(|items| {
@@ -267,25 +278,28 @@ impl Pipe {
         })
     }
 
-    /// Queues a message for the peer, if there is room, that goes to others, too.
+    /// Queues a copy of a message that other peers get, too, if there is room.
     pub(super) fn send_copy(&self, message: &Message) -> Result<(), Refused> {
         self.outgoing.push(message.byte_len(), |items| items.add_copy(message, self.encodes))
     }
 
-    /// Whether this is the first time that the publication of this number is meant for the peer.
+    /// Returns true if this is the first call for this publication. It prevents a second copy to a
+    /// peer whose subscriptions match more than once.
     pub(super) fn is_first(&self, publication: u64) -> bool {
         self.publication.swap(publication, Ordering::Relaxed) != publication
     }
 }
 
-/// The messages of one peer, as a source of the socket's fair queue. Ends when the connection has and all was read.
+/// The messages of one peer, as a source of the socket's fair queue. It ends when the connection
+/// has ended and all messages were read.
 pub(super) struct Inbox {
     pipe: Arc<Pipe>,
-    /// What has to be read before.
+    /// Waits until the inbox of the previous connection has been read. This keeps the order of
+    /// messages across a reconnect.
     before: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     taken: Taken<Incoming>,
     report_after: usize,
-    /// Where it is known whose messages these are, for as long as there may be any.
+    /// The register of the peer's origin, kept for as long as messages of the peer may be left.
     origins: Arc<Origins>,
 }
 
@@ -297,13 +311,13 @@ impl Inbox {
 }
 
 impl Inbox {
-    /// Whether a single message was taken.
+    /// Returns true if a single message was taken.
     fn has_one(&self) -> bool {
         let list = &self.taken.items.list;
         list.len() == 1 && list.iter().all(|item| item.size().messages == 1)
     }
 
-    /// The next message of those that were taken.
+    /// Returns the next message of those that were taken from the queue.
     #[inline]
     fn next(&mut self) -> Option<Message> {
         let Taken { items, done, .. } = &mut self.taken;
@@ -346,7 +360,8 @@ impl Ahead for Inbox {
 impl Stream for Inbox {
     type Item = Message;
 
-    // The fair queue polls it in more than one place, and to hand a message over from a function of its own costs a copy.
+    // Always inlined: the fair queue polls it in more than one place, and returning a message from
+    // a separate function costs a copy.
     #[inline(always)]
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Message>> {
         let inbox = &mut *self;
@@ -364,6 +379,8 @@ impl Stream for Inbox {
             match inbox.pipe.incoming.poll_take(context, &mut inbox.taken) {
                 Poll::Ready(true) => {
                     inbox.pipe.is_asked.store(inbox.has_one(), Ordering::Relaxed);
+                    // At a quarter of the mark at the latest: the writer waits until half of the
+                    // queue is free, and unreported messages count as if they were still there.
                     inbox.report_after = DONE_MESSAGES.min(inbox.pipe.incoming.mark().messages / 4).max(1);
                 }
                 Poll::Ready(false) => return Poll::Ready(None),
@@ -373,11 +390,13 @@ impl Stream for Inbox {
     }
 }
 
-/// What was not read is dropped, and whatever comes after it.
+/// Drops the unread messages, closes the queue to its driver, and lets the next connection of the
+/// peer be read.
 impl Drop for Inbox {
     fn drop(&mut self) {
         self.pipe.incoming.close_and_take();
         self.origins.remove(self.pipe.id);
+        // This comes last: from now on the next connection of the peer can be read.
         self.pipe.read_out.cancel();
     }
 }

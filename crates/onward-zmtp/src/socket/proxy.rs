@@ -1,4 +1,4 @@
-//! Two sockets that are joined.
+//! The proxy, which joins two sockets.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -10,10 +10,11 @@ use super::send::SendCore;
 use super::typed::Socket;
 use crate::protocol::{Message, SocketType};
 
-/// How many messages are handed over before other tasks have their turn.
+/// The number of messages that are forwarded before other tasks get a turn.
 const MESSAGES_IN_A_ROW: usize = 256;
 
-/// Hands everything that comes to one socket over to another, both ways where the types allow it: the middle of a broker.
+/// A proxy that forwards every message between two sockets, in both directions where the types
+/// allow it. It is the core of a broker.
 ///
 /// | frontend | backend | for |
 /// |---|---|---|
@@ -21,8 +22,8 @@ const MESSAGES_IN_A_ROW: usize = 256;
 /// | XSUB | XPUB | publications and subscriptions |
 /// | PULL | PUSH | work |
 ///
-/// It takes a message only when it can hand it over, so that a backend that is full is felt by those who send to the frontend. A message
-/// that a ROUTER cannot deliver, since its peer is gone, is dropped and counted there.
+/// It takes a message only when it can forward it. A full backend therefore slows down the peers
+/// that send to the frontend. A ROUTER drops and counts a message whose peer is gone.
 ///
 /// ```no_run
 /// use onward_zmtp::socket::Proxy;
@@ -45,13 +46,14 @@ pub struct Proxy<'a> {
 struct Way<'a> {
     from: &'a mut ReceiveCore,
     to: &'a mut SendCore,
-    /// What was received and not sent.
+    /// The message that was received and not sent.
     held: Option<Message>,
     is_open: bool,
 }
 
 impl<'a> Proxy<'a> {
-    /// Joins two sockets. REQ and REP take turns, and are not joined to anything: ROUTER and DEALER stand between them.
+    /// Joins two sockets. REQ and REP take turns, so they cannot be joined; use ROUTER and DEALER
+    /// instead.
     pub fn new<F: Kind, B: Kind>(frontend: &'a mut Socket<F>, backend: &'a mut Socket<B>) -> Self {
         let (there, back) = (receives(F::TYPE) && sends(B::TYPE), receives(B::TYPE) && sends(F::TYPE));
         let (front, rear) = (frontend, backend);
@@ -63,21 +65,25 @@ impl<'a> Proxy<'a> {
         }
     }
 
-    /// Has `capture` called with every message that is handed over, before it is: to log it, or to [`try_send`](Socket::try_send) a copy to
-    /// a third socket. What it waits for, the proxy waits for.
+    /// Sets a function that is called with every message before it is forwarded. It can log the
+    /// message, or [`try_send`](Socket::try_send) a copy to a third socket. The proxy waits until
+    /// it returns.
     #[must_use]
     pub fn capture(mut self, capture: impl FnMut(&Message) + Send + 'a) -> Self {
         self.capture = Box::new(capture);
         self
     }
 
-    /// Hands over for ever.
+    /// Forwards messages until an error occurs.
     ///
-    /// Cancel safe: after the future was dropped, it can be run again, and no message is lost while the proxy lives.
+    /// Cancel safe: the future can be dropped and `run` called again. No message is lost while the
+    /// proxy exists.
     ///
     /// # Errors
     ///
-    /// If one of the sockets is closed; if messages can pass neither way between the two types, from a PUSH to a PUSH say ([`Error::is_misuse`]).
+    /// - [`Error::is_closed`] if one of the sockets is closed.
+    /// - [`Error::is_misuse`] if messages can pass in neither direction between the two types, for
+    ///   example from a PUSH to a PUSH.
     pub async fn run(&mut self) -> Result<()> {
         if !self.there.is_open && !self.back.is_open {
             let (front, back) = self.types;
@@ -102,7 +108,7 @@ impl<'a> Proxy<'a> {
 }
 
 impl Way<'_> {
-    /// Hands one message over; `false` if that has to wait.
+    /// Forwards one message. Returns `false` if that has to wait.
     fn advance(&mut self, context: &mut Context<'_>, capture: &mut dyn FnMut(&Message)) -> Result<bool> {
         if !self.is_open {
             return Ok(false);

@@ -1,4 +1,5 @@
-//! The queue between a socket and the driver of one connection, with marks that its writer feels.
+//! The queue between a socket and the driver of one connection. Its high-water marks slow down the
+//! writer.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -11,20 +12,21 @@ use super::options::HighWaterMark;
 use super::share::Share;
 use crate::fair_queue::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 
-/// What is in a queue counts by its messages and their payload.
+/// An item of a queue, which counts by its messages and their payload.
 pub(super) trait Payload {
-    /// How many messages it is, and how large they are.
+    /// Returns the number of messages and the size of their payload.
     fn size(&self) -> Done;
 
     /// Drops all messages but the last.
     fn keep_last(&mut self) {}
 
-    /// Takes over all that the next one is, which is of no messages then, if it can.
+    /// Appends the content of `next` to this item if possible, and returns true if so. `next`
+    /// contains no messages afterwards.
     fn join(&mut self, _next: &mut Self) -> bool {
         false
     }
 
-    /// Takes away what has no effect together, among what does not count.
+    /// Removes items that cancel each other out, among those that do not count towards the mark.
     fn settle(_list: &mut VecDeque<Self>)
     where
         Self: Sized,
@@ -32,18 +34,21 @@ pub(super) trait Payload {
     }
 }
 
-/// One writer, one reader, and a lock that is held for a moment: once for each message written, once for each batch read.
+/// A queue with one writer, one reader, and a short lock: once for each message written, once for
+/// each batch read.
 ///
-/// What the reader has taken counts until it says that it is done with it, so that marks bound what is anywhere on the way.
+/// Items that the reader has taken count until it reports them as done. The marks therefore bound
+/// everything on the way, not only what is in the list. Otherwise the reader could take a full
+/// queue and let the writer fill it a second time.
 ///
-/// Invariant: no code of the user's runs under the lock, and nobody is woken under it.
+/// Invariant: no user code runs under the lock, and no task is woken under it.
 pub(super) struct Queue<T> {
     mark: HighWaterMark,
-    /// How many messages there may be in place of the mark, if that is fewer.
+    /// The limit of messages from the share of the peer. It replaces the mark where it is lower.
     share: Arc<Share>,
-    /// Whether only the last message is kept. Then there is no mark.
+    /// True if only the last message is kept. Such a queue has no mark.
     conflates: bool,
-    /// Whether `reader` of the state is there. Changed under the lock, and looked at without it.
+    /// True if `state.reader` is set. It is changed under the lock and read without it.
     reader_waits: AtomicBool,
     state: Mutex<State<T>>,
 }
@@ -53,22 +58,23 @@ const ANY: HighWaterMark = HighWaterMark { messages: usize::MAX, bytes: usize::M
 
 struct State<T> {
     items: Items<T>,
-    /// How many items there may be until those of no effect are taken away. Twice as many as were left the last time, so that it costs each a constant time.
+    /// The number of items at which items that cancel each other out are removed. It is twice the
+    /// number left the last time, so the cost per item is constant.
     settle_at: usize,
-    /// Of `items`, and of those that were taken and are not done.
+    /// The number of messages in `items` and of those that were taken and are not done.
     messages: usize,
     bytes: usize,
     closed: bool,
-    /// Where what is not done counts since the connection has ended.
+    /// The backlog to which unfinished messages count since the connection has ended.
     leftovers: Option<Arc<Leftovers>>,
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
 
-/// What is queued, in order.
+/// The queued items, in order.
 pub(super) struct Items<T> {
     pub(super) list: VecDeque<T>,
-    /// Memory that whoever adds to the list may use.
+    /// A spare buffer for the next run.
     pub(super) spare: Vec<u8>,
 }
 
@@ -78,21 +84,22 @@ impl<T> Items<T> {
     }
 }
 
-/// What a reader has taken from a queue.
+/// The items that a reader has taken from a queue.
 pub(super) struct Taken<T> {
     pub(super) items: Items<T>,
-    /// What it is done with since it last said so.
+    /// The amount that the reader is done with and has not reported yet.
     pub(super) done: Done,
-    /// Who waited last.
+    /// The waker that was registered last.
     waiting: Option<Waker>,
 }
 
-/// Drops all messages but the last. Returns how much was dropped.
+/// Drops all messages but the last. Returns the amount that was dropped.
 pub(super) fn keep_last<T: Payload>(list: &mut VecDeque<T>) -> Done {
     let (mut dropped, mut is_last) = (Done::default(), true);
     let mut kept = VecDeque::with_capacity(list.len());
     while let Some(mut item) = list.pop_back() {
         let size = item.size();
+        // Items without messages, such as subscriptions, are all kept.
         if size.messages > 0 && !mem::replace(&mut is_last, false) {
             dropped.add(&item);
             continue;
@@ -109,7 +116,7 @@ pub(super) fn keep_last<T: Payload>(list: &mut VecDeque<T>) -> Done {
 }
 
 impl<T: Payload> Items<T> {
-    /// Adds what is in another list. Something of no messages may be left there.
+    /// Appends the items of another list. An item without messages may be left there.
     fn append(&mut self, other: &mut Self) {
         let is_joined = match (self.list.back_mut(), &mut other.list) {
             (Some(last), list) if list.len() == 1 => list.iter_mut().all(|next| last.join(next)),
@@ -131,16 +138,16 @@ impl<T> Taken<T> {
     }
 }
 
-/// Why an item was not queued.
+/// The reason why an item was not queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// A mark is reached.
+    /// The mark is reached.
     Full,
-    /// Nobody will read it.
+    /// The queue is closed, so no reader will take the item.
     Closed,
 }
 
-/// What was taken and is done with.
+/// An amount of messages and bytes that were taken and are done.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Done {
     pub(super) messages: usize,
@@ -174,15 +181,19 @@ impl<T> State<T> {
         self.messages < mark.messages && self.bytes < mark.bytes
     }
 
-    /// Takes away what the reader is done with. Whoever is to hear of it is told outside the lock.
+    /// Subtracts the amount that the reader is done with. Returns the parties to notify, which the
+    /// caller does after it has released the lock.
     fn finish(&mut self, done: &mut Done, mark: HighWaterMark) -> Freed {
         if done.messages == 0 {
             return Freed { writer: None, leftovers: None };
         }
         let before = self.size();
+        // Saturating: `close_and_take` may have reset the counts since these messages were taken.
         self.messages = before.messages.saturating_sub(done.messages);
         self.bytes = before.bytes.saturating_sub(done.bytes);
         *done = Done::default();
+        // The writer is woken at half the mark, not at the first free place. Otherwise a full queue
+        // would wake it once for each message.
         let is_low = self.messages <= mark.messages / 2 && self.bytes <= mark.bytes / 2;
         let freed = Done { messages: before.messages - self.messages, bytes: before.bytes - self.bytes };
         Freed {
@@ -192,7 +203,7 @@ impl<T> State<T> {
     }
 }
 
-/// Who is to hear that there is more room.
+/// The parties to notify of new room.
 #[must_use]
 struct Freed {
     writer: Option<Waker>,
@@ -223,31 +234,34 @@ impl<T: Payload> Queue<T> {
         Self { mark, share, conflates: false, reader_waits: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
-    /// Keeps only the last message.
+    /// Makes the queue keep only the last message, if `conflates`.
     pub(super) fn conflating(self, conflates: bool) -> Self {
         Self { conflates, mark: if conflates { ANY } else { self.mark }, ..self }
     }
 
-    /// What bounds it now.
+    /// Returns the mark that bounds the queue now.
     #[inline]
     pub(super) fn mark(&self) -> HighWaterMark {
         HighWaterMark { messages: self.mark.messages.min(self.share.messages()), bytes: self.mark.bytes }
     }
 
-    /// Whether the mark is divided among several peers. Where it is so small that each has all of it, turns are short anyway.
+    /// Returns true if the mark is divided among several peers. If the mark is so small that each
+    /// peer has all of it, turns are short anyway.
     pub(super) fn is_shared(&self) -> bool {
         self.share.messages() < self.mark.messages
     }
 
-    /// Queues a message of so many bytes if there is room. A single one may be larger than the mark. `add` adds it, under the lock: it moves it from where
-    /// it is, which saves that it goes to and fro while there is no room.
+    /// Queues a message of `bytes` bytes if there is room. A single message may exceed the mark.
+    /// `add` appends it under the lock; it moves the message from its place only when there is
+    /// room, which saves moves back and forth.
     #[inline]
     pub(super) fn push(&self, bytes: usize, add: impl FnOnce(&mut Items<T>)) -> Result<(), Refused> {
         let mut add = Some(add);
         self.push_each(|items| add.take().map(|add| add(items)).map(|()| bytes)).map(drop)
     }
 
-    /// Queues messages for as long as there is room and `add` adds one and answers how large it was. Answers how many.
+    /// Queues messages while there is room and `add` appends one and returns its size. Returns the
+    /// number queued.
     #[inline]
     pub(super) fn push_each(&self, mut add: impl FnMut(&mut Items<T>) -> Option<usize>) -> Result<usize, Refused> {
         let mut state = self.state();
@@ -269,13 +283,16 @@ impl<T: Payload> Queue<T> {
         if self.conflates {
             state.keep_last();
         }
+        // The reader is woken after the lock is released, so that it does not wait for the lock at
+        // once.
         let reader = self.take_reader(&mut state);
         drop(state);
         wake(reader);
         Ok(count)
     }
 
-    /// Queues an item whether or not there is room. It does not count; such items are bounded by how many have an effect.
+    /// Queues an item even if there is no room. It does not count towards the mark.
+    /// [`Payload::settle`] bounds the number of such items.
     pub(super) fn push_uncounted(&self, item: T) {
         let mut state = self.state();
         if !state.closed {
@@ -290,7 +307,7 @@ impl<T: Payload> Queue<T> {
         wake(reader);
     }
 
-    /// Queues an item whether or not there is room, and counts it.
+    /// Queues an item even if there is no room, and counts it.
     pub(super) fn push_beyond_mark(&self, item: T) {
         let mut state = self.state();
         if !state.closed {
@@ -304,7 +321,8 @@ impl<T: Payload> Queue<T> {
         wake(reader);
     }
 
-    /// Moves a batch into the queue, for which its writer has made sure of room. Answers whether it is wanted.
+    /// Moves a batch into the queue, for which the writer has made sure of room. Returns false if
+    /// the queue is closed.
     pub(super) fn push_batch(&self, batch: &mut Items<T>, size: Done) -> bool {
         let mut state = self.state();
         if state.closed {
@@ -327,7 +345,9 @@ impl<T: Payload> Queue<T> {
         true
     }
 
-    /// How many messages and bytes there is room for (any number when the queue is closed, for nothing is kept then); the writer is woken when half of the queue is free, if there is no room now.
+    /// Returns the number of messages and bytes for which there is room. If there is none, the
+    /// writer is woken when half of the queue is free. A closed queue has unlimited room, because
+    /// it keeps nothing.
     pub(super) fn poll_room(&self, context: &mut Context<'_>) -> Poll<Done> {
         let mut state = self.state();
         if state.closed {
@@ -341,20 +361,23 @@ impl<T: Payload> Queue<T> {
         Poll::Pending
     }
 
-    /// Whether there is room now.
+    /// Returns true if there is room now.
     pub(super) fn has_room(&self) -> bool {
         self.state().has_room(self.mark())
     }
 
-    /// Moves everything that is queued to `taken`, which must be empty. `false` when there is nothing and never will be. The reader is done with what it
-    /// took before.
+    /// Moves everything that is queued to `taken`, which must be empty. Returns `false` when
+    /// nothing is queued and the queue is closed. Reports the items that the reader took before as
+    /// done.
     pub(super) fn poll_take(&self, context: &mut Context<'_>, taken: &mut Taken<T>) -> Poll<bool> {
+        // This waker is registered already and nothing was queued since, so the lock is not needed.
         if taken.done.messages == 0 && self.reader_waits() && taken.is_waiting(context) {
             return Poll::Pending;
         }
         let mut state = self.state();
         let freed = state.finish(&mut taken.done, self.mark());
         let answer = if !state.items.list.is_empty() {
+            // A swap moves no items, and leaves each side with memory for the next batch.
             mem::swap(&mut state.items.list, &mut taken.items.list);
             keep_larger(&mut state.items.spare, &mut taken.items.spare);
             Poll::Ready(true)
@@ -371,7 +394,8 @@ impl<T: Payload> Queue<T> {
         answer
     }
 
-    /// The reader is done with so much of what it took. The writer is woken once half of the queue is free.
+    /// Reports as done an amount of what the reader took. The writer is woken once half of the
+    /// queue is free.
     pub(super) fn done(&self, done: &mut Done) {
         if done.messages == 0 {
             return;
@@ -382,7 +406,8 @@ impl<T: Payload> Queue<T> {
         freed.tell();
     }
 
-    /// No more is queued from now on; what is there can still be read. Wakes both.
+    /// Closes the queue: no more is queued, but queued items can still be read. Wakes the reader
+    /// and the writer.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.closed = true;
@@ -392,7 +417,8 @@ impl<T: Payload> Queue<T> {
         wake(wakers.1);
     }
 
-    /// The same; and from now on what is there counts among `leftovers`.
+    /// Closes the queue as [`Self::close`] does. From now on its messages count towards
+    /// `leftovers`.
     pub(super) fn close_leaving(&self, leftovers: &Arc<Leftovers>) {
         let mut state = self.state();
         if state.leftovers.is_none() {
@@ -403,10 +429,11 @@ impl<T: Payload> Queue<T> {
         self.close();
     }
 
-    /// Takes everything away and closes.
+    /// Removes all items and closes the queue.
     pub(super) fn close_and_take(&self) -> VecDeque<T> {
         let mut state = self.state();
-        // At once: what was queued in between would be in neither.
+        // Under one lock: an item queued between the two steps would be neither returned nor
+        // rejected.
         state.closed = true;
         let items = mem::replace(&mut state.items, Items::new());
         let freed = state.size();
@@ -420,14 +447,14 @@ impl<T: Payload> Queue<T> {
         items.list
     }
 
-    /// The reader took so much from elsewhere, which counts as if it had been queued here.
+    /// Counts an amount that the reader took from elsewhere as if it had been queued here.
     pub(super) fn adopt(&self, size: Done) {
         let mut state = self.state();
         state.messages += size.messages;
         state.bytes += size.bytes;
     }
 
-    /// Wakes the writer if it waits for room and there is some, for the mark may be another.
+    /// Wakes the writer if it waits and there is room. Called when the mark may have changed.
     pub(super) fn wake_writer(&self) {
         let mut state = self.state();
         let writer = if state.has_room(self.mark()) { state.writer.take() } else { None };
@@ -435,7 +462,7 @@ impl<T: Payload> Queue<T> {
         wake(writer);
     }
 
-    /// Wakes the reader without a reason of this queue.
+    /// Wakes the reader even if nothing is queued here.
     pub(super) fn wake_reader(&self) {
         let reader = self.take_reader(&mut self.state());
         wake(reader);
@@ -445,25 +472,27 @@ impl<T: Payload> Queue<T> {
         self.state().closed
     }
 
-    /// Whether the reader waits. Nothing is queued then, and may be.
+    /// Returns true if the reader waits. Nothing is queued at that moment, but an item may be
+    /// queued right after.
     #[inline]
     pub(super) fn reader_waits(&self) -> bool {
         self.reader_waits.load(Ordering::Acquire)
     }
 
-    /// Whether nothing is queued, nor taken and not done.
+    /// Returns true if nothing is queued, and nothing is taken and not done.
     pub(super) fn is_idle(&self) -> bool {
         let state = self.state();
         state.items.list.is_empty() && state.messages == 0
     }
 
-    /// How many messages and bytes are on the way; none once they count elsewhere.
+    /// Returns the number of messages and bytes on the way; zero once they count towards the
+    /// backlog.
     pub(super) fn size(&self) -> Done {
         let state = self.state();
         if state.leftovers.is_some() { Done::default() } else { state.size() }
     }
 
-    /// Whoever is to be woken, for it no longer waits.
+    /// Returns the reader's waker, if it waits, and records that it no longer does.
     fn take_reader(&self, state: &mut State<T>) -> Option<Waker> {
         self.reader_waits.store(false, Ordering::Release);
         state.reader.take()
@@ -474,7 +503,7 @@ impl<T: Payload> Queue<T> {
     }
 }
 
-/// Leaves the larger of two pieces of memory in the first place.
+/// Leaves the larger of two buffers in `first`.
 fn keep_larger(first: &mut Vec<u8>, second: &mut Vec<u8>) {
     if first.capacity() < second.capacity() {
         mem::swap(first, second);

@@ -19,7 +19,7 @@ use super::statistics::Statistics;
 use crate::fair_queue::FairQueue;
 use crate::protocol::{Message, SocketType};
 
-/// How messages reach a socket, whatever its type: the peers' queues take turns.
+/// The receiving part of every socket type: the queues of the peers take turns.
 pub(super) struct ReceiveCore {
     pub(super) owner: Arc<Owner>,
     pub(super) queue: FairQueue<u64, Inbox>,
@@ -32,7 +32,7 @@ impl ReceiveCore {
         Self { owner, queue, is_subscriber }
     }
 
-    /// The next message, and the number of the peer that it came from.
+    /// Returns the next message and the number of the peer that sent it.
     #[inline]
     pub(super) fn poll_recv_from(&mut self, context: &mut Context<'_>) -> Poll<Result<(u64, Message)>> {
         loop {
@@ -41,7 +41,7 @@ impl ReceiveCore {
                     return Poll::Ready(Ok((peer, message)));
                 }
                 Poll::Ready(Some(_)) => {}
-                // Only when no task could insert a source any more.
+                // The queue ends only when no task is left that could insert a source.
                 Poll::Ready(None) => return Poll::Ready(Err(Error::closed())),
                 Poll::Pending => return self.poll_refusal(),
             }
@@ -53,11 +53,11 @@ impl ReceiveCore {
         self.poll_recv_from(context).map_ok(|(_, message)| message)
     }
 
-    /// The next message, and who sent it.
+    /// Returns the next message and the peer that sent it.
     pub(super) fn poll_recv_with_peer(&mut self, context: &mut Context<'_>) -> Poll<Result<(Message, RemotePeer)>> {
         loop {
             let (connection, message) = ready!(self.poll_recv_from(context))?;
-            // It is there until the inbox that the message was in is polled again.
+            // The origin is registered until the inbox of the message is polled again.
             if let Some(peer) = self.owner.shared.origins.get(connection) {
                 return Poll::Ready(Ok((message, peer)));
             }
@@ -89,13 +89,14 @@ impl ReceiveCore {
                 return Poll::Ready(if limit == 0 { Ok(0) } else { Err(Error::closed()) });
             }
             self.drop_unwanted(messages, before);
+            // A batch without a wanted message is not returned: zero stands for a limit of zero.
             if messages.len() > before {
                 return Poll::Ready(Ok(messages.len() - before));
             }
         }
     }
 
-    /// Waits for what may come, unless nothing can: every peer refused the socket.
+    /// Waits for a message, unless none can come because every peer refused the socket.
     #[inline]
     fn poll_refusal<R>(&self) -> Poll<Result<R>> {
         match self.owner.shared.refusal() {
@@ -104,14 +105,15 @@ impl ReceiveCore {
         }
     }
 
-    /// Of what was appended from `first` on.
+    /// Drops the messages from `first` on that the subscriptions do not match.
     fn drop_unwanted(&self, messages: &mut Vec<Message>, first: usize) {
         if self.is_subscriber {
             messages.extract_if(first.., |message| !self.matches(message)).for_each(drop);
         }
     }
 
-    /// A subscriber may get what it has just cancelled.
+    /// Returns true if the socket is not a subscriber, or the message matches a subscription. A
+    /// subscriber may get messages of a topic that it has just cancelled.
     #[inline]
     fn is_wanted(&self, message: &Message) -> bool {
         !self.is_subscriber || self.matches(message)
@@ -135,45 +137,46 @@ impl<T> Receiver<T> {
 }
 
 impl<T: Receives> Receiver<T> {
-    /// As [`Socket::recv`](super::Socket::recv).
+    /// Receives a message, like [`Socket::recv`](super::Socket::recv).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`Socket::recv`](super::Socket::recv).
     pub async fn recv(&mut self) -> Result<Message> {
         poll_fn(|context| self.core.poll_recv(context)).await
     }
 
-    /// As [`Socket::recv_with_peer`](super::Socket::recv_with_peer).
+    /// Receives a message and its peer, like
+    /// [`Socket::recv_with_peer`](super::Socket::recv_with_peer).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`Socket::recv_with_peer`](super::Socket::recv_with_peer).
     pub async fn recv_with_peer(&mut self) -> Result<(Message, RemotePeer)> {
         poll_fn(|context| self.core.poll_recv_with_peer(context)).await
     }
 
-    /// As [`Socket::recv_many`](super::Socket::recv_many).
+    /// Receives several messages, like [`Socket::recv_many`](super::Socket::recv_many).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`Socket::recv_many`](super::Socket::recv_many).
     pub async fn recv_many(&mut self, messages: &mut Vec<Message>, limit: usize) -> Result<usize> {
         poll_fn(|context| self.core.poll_recv_many(context, messages, limit)).await
     }
 
-    /// As [`Socket::try_recv`](super::Socket::try_recv).
+    /// Receives a message if one is ready, like [`Socket::try_recv`](super::Socket::try_recv).
     pub fn try_recv(&mut self) -> Option<Message> {
         self.core.try_recv()
     }
 
-    /// As [`Socket::monitor`](super::Socket::monitor).
+    /// Returns a monitor, like [`Socket::monitor`](super::Socket::monitor).
     #[must_use]
     pub fn monitor(&self) -> Monitor {
         self.core.owner.shared.reporter.monitor()
     }
 
-    /// As [`Socket::statistics`](super::Socket::statistics).
+    /// Returns the statistics, like [`Socket::statistics`](super::Socket::statistics).
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.core.owner.shared.statistics()
@@ -188,7 +191,7 @@ impl<T> fmt::Debug for Receiver<T> {
 
 impl<T> Unpin for Receiver<T> {}
 
-/// Does not end while the receiver lives.
+/// A stream of the messages. It does not end while the receiver lives.
 impl<T: Receives> Stream for Receiver<T> {
     type Item = Result<Message>;
 

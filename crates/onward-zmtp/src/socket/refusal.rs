@@ -1,13 +1,14 @@
-//! Whether a peer refuses a socket for good.
+//! The decision whether a peer refuses a socket for good.
 
 use super::error::Error;
 use super::limits::UNANSWERED_HANDSHAKES;
 use super::options::Refusal;
 
-/// What one connector knows of the refusals of its peer.
+/// The refusals that one connector has seen from its peer.
 pub(super) struct Refusals {
     policy: Refusal,
-    /// How often in a row the server closed the connection without a word.
+    /// The number of times in a row that the server closed the connection during the handshake
+    /// without a reason.
     unanswered: u32,
 }
 
@@ -16,15 +17,15 @@ impl Refusals {
         Self { policy, unanswered: 0 }
     }
 
-    /// Takes note of an attempt that failed. Returns whether the connector gives up.
+    /// Records a failed attempt. Returns true if the connector must give up.
     pub(super) fn is_final(&mut self, error: &Error) -> bool {
         let is_unanswered = error.protocol().is_some_and(crate::protocol::Error::is_unanswered);
         self.unanswered = if is_unanswered { self.unanswered.saturating_add(1) } else { 0 };
-        // Where it was we who refused the peer (a PAIR has one already), there may be room for it later.
+        // A refusal on our side is not final: a PAIR that has a peer already may have room later.
         self.policy == Refusal::GiveUp && (error.is_refusal_of_peer() || self.unanswered >= UNANSWERED_HANDSHAKES)
     }
 
-    /// Takes note of a connection that was established.
+    /// Records an established connection.
     pub(super) fn was_accepted(&mut self) {
         self.unanswered = 0;
     }

@@ -1,4 +1,4 @@
-//! When a connection gives back what only a busy one needs.
+//! The idle timer after which a connection gives back memory that only a busy one needs.
 
 use std::pin::Pin;
 use std::task::Context;
@@ -8,25 +8,26 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::limits::REST_AFTER;
 use crate::protocol::Connection;
 
-/// Waits until nothing has passed for a while. To give memory back whenever there is nothing to do for a moment is to take it again after each batch.
+/// The detector of an idle period. Giving memory back in every short pause would mean to allocate
+/// it again after each batch.
 #[derive(Default)]
 pub(super) struct Rest {
-    /// There is one once there was memory to spare.
+    /// The timer. It is created once there is memory to spare.
     timer: Option<Pin<Box<Sleep>>>,
-    /// Whether it runs.
+    /// True if the timer runs.
     is_armed: bool,
-    /// Whether anything has passed since it was set.
+    /// True if data has moved since the timer was set.
     has_moved: bool,
 }
 
 impl Rest {
-    /// Something has passed.
+    /// Records that data has moved.
     #[inline]
     pub(super) fn moved(&mut self) {
         self.has_moved = true;
     }
 
-    /// There is nothing to do for now. The task is woken when it is to be said again.
+    /// Records that there is nothing to do now. The task is woken when this must be called again.
     #[inline]
     pub(super) fn begin(&mut self, connection: &mut Connection, context: &mut Context<'_>) {
         if connection.has_memory_to_spare() {
@@ -45,7 +46,7 @@ impl Rest {
         }
     }
 
-    /// Whether the time is over.
+    /// Returns true if the timer has fired.
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
         self.timer.as_mut().is_some_and(|timer| timer.as_mut().poll(context).is_ready())
     }

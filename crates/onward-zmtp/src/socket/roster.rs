@@ -1,4 +1,4 @@
-//! Who is connected, and what waits for whoever will be.
+//! The table of connected peers, and the backlog of messages for peers to come.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -14,29 +14,31 @@ use super::pipe::{Outgoing, Pipe};
 use super::queue::{Done, Payload as _, keep_last};
 use super::succession::Succession;
 
-/// How many messages a driver takes of the backlog at a time, so that others get some.
+/// The number of messages that a driver takes from the backlog at a time, so that other drivers get
+/// some, too.
 const BACKLOG_SHARE: usize = 64;
 
-/// The peers of a socket. Behind the lock of [`Shared`](super::shared::Shared).
+/// The peers of a socket. The lock of [`Shared`](super::shared::Shared) protects them.
 #[derive(Default)]
 pub(super) struct Roster {
-    /// In the order in which they came.
+    /// The connected peers, oldest first.
     pub(super) live: Vec<Arc<Pipe>>,
     by_id: HashMap<u64, Arc<Pipe>, RandomState>,
-    /// Only of a ROUTER, whose peers choose them: hashed with a seed at random.
+    /// The peers by identity; only for a ROUTER. Peers choose their identities, so the hash has a
+    /// random seed.
     by_identity: HashMap<Bytes, Arc<Pipe>, RandomState>,
-    /// How many endpoints the socket connects to.
+    /// The number of endpoints that the socket connects to.
     pub(super) connecting: usize,
-    /// How many endpoints the socket is bound to.
+    /// The number of endpoints that the socket is bound to.
     pub(super) listening: usize,
-    /// Why the last endpoint that refused the socket did so.
+    /// The reason of the last endpoint that refused the socket.
     refusal: Option<Error>,
     pub(super) interest: Interest,
     pub(super) succession: Succession,
     pub(super) is_closed: bool,
     backlog: VecDeque<Outgoing>,
     backlog_size: Done,
-    /// Whoever waits for a peer, or for room in the backlog.
+    /// The task that waits for a peer, or for room in the backlog.
     sender: Option<Waker>,
 }
 
@@ -52,7 +54,7 @@ impl Roster {
     pub(super) fn remove(&mut self, pipe: &Pipe) {
         self.live.retain(|known| known.id != pipe.id);
         self.by_id.remove(&pipe.id);
-        // Another may have taken the identity over.
+        // A newer connection may have taken over the identity.
         if self.by_identity.get(&pipe.routing).is_some_and(|known| known.id == pipe.id) {
             self.by_identity.remove(&pipe.routing);
         }
@@ -66,7 +68,7 @@ impl Roster {
         self.by_identity.get(identity)
     }
 
-    /// Has `context` woken when a peer comes or goes.
+    /// Registers `context` to be woken when a peer connects or disconnects.
     pub(super) fn wait(&mut self, context: &Context<'_>) {
         match &self.sender {
             Some(known) if known.will_wake(context.waker()) => {}
@@ -74,25 +76,27 @@ impl Roster {
         }
     }
 
-    /// Whoever waits for a change; to be woken outside the lock.
+    /// Returns the waker of the task that waits for a change. The caller wakes it after it has
+    /// released the lock.
     #[must_use]
     pub(super) fn take_sender(&mut self) -> Option<Waker> {
         self.sender.take()
     }
 
-    /// The socket connects to one endpoint more: whoever refused it before may be another now.
+    /// Counts one more endpoint to connect to. An earlier refusal is forgotten, because the new
+    /// endpoint may accept.
     pub(super) fn begin_connecting(&mut self) {
         self.connecting += 1;
         self.refusal = None;
     }
 
-    /// The socket connects to one endpoint less.
+    /// Counts one less endpoint to connect to.
     pub(super) fn end_connecting(&mut self, refusal: Option<Error>) {
         self.connecting = self.connecting.saturating_sub(1);
         self.refusal = refusal.or(self.refusal.take());
     }
 
-    /// Returns why the socket was refused, if there is no peer, nor any way for one to come.
+    /// Returns the reason of the refusal if the socket has no peer and no way to get one.
     pub(super) fn refusal(&self) -> Option<&Error> {
         let is_alone = self.live.is_empty() && self.connecting == 0 && self.listening == 0;
         self.refusal.as_ref().filter(|_| is_alone)
@@ -102,7 +106,7 @@ impl Roster {
         self.backlog_size
     }
 
-    /// Whether one message more may wait for a peer.
+    /// Returns true if the backlog has room for one more message.
     pub(super) fn backlog_has_room(&self, mark: HighWaterMark) -> bool {
         self.backlog_size.messages < mark.messages && self.backlog_size.bytes < mark.bytes
     }
@@ -112,8 +116,9 @@ impl Roster {
         self.backlog.push_back(item);
     }
 
-    /// Gives messages back that a peer did not get: what its driver had taken, to go before all others, and what was in its queue, to go
-    /// after them. For that was sent later than what is in the backlog still. So the order is kept.
+    /// Puts messages that a peer did not get back into the backlog, in order. Messages that the
+    /// driver had taken go to the front. Messages still in the queue go to the end, because they
+    /// were sent later than those in the backlog.
     pub(super) fn return_to_backlog(&mut self, taken: VecDeque<Outgoing>, queued: VecDeque<Outgoing>) {
         for item in one_by_one(taken).into_iter().rev() {
             self.backlog_size.add(&item);
@@ -129,7 +134,7 @@ impl Roster {
         self.backlog_size.bytes -= dropped.bytes;
     }
 
-    /// Takes a share of the backlog, and says how large it is.
+    /// Takes a share of the backlog. Returns its size.
     pub(super) fn take_backlog(&mut self, taken: &mut VecDeque<Outgoing>) -> Done {
         let mut size = Done::default();
         for item in self.backlog.drain(..self.backlog.len().min(BACKLOG_SHARE)) {
@@ -141,12 +146,13 @@ impl Roster {
         size
     }
 
-    /// How much waits to be sent, to anybody.
+    /// Returns the amount that waits to be sent to any peer.
     pub(super) fn outgoing_size(&self) -> Done {
         sum(self.backlog_size, self.live.iter().map(|pipe| pipe.outgoing.size()))
     }
 
-    /// How much was received, from anybody, and waits to be read, if those who are gone left so much.
+    /// Returns the amount that was received from any peer and waits to be read, including
+    /// `leftovers` of ended connections.
     pub(super) fn incoming_size(&self, leftovers: Done) -> Done {
         sum(leftovers, self.live.iter().map(|pipe| pipe.incoming.size()))
     }
@@ -156,7 +162,7 @@ fn sum(first: Done, sizes: impl Iterator<Item = Done>) -> Done {
     sizes.fold(first, |sum, size| Done { messages: sum.messages + size.messages, bytes: sum.bytes + size.bytes })
 }
 
-/// The messages among items, each for itself: what waits for anybody is shared out.
+/// Splits the items into single messages, because the backlog is shared out among peers by message.
 fn one_by_one(items: VecDeque<Outgoing>) -> VecDeque<Outgoing> {
     let mut messages = VecDeque::with_capacity(messages(&items));
     for item in items {
@@ -169,7 +175,7 @@ fn one_by_one(items: VecDeque<Outgoing>) -> VecDeque<Outgoing> {
     messages
 }
 
-/// How many messages are among items.
+/// Returns the number of messages in the items.
 pub(super) fn messages(items: &VecDeque<Outgoing>) -> usize {
     items.iter().map(|item| item.size().messages).sum()
 }

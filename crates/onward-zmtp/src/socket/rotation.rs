@@ -1,4 +1,4 @@
-//! Peers in turn.
+//! The round robin of peers for sending.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -8,7 +8,8 @@ use super::pipe::Pipe;
 use super::shared::Shared;
 use crate::protocol::Message;
 
-/// The sender's own list of peers, brought up to date when a peer has come or gone.
+/// The sender's own list of peers. It is refreshed when a peer has connected or disconnected, so a
+/// send takes no lock of the roster.
 #[derive(Default)]
 pub(super) struct Rotation {
     version: u64,
@@ -17,8 +18,9 @@ pub(super) struct Rotation {
 }
 
 impl Rotation {
-    /// Gives the message in `slot` to the next peer that has room; without any peer, to the backlog if `may_wait_for_peer`. Answers which
-    /// [peer](Self::pipe) it was. What is `Pending` is still in `slot`, and the task is woken if there is a context.
+    /// Queues the message in `slot` for the next peer that has room. Without any peer it goes to
+    /// the backlog if `may_wait_for_peer`. Returns the index of the [peer](Self::pipe). On
+    /// `Pending` the message is still in `slot`, and the task is woken if there is a context.
     pub(super) fn poll_send(
         &mut self,
         shared: &Shared,
@@ -41,13 +43,15 @@ impl Rotation {
                 return Poll::Ready(Ok(Some(index)));
             }
             let Some(context) = context.as_deref_mut() else { return Poll::Pending };
+            // Room may have appeared between the offer and the registration.
             if !self.wait(shared, context) {
                 return Poll::Pending;
             }
         }
     }
 
-    /// Gives messages to the peer, if there is only one, and it has room: as many of the first as it takes. None otherwise.
+    /// Queues messages for the only peer, as many of the first as it has room for. Returns zero if
+    /// there are several peers.
     #[inline]
     pub(super) fn offer_each(&mut self, shared: &Shared, messages: &mut [Message]) -> usize {
         self.refresh(shared);
@@ -57,12 +61,12 @@ impl Rotation {
         }
     }
 
-    /// A peer that a message was just given to.
+    /// Returns the peer that a message was just queued for.
     pub(super) fn pipe(&self, index: usize) -> Option<Arc<Pipe>> {
         self.pipes.get(index).cloned()
     }
 
-    /// The peers, in the order in which they came.
+    /// Returns the peers, oldest first.
     pub(super) fn pipes(&mut self, shared: &Shared) -> &[Arc<Pipe>] {
         self.refresh(shared);
         &self.pipes
@@ -85,7 +89,7 @@ impl Rotation {
         }
     }
 
-    /// The index of the peer that took it.
+    /// Queues the message for the next peer with room. Returns the index of that peer.
     #[inline]
     fn offer(&mut self, slot: &mut Option<Message>) -> Option<usize> {
         for _ in 0..self.pipes.len() {
@@ -98,7 +102,7 @@ impl Rotation {
         None
     }
 
-    /// Arranges to be woken. True if something has changed already.
+    /// Registers the task to be woken. Returns true if something has changed already.
     fn wait(&self, shared: &Shared, context: &mut Context<'_>) -> bool {
         let mut roster = shared.roster();
         if shared.version() != self.version {
@@ -106,12 +110,13 @@ impl Rotation {
         }
         roster.wait(context);
         drop(roster);
-        // A closed one is about to leave, which is a change that wakes.
+        // A closed queue is skipped: its peer is about to leave, and that change wakes the task.
         self.pipes.iter().any(|pipe| !pipe.outgoing.is_closed() && pipe.outgoing.poll_room(context).is_ready())
     }
 }
 
-/// Without peers: `Ready(Ok(true))` if the message waits in the backlog now, `Ready(Ok(false))` if there are peers after all.
+/// Sends without peers: returns `Ready(Ok(true))` if the message was put into the backlog, and
+/// `Ready(Ok(false))` if there are peers after all.
 fn poll_nobody(
     shared: &Shared,
     version: u64,

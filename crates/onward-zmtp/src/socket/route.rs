@@ -1,4 +1,4 @@
-//! The peer that a message of a ROUTER names.
+//! The route from a ROUTER's message to the peer that it names.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -9,16 +9,17 @@ use super::queue::Refused;
 use super::shared::Shared;
 use crate::protocol::Message;
 
-/// Remembers whom the last message was for: most programs answer one peer for a while.
+/// A cache of the last peer addressed: most programs reply to one peer for a while.
 #[derive(Default)]
 pub(super) struct Route {
-    /// Of the peers, when this was looked up.
+    /// The version of the peer table at the time of the look-up.
     version: u64,
     last: Option<Arc<Pipe>>,
 }
 
 impl Route {
-    /// Gives the message in `slot` to the peer that its first frame names. What is `Pending`, or fails, is still in `slot`.
+    /// Queues the message in `slot` for the peer that its first frame names. The message stays in
+    /// `slot` if this returns `Pending` or fails.
     pub(super) fn poll_send(
         &mut self,
         shared: &Shared,
@@ -64,7 +65,8 @@ impl Route {
     }
 }
 
-/// Gives a message to a peer without the identity. Whoever gets it back gets back what was to be sent.
+/// Queues a message for a peer, without the identity. If the queue is full, the identity is put
+/// back, so that the caller gets its message unchanged.
 #[inline]
 fn offer(pipe: &Pipe, slot: &mut Option<Message>) -> std::result::Result<(), Refused> {
     let identity = slot.as_mut().and_then(Message::pop_front);

@@ -25,12 +25,12 @@ use super::shared::Shared;
 use super::statistics::Statistics;
 use crate::protocol::{Message, SocketType};
 
-/// How messages leave a socket, whatever its type.
+/// The sending part of every socket type.
 pub(super) struct SendCore {
     pub(super) owner: Arc<Owner>,
     pub(super) rotation: Rotation,
     route: Route,
-    /// What a `Sink` has accepted and not sent.
+    /// The message that a `Sink` has accepted and not sent.
     pending: Option<Message>,
 }
 
@@ -39,7 +39,7 @@ impl SendCore {
         Self { owner, rotation: Rotation::default(), route: Route::default(), pending: None }
     }
 
-    /// Sends the message in `slot`, which stays there while this is `Pending`, and if it fails.
+    /// Sends the message in `slot`. It stays there while this is `Pending`, and if it fails.
     #[inline]
     pub(super) fn poll_send(
         &mut self,
@@ -56,7 +56,7 @@ impl SendCore {
         }
     }
 
-    /// The same, and lets other tasks of the runtime have their turn now and then.
+    /// Sends like [`Self::poll_send`], and yields to other tasks of the runtime now and then.
     #[inline]
     pub(super) fn poll_send_in_turn(
         &mut self,
@@ -69,7 +69,7 @@ impl SendCore {
         Poll::Ready(sent)
     }
 
-    /// Sends all that were not sent yet.
+    /// Sends all messages of the list that were not sent yet.
     fn poll_send_many(&mut self, context: &mut Context<'_>, list: &mut List<'_>) -> Poll<Result<()>> {
         while list.sent < list.messages.len() {
             let progress = ready!(coop::poll_proceed(context));
@@ -82,7 +82,8 @@ impl SendCore {
         Poll::Ready(Ok(()))
     }
 
-    /// Sends as many of the first messages as can be sent at once, without a look at each peer for each of them. May be none.
+    /// Sends as many of the first messages as can be sent at once, without a search for a peer for
+    /// each. Returns their number, which may be zero.
     fn offer_each(&mut self, messages: &mut [Message]) -> usize {
         let shared = &self.owner.shared;
         match shared.socket_type {
@@ -109,7 +110,7 @@ impl SendCore {
         }
     }
 
-    /// Sends what a `Sink` has accepted.
+    /// Sends the message that a `Sink` has accepted.
     fn poll_pending(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         let mut slot = self.pending.take();
         if slot.is_none() {
@@ -136,11 +137,12 @@ impl SendCore {
     }
 }
 
-/// Returns an error if there is nothing to send, or more than the socket may send.
+/// Returns an error if the message has no frame, or is larger than the socket may send.
 #[inline]
 fn check(shared: &Shared, message: Option<&Message>) -> Result<()> {
     match message.map(Message::frames) {
-        // Nearly every message. (For a ROUTER it is no message at all, which is found later.)
+        // The fast path for nearly every message. A message of one frame to a ROUTER has only an
+        // identity; that error is found later.
         Some([frame]) if shared.bounds.allow_lone(frame) => Ok(()),
         frames => check_each(shared, frames),
     }
@@ -150,13 +152,14 @@ fn check(shared: &Shared, message: Option<&Message>) -> Result<()> {
 fn check_each(shared: &Shared, frames: Option<&[Bytes]>) -> Result<()> {
     match frames {
         None | Some([]) => Err(Error::state("a message needs a frame, even if it is an empty one")),
-        // The identity is not sent.
+        // The identity is not sent, so it does not count.
         Some([_, frames @ ..]) if shared.socket_type == SocketType::Router => shared.bounds.check(frames),
         Some(frames) => shared.bounds.check(frames),
     }
 }
 
-/// Messages to be sent, of which those that were are taken away at the end, however it comes.
+/// A list of messages to send. On drop it removes those that were sent, also if the future is
+/// dropped.
 struct List<'a> {
     messages: &'a mut Vec<Message>,
     sent: usize,
@@ -168,7 +171,7 @@ impl Drop for List<'_> {
     }
 }
 
-/// To all who are subscribed.
+/// Sends a message to all subscribers.
 fn poll_publish(shared: &Shared, context: Option<&mut Context<'_>>, slot: &mut Option<Message>) -> Poll<Result<()>> {
     if shared.is_closed() {
         return Poll::Ready(Err(Error::closed()));
@@ -191,7 +194,7 @@ fn poll_publish(shared: &Shared, context: Option<&mut Context<'_>>, slot: &mut O
     Poll::Ready(Ok(()))
 }
 
-/// From an XSUB to all publishers: a subscription, or a message.
+/// Sends a subscription or a message of an XSUB to all publishers.
 fn poll_upstream(
     shared: &Shared,
     rotation: &mut Rotation,
@@ -229,7 +232,7 @@ fn poll_broadcast(
     Poll::Ready(())
 }
 
-/// How many messages were dropped for it.
+/// Queues a copy for a peer. Returns the number of messages that were dropped.
 fn offer_copy(pipe: &Pipe, message: &Message) -> usize {
     match pipe.send_copy(message) {
         Err(Refused::Full) => 1,
@@ -237,7 +240,7 @@ fn offer_copy(pipe: &Pipe, message: &Message) -> usize {
     }
 }
 
-/// Open while every peer has room.
+/// A check that is open while every peer has room.
 struct Gate<'a, 'b> {
     context: Option<&'a mut Context<'b>>,
     is_open: bool,
@@ -249,7 +252,7 @@ impl Gate<'_, '_> {
     }
 }
 
-/// A message that was not sent at once. It is in here.
+/// The error of a message that was not sent at once. It contains the message.
 #[derive(Debug)]
 pub struct TrySendError(Box<Unsent>);
 
@@ -265,24 +268,25 @@ impl TrySendError {
         Self(Box::new(Unsent { error, message }))
     }
 
-    /// The socket is closed.
+    /// Returns the error of a closed socket.
     pub(crate) fn closed(message: Message) -> Self {
         Self::new(Error::closed(), Some(message))
     }
 
-    /// Whether it would have had to wait: try again later, or use `send`.
+    /// Returns true if the call would have had to wait. The caller can try again later, or use
+    /// `send`.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.0.error.is_full()
     }
 
-    /// Why it was not sent.
+    /// Returns the reason why the message was not sent.
     #[must_use]
     pub fn error(&self) -> &Error {
         &self.0.error
     }
 
-    /// The message that was not sent, as it was handed in.
+    /// Returns the message that was not sent, unchanged.
     #[must_use]
     pub fn into_message(self) -> Option<Message> {
         self.0.message
@@ -320,42 +324,42 @@ impl<T> Sender<T> {
 }
 
 impl<T: Sends> Sender<T> {
-    /// As [`Socket::send`](super::Socket::send).
+    /// Sends a message, like [`Socket::send`](super::Socket::send).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`Socket::send`](super::Socket::send).
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
         let mut slot = Some(message.into());
         poll_fn(|context| self.core.poll_send_in_turn(context, &mut slot)).await
     }
 
-    /// As [`Socket::send_many`](super::Socket::send_many).
+    /// Sends several messages, like [`Socket::send_many`](super::Socket::send_many).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`Socket::send_many`](super::Socket::send_many).
     pub async fn send_many(&mut self, messages: &mut Vec<Message>) -> Result<()> {
         let mut list = List { messages, sent: 0 };
         poll_fn(|context| self.core.poll_send_many(context, &mut list)).await
     }
 
-    /// As [`Socket::try_send`](super::Socket::try_send).
+    /// Sends a message if there is room, like [`Socket::try_send`](super::Socket::try_send).
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`Socket::try_send`](super::Socket::try_send).
     pub fn try_send(&mut self, message: impl Into<Message>) -> std::result::Result<(), TrySendError> {
         self.core.try_send(message.into())
     }
 
-    /// As [`Socket::monitor`](super::Socket::monitor).
+    /// Returns a monitor, like [`Socket::monitor`](super::Socket::monitor).
     #[must_use]
     pub fn monitor(&self) -> Monitor {
         self.core.owner.shared.reporter.monitor()
     }
 
-    /// As [`Socket::statistics`](super::Socket::statistics).
+    /// Returns the statistics, like [`Socket::statistics`](super::Socket::statistics).
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.core.owner.shared.statistics()
@@ -370,8 +374,11 @@ impl<T> fmt::Debug for Sender<T> {
 
 impl<T> Unpin for Sender<T> {}
 
-/// Keeps one message beyond the queues; flushing gives it to a queue, and says nothing of whether it has left the machine. To close it is to flush it, and
-/// leaves the socket open. What is dropped before it was flushed is not sent, and not counted.
+/// A sink that keeps one message beyond the queues.
+///
+/// Flushing moves the message to a queue; it does not wait until the message has left the machine.
+/// Closing the sink flushes it and leaves the socket open. A message that is dropped before it was
+/// flushed is not sent and not counted.
 impl<T: Sends> Sink<Message> for Sender<T> {
     type Error = Error;
 

@@ -1,27 +1,29 @@
-//! How far ahead of the program each peer is read.
+//! The quota of messages that are read ahead for each peer.
 
 use super::limits::READ_AHEAD_MESSAGES;
 use crate::fair_queue::sync::{AtomicUsize, Ordering};
 
-/// The messages of one mark, divided among the peers there are, as long as each has [`READ_AHEAD_MESSAGES`].
+/// The quota of each peer: the messages of one mark, divided by the number of peers, but at least
+/// [`READ_AHEAD_MESSAGES`].
 ///
-/// The program reads the queues of all peers in turn. Were each of many as long as its mark, they would be far more than a processor's cache holds, and every message
-/// would be fetched from memory once more; and a peer that floods would have others behind it more often.
+/// The program reads the queues of all peers in turn. With many peers and a full mark for each, the
+/// queues would be far larger than a processor's cache, and every message would be fetched from
+/// memory once more. A peer that floods would also have more messages ahead of those of others.
 pub(super) struct Share(AtomicUsize);
 
 impl Share {
-    /// No bound at all.
+    /// Returns a quota without a bound.
     pub(super) fn unlimited() -> Self {
         Self(AtomicUsize::new(usize::MAX))
     }
 
-    /// Divides the messages of a mark. True if each has more than before.
+    /// Divides the messages of a mark among the peers. Returns true if the quota of each has grown.
     pub(super) fn divide(&self, messages: usize, peers: usize) -> bool {
         let share = (messages / peers.max(1)).max(READ_AHEAD_MESSAGES);
         self.0.swap(share, Ordering::Relaxed) < share
     }
 
-    /// What each has.
+    /// Returns the quota of each peer.
     #[inline]
     pub(super) fn messages(&self) -> usize {
         self.0.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! What a socket and the tasks of its connections have in common.
+//! The state that a socket shares with the tasks of its connections.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,27 +26,28 @@ use super::topics::Topics;
 use crate::fair_queue::Handle;
 use crate::protocol::{self, Message, SocketType};
 
-/// The middle of a socket. Its two halves, its endpoints and its connections each hold it.
+/// The shared state of a socket. Its two halves, its endpoints and its connections each hold a
+/// reference.
 pub(super) struct Shared {
     pub(super) socket_type: SocketType,
     pub(super) options: SocketOptions,
-    /// How large a message may be that is sent.
+    /// The size limits of messages to send.
     pub(super) bounds: SendBounds,
-    /// The same for every connection.
+    /// The protocol options, the same for every connection.
     pub(super) protocol: Arc<protocol::Options>,
     pub(super) reporter: Reporter,
-    /// Ends everything.
+    /// Ends all tasks of the socket when it is cancelled.
     pub(super) token: CancellationToken,
     sources: Handle<u64, Inbox>,
     pub(super) leftovers: Arc<Leftovers>,
     share: Arc<Share>,
     roster: Mutex<Roster>,
     pub(super) origins: Arc<Origins>,
-    /// Goes up whenever a peer comes or goes.
+    /// The version of the peer table. It goes up whenever a peer connects or disconnects.
     version: AtomicU64,
-    /// Whether anything may be in the backlog.
+    /// True if the backlog may contain messages.
     has_backlog: AtomicBool,
-    /// Whether any peer ever refused this socket for good.
+    /// True if a peer ever refused this socket for good.
     was_refused: AtomicBool,
     topics: Mutex<Topics>,
     next_id: AtomicU64,
@@ -56,11 +57,11 @@ pub(super) struct Shared {
     pub(super) dropped_incoming: AtomicU64,
 }
 
-/// What a task of a socket has: the socket's middle, and a sign that the task lives.
+/// The context of a socket's task: the shared state, and a sign that the task is alive.
 #[derive(Clone)]
 pub(super) struct TaskContext {
     pub(super) shared: Arc<Shared>,
-    /// Closing a socket waits until all of these are gone.
+    /// Closing a socket waits until all of these are dropped.
     pub(super) _alive: watch::Receiver<()>,
 }
 
@@ -107,7 +108,7 @@ impl Shared {
         self.reporter.tell(event);
     }
 
-    /// Whether messages of peers go anywhere.
+    /// Returns true if a socket of this type receives messages.
     pub(super) fn receives(&self) -> bool {
         !matches!(self.socket_type, SocketType::Push | SocketType::Pub)
     }
@@ -116,7 +117,7 @@ impl Shared {
         matches!(self.socket_type, SocketType::Pub | SocketType::Xpub)
     }
 
-    /// Whether a message that one peer did not get may go to another.
+    /// Returns true if a message that one peer did not get may go to another.
     fn hands_on(&self) -> bool {
         matches!(self.socket_type, SocketType::Push | SocketType::Dealer | SocketType::Pair)
     }
@@ -125,9 +126,10 @@ impl Shared {
         if self.socket_type == SocketType::Pair { 1 } else { self.options.peers }
     }
 
-    /// A peer is connected: from now on messages go to it and come from it.
+    /// Adds a connected peer. From now on messages are sent to it and received from it.
     ///
-    /// `connector` is the number of the one that made the connection, if it was made from here; `encodes` says whether it has a stream.
+    /// `connector` is the number of the connector that made the connection, if this socket
+    /// connected. `encodes` is true if the connection has a stream.
     pub(super) fn attach(
         &self,
         identity: Option<&protocol::Identity>,
@@ -150,7 +152,7 @@ impl Shared {
         }
         roster.add(pipe.clone());
         self.share_mark(&roster);
-        // Of a socket that receives nothing, nothing is ever read.
+        // A socket that receives nothing has no order of reads to keep.
         let origin = origin.filter(|_| self.receives());
         let before = origin.and_then(|origin| roster.succession.follow(origin, pipe.read_out.clone()));
         self.version.fetch_add(1, Ordering::AcqRel);
@@ -167,7 +169,8 @@ impl Shared {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns what a ROUTER knows a peer by: the identity that the peer chose, or one that no other peer has.
+    /// Returns the name by which a ROUTER addresses a peer: the identity that the peer chose, or an
+    /// unused one.
     fn routing(&self, roster: &Roster, id: u64, identity: Option<&protocol::Identity>) -> Bytes {
         match (self.socket_type, identity) {
             (SocketType::Router, Some(identity)) => identity.as_bytes().clone(),
@@ -205,15 +208,16 @@ impl Shared {
         if !self.receives() {
             return Ok(());
         }
-        // Before the inbox, which takes it out at its end.
+        // This comes before the inbox, which removes the origin at its end.
         self.origins.insert(remote.numbered(pipe.id));
         match self.sources.insert(pipe.id, Inbox::new(pipe.clone(), before, self.origins.clone())) {
             Ok(source) => {
-                // Nobody else sets it.
+                // Only this call sets it, so it cannot have been set before.
                 let _ = pipe.source.set(source);
                 Ok(())
             }
-            // The receiving half was dropped, and with the error so is the inbox, which is closed by that.
+            // The receiving half was dropped. Dropping the error also drops the inbox, which closes
+            // the queue.
             Err(error) if error.is_closed() => Ok(()),
             Err(error) => {
                 self.detach(pipe, VecDeque::new());
@@ -222,14 +226,14 @@ impl Shared {
         }
     }
 
-    /// The number of peers is another, and so is what may be read ahead of each. The caller holds the roster.
+    /// Divides the mark by the new number of peers. The caller holds the lock of the roster.
     fn share_mark(&self, roster: &Roster) {
         if self.share.divide(self.options.receive_mark.messages, roster.live.len()) {
             roster.live.iter().for_each(|pipe| pipe.incoming.wake_writer());
         }
     }
 
-    /// Nothing more is queued for this peer, and nothing more comes from it. What is queued can still be sent, and read.
+    /// Stops new messages to and from this peer. Queued messages can still be sent and read.
     pub(super) fn retire(&self, pipe: &Pipe) {
         self.end_incoming(pipe);
         let mut roster = self.roster();
@@ -245,8 +249,9 @@ impl Shared {
         }
     }
 
-    /// A connection ended. What it has not sent is kept for others if it may go to them. What came from it can still be read.
-    /// Returns how many messages are lost with it.
+    /// Removes the peer of an ended connection. Unsent messages are kept for other peers if the
+    /// socket type allows it. Received messages can still be read. Returns the number of messages
+    /// that are lost.
     pub(super) fn detach(&self, pipe: &Arc<Pipe>, unsent: VecDeque<Outgoing>) -> usize {
         self.end_incoming(pipe);
         let mut roster = self.roster();
@@ -272,27 +277,31 @@ impl Shared {
             sender.wake();
         }
         if self.has_backlog.load(Ordering::Acquire) {
+            // The other drivers wait for their own queues, so they must be woken for the backlog.
             others.iter().for_each(|other| other.outgoing.wake_reader());
         }
         lost
     }
 
-    /// Takes the inbox of a peer that is gone out of the fair queue, if there is nothing in it to be read. (Otherwise it goes when it was read.)
-    /// A program that never receives would have ever more of them.
+    /// Removes the inbox of a disconnected peer from the fair queue if it has nothing to read.
+    /// Otherwise the inbox leaves once it is read. Without this, inboxes would pile up in a program
+    /// that never receives.
     fn remove_source(&self, pipe: &Pipe) {
         if let Some(source) = pipe.source.get().filter(|_| pipe.incoming.is_idle()) {
             self.sources.remove(*source);
         }
     }
 
-    /// Nothing more comes from this peer. An XPUB is told so first: as part of what came, it is read before what comes over the next connection.
+    /// Ends the receipt from this peer. An XPUB is notified first. The notice belongs to this
+    /// connection, so it is read before the messages of the next one.
     fn end_incoming(&self, pipe: &Pipe) {
         self.forget_subscriptions(pipe);
         pipe.incoming.close_leaving(&self.leftovers);
         self.leftovers.forget(pipe.id);
     }
 
-    /// Forgets what the program subscribed a peer to while that peer was about to go. It has left the roster, so the program cannot do it again.
+    /// Removes subscriptions that the program made for a peer that was disconnecting. The peer has
+    /// left the roster, so the program cannot add more.
     fn forget_decisions(&self, pipe: &Pipe) {
         if self.options.is_manual {
             self.topics().forget(pipe.id);
@@ -311,7 +320,7 @@ impl Shared {
         }
     }
 
-    /// A peer subscribed. Answers what an XPUB is to receive.
+    /// Records the subscription of a peer. Returns the notice for an XPUB to receive.
     pub(super) fn subscribed(&self, pipe: &Arc<Pipe>, topic: &Bytes) -> Option<Message> {
         if self.options.is_manual {
             return Some(notice(1, topic));
@@ -320,7 +329,7 @@ impl Shared {
         (self.socket_type == SocketType::Xpub && (is_new || self.options.is_verbose)).then(|| notice(1, topic))
     }
 
-    /// A peer took a subscription back. Answers what an XPUB is to receive.
+    /// Records a cancellation by a peer. Returns the notice for an XPUB to receive.
     pub(super) fn cancelled(&self, pipe: &Arc<Pipe>, topic: &Bytes) -> Option<Message> {
         if self.options.is_manual {
             return Some(notice(0, topic));
@@ -329,11 +338,13 @@ impl Shared {
         (self.socket_type == SocketType::Xpub && (was_last || self.options.is_verbose)).then(|| notice(0, topic))
     }
 
-    /// Subscribes a peer, or takes one subscription of it back, as the program decided. `false` if the peer has gone.
+    /// Adds or cancels a subscription of a peer, as the program decided. Returns `false` if the
+    /// peer has disconnected.
     pub(super) fn decide_topic(&self, peer: u64, topic: &Bytes, is_subscribed: bool) -> bool {
         let roster = self.roster();
         let Some(pipe) = roster.by_id(peer) else { return false };
-        // Under the roster's lock, so that the peer's end forgets it.
+        // This happens under the lock of the roster, so that the peer's end removes the
+        // subscription.
         if is_subscribed {
             self.topics().subscribe(pipe, topic);
         } else {
@@ -342,7 +353,7 @@ impl Shared {
         true
     }
 
-    /// Queues a message for whoever is connected to first, if there is room.
+    /// Queues a message for the next peer to connect. The caller has checked that there is room.
     pub(super) fn push_backlog(&self, roster: &mut Roster, message: Message) {
         roster.push_backlog(Outgoing::Message(message));
         if self.options.conflates {
@@ -351,7 +362,9 @@ impl Shared {
         self.has_backlog.store(true, Ordering::Release);
     }
 
-    /// Takes what is queued for this peer, and before that what waits for anybody. `false` when there is nothing and never will be.
+    /// Takes the hello message if it is still to be sent, else items of the backlog, else those
+    /// queued for this peer. The backlog is older than the queue, so this keeps the order of the
+    /// messages. Returns `false` when there is nothing and the queue is closed.
     pub(super) fn poll_next_batch(
         &self,
         pipe: &Pipe,
@@ -366,13 +379,14 @@ impl Shared {
             return Poll::Ready(true);
         }
         match pipe.outgoing.poll_take(context, taken) {
-            // Whoever adds to the backlog wakes those who wait, and so looks must come after beginning to wait, too.
+            // A sender to the backlog wakes the drivers that wait. The backlog must therefore be
+            // checked again after the wait has begun.
             Poll::Pending if self.take_backlog(pipe, &mut taken.items.list) => Poll::Ready(true),
             answer => answer,
         }
     }
 
-    /// Takes messages that wait for anybody, for this peer. Costs a load when there are none.
+    /// Takes messages of the backlog for this peer. Costs one load if there are none.
     fn take_backlog(&self, pipe: &Pipe, taken: &mut VecDeque<Outgoing>) -> bool {
         if !self.has_backlog.load(Ordering::Acquire) {
             return false;
@@ -391,7 +405,7 @@ impl Shared {
         size.messages > 0
     }
 
-    /// Subscribes, at those who are connected and at those who will be.
+    /// Subscribes to a topic at all current and future peers.
     pub(super) fn subscribe(&self, topic: Bytes) -> Result<()> {
         let mut roster = self.roster();
         if roster.interest.subscribe(&topic)? {
@@ -400,7 +414,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Takes a subscription back.
+    /// Cancels a subscription.
     pub(super) fn cancel(&self, topic: &Bytes) {
         let mut roster = self.roster();
         if roster.interest.cancel(topic) {
@@ -408,20 +422,21 @@ impl Shared {
         }
     }
 
-    /// Tells all peers that a subscription was made or taken back. The caller holds the roster, so that peers who come meanwhile are told
-    /// once.
+    /// Sends a subscription or a cancellation to all peers. The caller holds the lock of the
+    /// roster, so that a peer that connects meanwhile gets it exactly once.
     fn tell_peers(roster: &Roster, item: &Outgoing) {
         for pipe in &roster.live {
             pipe.outgoing.push_uncounted(item.clone());
         }
     }
 
-    /// The socket connects to one endpoint more.
+    /// Counts one more endpoint to connect to.
     pub(super) fn begin_connecting(&self) {
         self.change_ways(Roster::begin_connecting);
     }
 
-    /// The socket connects to one endpoint less; `refusal` says why, if its peer refused the socket.
+    /// Counts one less endpoint to connect to. `refusal` is the reason, if its peer refused the
+    /// socket.
     pub(super) fn end_connecting(&self, refusal: Option<Error>) {
         if refusal.is_some() {
             self.was_refused.store(true, Ordering::Release);
@@ -430,7 +445,7 @@ impl Shared {
         self.wake_refused();
     }
 
-    /// The socket is bound to one endpoint more, or less.
+    /// Counts one more or one less endpoint that the socket is bound to.
     pub(super) fn count_listening(&self, is_more: bool) {
         self.change_ways(|roster| {
             roster.listening = if is_more { roster.listening + 1 } else { roster.listening.saturating_sub(1) };
@@ -438,7 +453,7 @@ impl Shared {
         self.wake_refused();
     }
 
-    /// Changes how peers may come, which a sender may wait for.
+    /// Changes the counts of endpoints, and wakes a sender that waits for a peer.
     fn change_ways(&self, change: impl FnOnce(&mut Roster)) {
         let mut roster = self.roster();
         change(&mut roster);
@@ -449,14 +464,15 @@ impl Shared {
         }
     }
 
-    /// Wakes the receiver if it may be waiting for nobody.
+    /// Wakes the receiver, because it may be waiting without any peer left.
     fn wake_refused(&self) {
         if self.was_refused.load(Ordering::Acquire) {
             self.sources.nudge();
         }
     }
 
-    /// Returns why nothing will ever come, if every peer refused the socket and all that came before was read. Costs a load otherwise.
+    /// Returns the reason why no message will come, if every peer refused the socket and all
+    /// messages were read. Costs one load otherwise.
     #[inline]
     pub(super) fn refusal(&self) -> Option<Error> {
         if self.was_refused.load(Ordering::Acquire) { self.look_for_refusal() } else { None }
@@ -469,8 +485,8 @@ impl Shared {
         roster.refusal().filter(|_| unread == 0).cloned()
     }
 
-    /// Ends everything: nothing is accepted, sent by the program or kept for it from now on; what is queued goes out for as long as the socket
-    /// lingers.
+    /// Closes the socket: from now on it accepts no peers and no messages, and keeps nothing for
+    /// the program. Queued messages are sent for as long as the socket lingers.
     pub(super) fn close(&self) {
         let mut roster = self.roster();
         roster.is_closed = true;
@@ -484,7 +500,8 @@ impl Shared {
         self.token.cancel();
     }
 
-    /// Until when a connection that is ended goes on sending what is queued; `None` if for ever.
+    /// Returns the time until which an ending connection may send queued messages; `None` for no
+    /// limit.
     pub(super) fn linger_deadline(&self) -> Option<Instant> {
         let since = self.closed_at.get().copied().unwrap_or_else(Instant::now);
         since.checked_add(self.options.linger)
@@ -494,7 +511,7 @@ impl Shared {
         self.closed_at.get().is_some()
     }
 
-    /// Whether messages wait for whoever will be connected.
+    /// Returns true if messages wait in the backlog for a peer.
     pub(super) fn has_backlog(&self) -> bool {
         self.has_backlog.load(Ordering::Acquire)
     }
@@ -507,7 +524,7 @@ impl Shared {
         self.dropped_incoming.fetch_add(messages as u64, Ordering::Relaxed);
     }
 
-    /// Who is connected, what waits, what was dropped.
+    /// Returns the counts of peers, of queued messages and of dropped ones.
     pub(super) fn statistics(&self) -> Statistics {
         let roster = self.roster();
         Statistics {
@@ -520,7 +537,8 @@ impl Shared {
     }
 }
 
-/// The socket and all of its tasks are gone: whatever waits has nobody left who would send it.
+/// Counts the messages that are left. The socket and all of its tasks are gone, so they cannot be
+/// sent any more.
 impl Drop for Shared {
     fn drop(&mut self) {
         let messages = self.roster().outgoing_size().messages as u64;
@@ -530,10 +548,10 @@ impl Drop for Shared {
     }
 }
 
-/// How far from one that is taken the next identity is that is tried: an odd number, so that all are tried.
+/// The step from a taken identity to the next candidate. It is odd, so that all numbers are tried.
 const IDENTITY_STEP: u32 = 0x9E37_79B1;
 
-/// An identity that a ROUTER makes up for a peer that chose none.
+/// Returns the identity that a ROUTER generates for a peer that chose none.
 fn generated(number: u32) -> Bytes {
     let mut routing = BytesMut::with_capacity(5);
     routing.put_u8(0);
@@ -541,7 +559,7 @@ fn generated(number: u32) -> Bytes {
     routing.freeze()
 }
 
-/// What an XPUB receives about a topic: 1 or 0, and the topic.
+/// Returns the notice that an XPUB receives about a topic: 1 or 0, then the topic.
 pub(super) fn notice(first: u8, topic: &[u8]) -> Message {
     let mut frame = BytesMut::with_capacity(1 + topic.len());
     frame.put_u8(first);

@@ -2,30 +2,32 @@
 
 use super::queue::Done;
 
-/// What is on its way through a socket, and what was lost in it.
+/// A snapshot of the messages in a socket, and counters of those it lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Peers that are connected.
+    /// The number of connected peers.
     pub peers: usize,
-    /// What waits to be sent, to connected peers and to whoever will be.
+    /// Messages that wait to be sent, to connected peers and to peers to come.
     pub outgoing: QueueSize,
-    /// What was received and waits for the program, from those who are connected and those who were. What it has just taken may count for a
-    /// while.
+    /// Messages that were received and wait for the program, from current and former peers.
+    /// Messages that the program has just taken may still count for a while.
     pub incoming: QueueSize,
-    /// Messages that were given to the socket and will not arrive, or may not have: a peer's queue was full (PUB), a peer is gone (ROUTER, REP,
+    /// The number of messages that were given to the socket and will not arrive, or may not have
+    /// arrived. The reasons are: the queue of a peer was full (PUB), a peer is gone (ROUTER, REP,
     /// PUB), or a connection ended while they were being written.
     pub dropped: u64,
-    /// Messages that were received and not given to the program: they came to a type that receives none, or an answer came too late.
+    /// The number of messages that were received and not given to the program: the socket type
+    /// receives none, or a reply came too late.
     pub discarded: u64,
 }
 
-/// How full queues are.
+/// The fill level of queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueSize {
-    /// Messages.
+    /// The number of messages.
     pub messages: usize,
-    /// Payload, in bytes.
+    /// The size of their payload, in bytes.
     pub bytes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a connection is to end.
+//! A cheap check for the cancellation of a connection.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,18 +8,19 @@ use std::task::{Context, Wake, Waker};
 use atomic_waker::AtomicWaker;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-/// A token as a task sees it that asks in each of its turns.
+/// A cancellation token for a task that checks it in each of its turns.
 ///
-/// To poll the token's future costs as much as a tenth of a turn with a small message, and the token itself has a lock. So the future is polled once, with a waker
-/// that leaves a sign; and again only for another task.
+/// Polling the token's future costs up to a tenth of a turn with a small message, and the token
+/// itself takes a lock. The future is therefore polled once, with a waker that sets a flag. It is
+/// polled again only for another task.
 pub(super) struct Stop<'a> {
     cancelled: Pin<Box<WaitForCancellationFuture<'a>>>,
     sign: Arc<Sign>,
-    /// Who is woken.
+    /// The waker of the task that was registered last.
     waker: Option<Waker>,
 }
 
-/// That the token was cancelled.
+/// The flag that the token was cancelled.
 #[derive(Default)]
 struct Sign {
     is_given: AtomicBool,
@@ -42,7 +43,7 @@ impl<'a> Stop<'a> {
         Self { cancelled: Box::pin(token.cancelled()), sign: Arc::default(), waker: None }
     }
 
-    /// Whether it is to end. If not, the task is woken when it is.
+    /// Returns true if the connection must end. If not, the task is woken when it must.
     #[inline]
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> bool {
         match &self.waker {

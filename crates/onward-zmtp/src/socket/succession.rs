@@ -1,35 +1,38 @@
-//! Connections of the same peer, one after the other.
+//! The order of connections of the same peer.
 
 use std::collections::HashMap;
 
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
-/// How many entries there are at least before those that are of no use any more are looked for.
+/// The least number of entries at which stale ones are removed.
 const PRUNE_AT_LEAST: usize = 32;
 
-/// What connections of the same peer have in common.
+/// The sign by which connections of the same peer are recognised.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Origin {
-    /// The endpoint that is connected to, by the number of its connector.
+    /// The number of the connector, for a peer that this socket connects to.
     Connector(u64),
-    /// What the peer calls itself, at a ROUTER.
+    /// The identity that the peer chose, at a ROUTER.
     Identity(Bytes),
 }
 
-/// What came over a connection is read before what comes over the next one of the same peer, so that a peer that comes back, or takes its own
-/// place, does not get ahead of itself.
+/// The order of reads across the connections of a peer. All messages of one connection are read
+/// before those of the next. A peer that reconnects, or takes over its own identity, therefore
+/// never overtakes itself.
 ///
-/// Of a peer that connects to us and tells no identity, nobody knows that it is the same.
+/// A peer that connects to this socket without an identity cannot be recognised.
 #[derive(Debug, Default)]
 pub(super) struct Succession {
-    /// Of each peer the last connection. Its token is cancelled when it has ended and all that came over it was read.
+    /// The last connection of each peer. Its token is cancelled when the connection has ended and
+    /// all of its messages were read.
     last: HashMap<Origin, CancellationToken>,
     prune_at: usize,
 }
 
 impl Succession {
-    /// A connection begins. Answers what has to be cancelled before anything of it may be read.
+    /// Adds a new connection. Returns the token that must be cancelled before its messages may be
+    /// read.
     pub(super) fn follow(&mut self, origin: Origin, read_out: CancellationToken) -> Option<CancellationToken> {
         let before = self.last.insert(origin, read_out);
         if self.last.len() > self.prune_at {

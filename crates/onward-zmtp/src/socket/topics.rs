@@ -1,4 +1,4 @@
-//! Who is subscribed to what, at the side that publishes.
+//! The subscriptions of the peers, on the publisher's side.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use super::pipe::Pipe;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 
-/// The subscriptions of all peers. What one peer may subscribe to is limited by its connection.
+/// The subscriptions of all peers. The connection of a peer limits the number of its subscriptions.
 ///
-/// Nothing here recurses, whatever topics are.
+/// No function here recurses, so a topic cannot overflow the stack.
 #[derive(Default)]
 pub(super) struct Topics {
     subscribers: Map<Bytes, Map<u64, Subscriber>>,
-    /// How many topics there are of each length.
+    /// The number of topics of each length.
     lengths: BTreeMap<usize, usize>,
     /// The topics of each peer.
     of_peer: Map<u64, HashSet<Bytes, RandomState>>,
@@ -25,12 +25,12 @@ pub(super) struct Topics {
 
 struct Subscriber {
     pipe: Arc<Pipe>,
-    /// How often it is subscribed.
+    /// The number of its subscriptions.
     count: u64,
 }
 
 impl Topics {
-    /// Adds a subscription. True if nobody was subscribed to this topic before.
+    /// Adds a subscription. Returns true if it is the first to this topic.
     pub(super) fn subscribe(&mut self, pipe: &Arc<Pipe>, topic: &Bytes) -> bool {
         let subscribers = self.subscribers.entry(topic.clone()).or_default();
         let is_new = subscribers.is_empty();
@@ -42,7 +42,7 @@ impl Topics {
         is_new
     }
 
-    /// Takes one subscription back. True if nobody is subscribed to this topic any more.
+    /// Cancels one subscription. Returns true if it was the last to this topic.
     pub(super) fn cancel(&mut self, peer: u64, topic: &Bytes) -> bool {
         let Some(subscriber) = self.subscribers.get_mut(topic).and_then(|of_topic| of_topic.get_mut(&peer)) else {
             return false;
@@ -57,7 +57,7 @@ impl Topics {
         self.remove(peer, topic)
     }
 
-    /// Takes all subscriptions of a peer back. Answers the topics that nobody is subscribed to any more.
+    /// Cancels all subscriptions of a peer. Returns the topics that have no subscriber left.
     pub(super) fn forget(&mut self, peer: u64) -> Vec<Bytes> {
         let topics = self.of_peer.remove(&peer).unwrap_or_default();
         topics.into_iter().filter(|topic| self.remove(peer, topic)).collect()
@@ -79,8 +79,8 @@ impl Topics {
         true
     }
 
-    /// Calls `found` once with each peer that is subscribed to what this frame begins with. Takes time in the number of different lengths
-    /// of topics, and in the number of peers found.
+    /// Calls `found` once with each peer that is subscribed to a prefix of this frame. The cost is
+    /// linear in the number of different topic lengths and in the number of peers found.
     pub(super) fn each_match(&mut self, frame: &[u8], mut found: impl FnMut(&Arc<Pipe>)) {
         self.publications += 1;
         for length in self.lengths.range(..=frame.len()).map(|(length, _)| *length) {

@@ -1,4 +1,4 @@
-//! Streams of the operating system, and how they are opened.
+//! Streams of the operating system, and their creation.
 
 use std::fs::Permissions;
 use std::future::poll_fn;
@@ -40,7 +40,8 @@ impl Stream {
     }
 
     fn tcp(stream: TcpStream, options: &SocketOptions) -> io::Result<Self> {
-        // Batches are ours to make; the operating system shall not wait for more. It is only slower without, or the peer is gone already.
+        // The socket makes its own batches, so the operating system must not wait for more data. An
+        // error only makes it slower, or means that the peer is gone already.
         let _ = stream.set_nodelay(true);
         if let Some(keepalive) = &options.keepalive {
             keepalive.set(&stream)?;
@@ -50,7 +51,7 @@ impl Stream {
 
     fn unix(stream: UnixStream) -> Self {
         let socket = SockRef::from(&stream);
-        // Only slower without: the system may allow less.
+        // An error only makes the stream slower: the system may allow less.
         let _ = socket.set_send_buffer_size(IPC_BUFFER_BYTES);
         let _ = socket.set_recv_buffer_size(IPC_BUFFER_BYTES);
         Self::Unix(stream)
@@ -64,7 +65,7 @@ impl Stream {
         }
     }
 
-    /// Whether it is worth it to write. An error shows when that is done.
+    /// Returns `Ready` if a write is worth trying. The write then reports any error.
     pub(super) fn poll_write_ready(&self, context: &mut Context<'_>) -> Poll<()> {
         match self {
             Self::Tcp(stream) => stream.poll_write_ready(context).map(drop),
@@ -72,7 +73,7 @@ impl Stream {
         }
     }
 
-    /// Writes what can be written at once, and has nobody woken when there is room for more.
+    /// Writes what the stream takes at once. It registers no waker for more room.
     pub(super) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.try_write(bytes),
@@ -80,7 +81,7 @@ impl Stream {
         }
     }
 
-    /// Whether it is worth it to read. An error shows when that is done.
+    /// Returns `Ready` if a read is worth trying. The read then reports any error.
     pub(super) fn poll_read_ready(&self, context: &mut Context<'_>) -> Poll<()> {
         match self {
             Self::Tcp(stream) => stream.poll_read_ready(context).map(drop),
@@ -134,7 +135,7 @@ async fn connect_tcp(host: &str, port: u16, options: &SocketOptions) -> io::Resu
     not_to_itself(TcpStream::connect((host, port)).await?).and_then(|stream| Stream::tcp(stream, options))
 }
 
-/// Tries the addresses of the host that are of the same kind as ours, one after the other.
+/// Tries the host's addresses of the same family as `source`, one after the other.
 async fn connect_tcp_from(source: SocketAddr, host: &str, port: u16, options: &SocketOptions) -> io::Result<Stream> {
     let mut last = io::Error::new(
         io::ErrorKind::AddrNotAvailable,
@@ -151,19 +152,20 @@ async fn connect_tcp_from(source: SocketAddr, host: &str, port: u16, options: &S
 
 async fn connect_from(source: SocketAddr, address: SocketAddr) -> io::Result<TcpStream> {
     let socket = if source.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // A port that is given must be free again at once when the connection has ended.
+    // A given port must be usable again as soon as the connection has ended.
     socket.set_reuseaddr(source.port() != 0)?;
     socket.bind(source)?;
     socket.connect(address).await
 }
 
-/// Refuses a connection whose two ends are the same. Where nobody listens on a port that the operating system may give to those who connect, it may
-/// choose that port for us, and connect us to ourselves (TCP calls it a simultaneous open).
+/// Rejects a connection whose two ends are the same. If a port has no listener, the operating
+/// system may choose that very port for the connecting socket, which is then connected to itself.
+/// TCP calls this a simultaneous open.
 fn not_to_itself(stream: TcpStream) -> io::Result<TcpStream> {
     if stream.local_addr()? != stream.peer_addr()? {
         return Ok(stream);
     }
-    // The port shall be free at once, for whoever wants to listen on it.
+    // With no linger time the port is free at once for a real listener.
     let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
     Err(io::Error::new(
         io::ErrorKind::AddrNotAvailable,
@@ -171,13 +173,15 @@ fn not_to_itself(stream: TcpStream) -> io::Result<TcpStream> {
     ))
 }
 
-/// A listener, which its task accepts with until its socket closes it: when that returns, the address is free.
+/// A listener that its task and its socket share. The task accepts with it until the socket closes
+/// it. The address is free when the close returns.
 #[derive(Clone)]
 pub(super) struct Acceptor(Arc<Mutex<Option<Listener>>>);
 
 enum Listener {
     Tcp(TcpListener),
-    /// The file goes first: while there is one that nobody listens on, another takes its place, and would lose its own.
+    /// The file is removed before the listener is closed. If a file without a listener remained,
+    /// another socket could replace it, and would then lose its own file.
     Unix {
         _file: Option<SocketFile>,
         listener: UnixListener,
@@ -185,7 +189,8 @@ enum Listener {
 }
 
 impl Acceptor {
-    /// Binds to an endpoint of the operating system. Returns where it really is.
+    /// Binds to an endpoint of the operating system. Returns the endpoint with the port or path
+    /// chosen.
     pub(super) async fn bind(endpoint: &Endpoint, options: &SocketOptions) -> Result<(Self, Endpoint)> {
         let bound = match endpoint {
             Endpoint::Tcp { host, port } => bind_tcp(host, *port).await,
@@ -202,7 +207,8 @@ impl Acceptor {
         Ok((Self(Arc::new(Mutex::new(Some(listener)))), bound))
     }
 
-    /// Waits for the next stream, and where it came from; `None` once the acceptor is closed.
+    /// Waits for the next stream and returns it with the peer's address. Returns `None` once the
+    /// acceptor is closed.
     pub(super) async fn accept(&self, options: &SocketOptions) -> io::Result<Option<(Stream, Option<SocketAddr>)>> {
         poll_fn(|context| match &*self.listener() {
             Some(listener) => listener.poll_accept(options, context).map_ok(Some),
@@ -211,7 +217,7 @@ impl Acceptor {
         .await
     }
 
-    /// Closes the listener and removes its file, if that has not happened.
+    /// Closes the listener and removes its file, if that has not been done.
     pub(super) fn close(&self) {
         let listener = self.listener().take();
         drop(listener);
@@ -241,7 +247,7 @@ impl Listener {
     }
 }
 
-/// An address of IPv4 as such, also where it comes to a listener for both kinds.
+/// Returns an IPv4 address as such. A listener for both families gets it as an IPv6 address.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
@@ -265,7 +271,7 @@ async fn bind_host(host: &str, port: u16) -> io::Result<TcpListener> {
     TcpListener::bind(&addresses[..]).await
 }
 
-/// Binds to all addresses of the machine: those of IPv6 and of IPv4, or those of IPv4 where there is no IPv6.
+/// Binds to all addresses of the machine: IPv6 and IPv4, or only IPv4 if there is no IPv6.
 fn bind_all(port: u16) -> io::Result<TcpListener> {
     let both = listen_on(Domain::IPV6, SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)));
     match both {
@@ -281,7 +287,8 @@ fn listen_on(domain: Domain, address: SocketAddr) -> io::Result<TcpListener> {
     if domain == Domain::IPV6 {
         socket.set_only_v6(false)?;
     }
-    // As tokio does it: connections that have ended do not keep the port from a new listener.
+    // Connections that have ended must not keep the port from a new listener. tokio sets the same
+    // option.
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
@@ -289,7 +296,7 @@ fn listen_on(domain: Domain, address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-/// Binds to a path that nobody else has.
+/// Binds to an unused path.
 async fn bind_any_path(options: &SocketOptions) -> io::Result<(Listener, Endpoint)> {
     let name = format!("onward-zmtp-{}-{:016x}.sock", std::process::id(), fastrand::u64(..));
     let path = std::env::temp_dir().join(name);
@@ -297,7 +304,7 @@ async fn bind_any_path(options: &SocketOptions) -> io::Result<(Listener, Endpoin
     Ok((listener, Endpoint::Ipc(path)))
 }
 
-/// Takes the place of a socket that nobody listens on any more, and of nothing else.
+/// Binds to a path. Replaces a socket file without a listener, and no other file.
 async fn bind_path(path: &Path, options: &SocketOptions) -> io::Result<Listener> {
     let listener = match listen_at(path, options) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
@@ -310,7 +317,7 @@ async fn bind_path(path: &Path, options: &SocketOptions) -> io::Result<Listener>
     Ok(Listener::Unix { listener, _file: SocketFile::at(path) })
 }
 
-/// Listens on a new path. Nobody can connect before its permissions are set.
+/// Listens on a new path. No peer can connect before its permissions are set.
 fn listen_at(path: &Path, options: &SocketOptions) -> io::Result<UnixListener> {
     let Some(mode) = options.ipc_permissions else { return UnixListener::bind(path) };
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
@@ -320,14 +327,16 @@ fn listen_at(path: &Path, options: &SocketOptions) -> io::Result<UnixListener> {
         socket.listen(ACCEPT_QUEUE)?;
         UnixListener::from_std(socket.into())
     });
-    // Without a listener the file is of no use.
+    // The file is of no use without a listener.
     listening.inspect_err(|_| drop(SocketFile::at(path)))
 }
 
-/// The file of a Unix socket, removed just before its listener goes: unless another has taken its place.
+/// The file of a Unix socket. It is removed just before its listener is closed, unless another file
+/// has replaced it.
 struct SocketFile {
     path: PathBuf,
-    /// The device and the inode. While a listener is open its inode is not given to another file.
+    /// The device and the inode. While the listener is open, its inode is not given to another
+    /// file.
     id: (u64, u64),
 }
 
@@ -349,7 +358,7 @@ fn socket_id(path: &Path) -> Option<(u64, u64)> {
     metadata.file_type().is_socket().then(|| (metadata.dev(), metadata.ino()))
 }
 
-/// Removes the socket at a path unless it is another one by now.
+/// Removes the socket at a path if it is still the same one.
 fn remove_if_same(path: &Path, id: (u64, u64)) {
     if socket_id(path) == Some(id) {
         // Another process may have removed it.
@@ -357,14 +366,15 @@ fn remove_if_same(path: &Path, id: (u64, u64)) {
     }
 }
 
-/// Returns the socket at a path if it refuses connections. (A file of another kind refuses them too.)
+/// Returns the socket at a path if it refuses connections. Other files refuse them, too, so the
+/// type is checked first.
 async fn stale_socket(path: &Path) -> Option<(u64, u64)> {
     let id = socket_id(path)?;
     let connected = UnixStream::connect(path).await;
     matches!(connected, Err(error) if error.kind() == io::ErrorKind::ConnectionRefused).then_some(id)
 }
 
-/// How tokio wants to have the name of an abstract socket.
+/// Returns the name of an abstract socket in the form that tokio expects.
 fn abstract_path(name: &str) -> PathBuf {
     PathBuf::from(format!("\0{name}"))
 }

@@ -1,4 +1,4 @@
-//! The socket as its user sees it.
+//! The socket from the user's side.
 
 use std::fmt;
 use std::pin::Pin;
@@ -22,18 +22,20 @@ use super::statistics::Statistics;
 use crate::fair_queue::FairQueue;
 use crate::protocol::{Identity, IntoFrame, Message};
 
-/// A socket of one of ZeroMQ's types; the [module's page](super) has examples.
+/// A socket of one of ZeroMQ's types. The [module's page](super) has examples.
 ///
-/// Use it by its names: [`PushSocket`](super::PushSocket), [`PullSocket`](super::PullSocket) and so on. What a type cannot do, it has no
-/// method for.
+/// Use it by its names: [`PushSocket`](super::PushSocket), [`PullSocket`](super::PullSocket) and so
+/// on. A type has no method for an operation that it does not support.
 ///
-/// It may be bound and connected to many endpoints at a time, before and while messages come and go. Its connections live in tasks of the
-/// tokio runtime in which `bind` and `connect` are called (with I/O and time enabled, as `#[tokio::main]` has it): heartbeats, reconnects and
-/// disconnects go on while the program does something else.
+/// A socket may be bound and connected to many endpoints at a time, also while messages are
+/// exchanged. Its connections run in tasks of the tokio runtime in which `bind` and `connect` are
+/// called. The runtime needs I/O and time enabled, as `#[tokio::main]` does. Heartbeats, reconnects
+/// and disconnects continue while the program does something else.
 ///
-/// Dropping it closes it: no message is received or accepted any more; what was queued is sent for up to [`SocketOptions::linger`], then every
-/// connection and every task of the socket ends. [`close`](Self::close) does the same and waits for it. Where the runtime ends before that, what is
-/// queued is lost; [`MonitorEvent::Unsent`](super::MonitorEvent::Unsent) says how much.
+/// Dropping the socket closes it: it receives and accepts no more messages. Queued messages are
+/// sent for up to [`SocketOptions::linger`]; then every connection and every task of the socket
+/// ends. [`close`](Self::close) does the same and waits for it. If the runtime ends earlier, queued
+/// messages are lost, and [`MonitorEvent::Unsent`](super::MonitorEvent::Unsent) has their number.
 pub struct Socket<T> {
     pub(super) sender: Sender<T>,
     pub(super) receiver: Receiver<T>,
@@ -41,16 +43,17 @@ pub struct Socket<T> {
 }
 
 impl<T: Kind> Socket<T> {
-    /// A socket with the default options. It does nothing until it is bound or connected.
+    /// Creates a socket with the default options. It does nothing until it is bound or connected.
     #[must_use]
     pub fn new() -> Self {
         Self::with_options(SocketOptions::default())
     }
 
-    /// A socket with these options. One that has no use for all of them says so when it is bound or connected.
+    /// Creates a socket with these options. `bind` and `connect` return an error if the socket type
+    /// has no use for one of them.
     #[must_use]
     pub fn with_options(options: SocketOptions) -> Self {
-        // Those who are gone, and left something to be read, are in it beside those who are connected.
+        // The limit also covers inboxes of disconnected peers that have not been read yet.
         let sources = options.peers.max(1).saturating_mul(2).saturating_add(options.receive_mark.messages);
         let queue = FairQueue::with_limit(sources);
         let owner = Owner::new(Shared::new(T::TYPE, options, queue.handle()));
@@ -65,18 +68,21 @@ impl<T: Kind> Socket<T> {
         &self.sender.core.owner
     }
 
-    /// Listens on an endpoint, and answers which it is: with the port, where the operating system chose one.
+    /// Listens on an endpoint, and returns it with the port or path that was chosen.
     ///
-    /// A file of a Unix socket that nobody listens on any more is replaced. The file is removed when the socket is unbound or closed, unless another
-    /// process has put its own in that place.
+    /// A Unix socket file without a listener is replaced. The file is removed when the socket is
+    /// unbound or closed, unless another process has replaced it.
     ///
-    /// Cancel safe: a future that is dropped before it is ready has bound nothing.
+    /// Cancel safe: if the future is dropped before it is ready, nothing is bound.
     ///
     /// # Errors
     ///
-    /// If the text is no endpoint ([`Error::is_endpoint`]), if the operating system refuses ([`Error::is_io`]), if the name of an inproc
-    /// endpoint is taken, if there are too many endpoints ([`Error::is_limit`]), if the socket was made with an option that would be ignored
-    /// or with which nothing could work ([`Error::is_misuse`]), or outside a tokio runtime.
+    /// - [`Error::is_endpoint`] if the text is not an endpoint.
+    /// - [`Error::is_io`] if the operating system refuses.
+    /// - [`Error::is_limit`] if there are too many endpoints.
+    /// - [`Error::is_misuse`] if an option would be ignored or could never work.
+    /// - An error if the name of an inproc endpoint is taken, or the call is outside a tokio
+    ///   runtime.
     pub fn bind<E>(&self, endpoint: E) -> impl Future<Output = Result<Endpoint>> + Send + use<T, E>
     where
         E: TryInto<Endpoint>,
@@ -88,19 +94,22 @@ impl<T: Kind> Socket<T> {
         async move { owner.bind(endpoint?).await }
     }
 
-    /// Connects to an endpoint, and connects again whenever the connection fails or ends, after a [back-off](super::Reconnect).
+    /// Connects to an endpoint, and reconnects whenever the connection fails or ends, after a
+    /// [back-off](super::Reconnect).
     ///
-    /// Returns at once. Messages can be sent from now on, and wait until there is a connection; [`monitor`](Self::monitor) tells of it. A peer
-    /// that refuses the socket is not asked again, unless the options [say so](SocketOptions::on_refusal).
+    /// Returns at once. Messages can be sent from now on, and wait until there is a connection,
+    /// which a [`monitor`](Self::monitor) reports. If a peer refuses the socket, the socket does
+    /// not reconnect, unless the [option](SocketOptions::on_refusal) is set.
     ///
-    /// A socket has one connection to an endpoint. If it is connected to this one already, with this very text, nothing happens and the result is
-    /// `false`; otherwise it is `true`.
+    /// A socket has one connection to an endpoint. Returns `false`, without any effect, if the
+    /// socket is already connected to an endpoint with the same text; otherwise `true`.
     ///
     /// # Errors
     ///
-    /// If the text is no endpoint, or one that can only be bound to ([`Error::is_endpoint`]), if there are too many endpoints
-    /// ([`Error::is_limit`]), if the socket was made with an option that would be ignored or with which nothing could work ([`Error::is_misuse`]),
-    /// or outside a tokio runtime.
+    /// - [`Error::is_endpoint`] if the text is not an endpoint, or one that can only be bound to.
+    /// - [`Error::is_limit`] if there are too many endpoints.
+    /// - [`Error::is_misuse`] if an option would be ignored or could never work.
+    /// - An error if the call is outside a tokio runtime.
     pub fn connect<E>(&self, endpoint: E) -> Result<bool>
     where
         E: TryInto<Endpoint>,
@@ -109,12 +118,12 @@ impl<T: Kind> Socket<T> {
         self.owner().connect(endpoint.try_into()?, None)
     }
 
-    /// Stops listening on an endpoint that [`bind`](Self::bind) returned. When this returns, the address is free, and another socket may be bound to it.
-    /// Connections that are there go on.
+    /// Stops listening on an endpoint that [`bind`](Self::bind) returned. When this returns,
+    /// another socket can be bound to the address. Existing connections continue.
     ///
     /// # Errors
     ///
-    /// If the socket is not bound to it: [`Error::is_endpoint`].
+    /// [`Error::is_endpoint`] if the socket is not bound to it.
     pub fn unbind<E>(&self, endpoint: E) -> Result<()>
     where
         E: TryInto<Endpoint>,
@@ -123,12 +132,12 @@ impl<T: Kind> Socket<T> {
         self.owner().detach(&endpoint.try_into()?, true)
     }
 
-    /// Ends every connection to an endpoint that was connected to, and does not connect to it again. What is queued for it is sent for up to
-    /// [`SocketOptions::linger`].
+    /// Ends every connection to an endpoint, and does not reconnect to it. Messages queued for it
+    /// are sent for up to [`SocketOptions::linger`].
     ///
     /// # Errors
     ///
-    /// If the socket is not connected to it: [`Error::is_endpoint`].
+    /// [`Error::is_endpoint`] if the socket is not connected to it.
     pub fn disconnect<E>(&self, endpoint: E) -> Result<()>
     where
         E: TryInto<Endpoint>,
@@ -137,22 +146,24 @@ impl<T: Kind> Socket<T> {
         self.owner().detach(&endpoint.try_into()?, false)
     }
 
-    /// Tells what happens to the socket's connections from now on.
+    /// Returns a monitor, which reads the events of the socket's connections from now on.
     #[must_use]
     pub fn monitor(&self) -> Monitor {
         self.owner().shared.reporter.monitor()
     }
 
-    /// How many peers there are, and how much is queued and was dropped. Takes time in the number of peers.
+    /// Returns the number of peers, and the number of queued and dropped messages. The cost is
+    /// linear in the number of peers.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.owner().shared.statistics()
     }
 
-    /// Closes the socket and waits until all of its tasks have ended: at once if nothing is queued and the peers take leave, at the latest
-    /// after [`SocketOptions::linger`]. Answers how many messages were not sent.
+    /// Closes the socket and waits until all of its tasks have ended. That is at once if nothing is
+    /// queued and the peers close, too, and at the latest after [`SocketOptions::linger`]. Returns
+    /// the number of messages that were not sent.
     ///
-    /// Dropping the future leaves the socket closed; the rest happens without being waited for.
+    /// If the future is dropped, the socket is closed anyway; its tasks then end in the background.
     pub async fn close(self) -> u64 {
         let Self { sender, receiver, .. } = self;
         let owner = sender.core.owner.clone();
@@ -165,37 +176,47 @@ impl<T: Kind> Socket<T> {
 }
 
 impl<T: Sends> Socket<T> {
-    /// Sends a message: gives it to the queue of a peer, or of all who are to get it.
+    /// Sends a message: queues it for one peer, or for all that are to get it.
     ///
-    /// | type | to whom | when the queue is full, or nobody is connected |
+    /// | type | to | when the queue is full, or no peer is connected |
     /// |---|---|---|
-    /// | PUSH, DEALER | the next in turn that has room | waits; but until somebody is connected, up to the mark is queued |
-    /// | PAIR | the peer | the same |
-    /// | ROUTER | the peer that the first frame names, which it does not get | waits; or fails if it is not connected |
-    /// | PUB, XPUB | all who are subscribed to what the first frame begins with | drops it for those whose queue is full, or [waits](super::Overflow) |
-    /// | XSUB | all; a frame of 1 or 0 and a topic subscribes or cancels | drops it, or waits |
+    /// | PUSH, DEALER | the next with room | waits; without a peer, queues up to the mark |
+    /// | PAIR | the peer | as PUSH |
+    /// | ROUTER | the peer named by the first frame | waits, or fails if it is gone |
+    /// | PUB, XPUB | all subscribers | drops it for full queues, or [waits](super::Overflow) |
+    /// | XSUB | all publishers | drops it for full queues, or waits |
     ///
-    /// `Ok` says that the message is queued, not that it has arrived, nor that it has left this process: [`close`](Self::close) the socket before the
-    /// runtime ends (`main` returns), or what is queued is lost.
+    /// A ROUTER does not send the first frame. A publication goes to the subscribers of every topic
+    /// with which its first frame begins. An XSUB subscribes or cancels with a frame of 1 or 0 and
+    /// a topic.
     ///
-    /// Cancel safe: a message whose future was dropped before it was ready is not sent; use [`try_send`](Self::try_send) to keep it.
+    /// `Ok` means that the message is queued, not that it has arrived or has left this process.
+    /// [`close`](Self::close) the socket before the runtime ends (`main` returns), or queued
+    /// messages are lost.
+    ///
+    /// Cancel safe: if the future is dropped before it is ready, the message is not sent. Use
+    /// [`try_send`](Self::try_send) to keep it.
     ///
     /// # Errors
     ///
-    /// If the message has no frame ([`Error::is_state`]), if it is larger than [`SocketOptions::send_limits`] allow ([`Error::is_limit`]), if a ROUTER has no
-    /// peer of this identity ([`Error::is_unroutable`]), or if every peer refused the socket, so that none will come ([`Error::is_refused`]).
+    /// - [`Error::is_state`] if the message has no frame.
+    /// - [`Error::is_limit`] if it is larger than [`SocketOptions::send_limits`] allow.
+    /// - [`Error::is_unroutable`] if a ROUTER has no peer of this identity.
+    /// - [`Error::is_refused`] if every peer refused the socket, so that none will come.
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
         self.sender.send(message).await
     }
 
-    /// Sends all messages of a list, in order, each as [`send`](Self::send) does, and leaves the list empty. Many short messages cost a fraction of what
-    /// they cost one by one.
+    /// Sends all messages of a list in order, each like [`send`](Self::send), and leaves the list
+    /// empty. Many short messages cost a fraction of what they cost one by one.
     ///
-    /// Cancel safe: when the future is dropped before it was ready, what was not sent is in the list, and nothing else.
+    /// Cancel safe: if the future is dropped before it is ready, the list contains exactly the
+    /// messages that were not sent.
     ///
     /// # Errors
     ///
-    /// As [`send`](Self::send). The message that failed is the first of those that are left in the list then.
+    /// Returns the errors of [`send`](Self::send). The message that failed is then the first of
+    /// those left in the list.
     pub async fn send_many(&mut self, messages: &mut Vec<Message>) -> Result<()> {
         self.sender.send_many(messages).await
     }
@@ -204,59 +225,64 @@ impl<T: Sends> Socket<T> {
     ///
     /// # Errors
     ///
-    /// As [`send`](Self::send); and if it would have to wait ([`TrySendError::is_full`]). The error has the message.
+    /// Returns the errors of [`send`](Self::send), and [`TrySendError::is_full`] if the call would
+    /// have to wait. The error contains the message.
     pub fn try_send(&mut self, message: impl Into<Message>) -> std::result::Result<(), TrySendError> {
         self.sender.try_send(message)
     }
 }
 
 impl<T: Receives> Socket<T> {
-    /// The next message; waits for one. Peers take turns.
+    /// Waits for the next message and returns it. Peers take turns.
     ///
-    /// The first frame of a message to a ROUTER is the identity of its peer. What an XPUB receives of subscriptions is one frame: 1 or 0, then
-    /// the topic.
+    /// The first frame of a message to a ROUTER is the identity of its peer. An XPUB receives a
+    /// subscription as one frame: 1 or 0, then the topic.
     ///
     /// Cancel safe: a future that is dropped before it is ready has taken nothing.
     ///
     /// # Errors
     ///
-    /// If every peer refused the socket and all that came before was read, so that nothing will come ([`Error::is_refused`]); or if the socket
-    /// [connects once](SocketOptions::connect_once) and has lost its last connection ([`Error::is_gone`]).
+    /// - [`Error::is_refused`] if every peer refused the socket and all messages were read, so that
+    ///   none will come.
+    /// - [`Error::is_gone`] if the socket [connects once](SocketOptions::connect_once) and has lost
+    ///   its last connection.
     pub async fn recv(&mut self) -> Result<Message> {
         self.receiver.recv().await
     }
 
-    /// The next message, with the peer that sent it: its address, and the key of CURVE that it proved to have. Costs a look-up for each message.
+    /// Waits for the next message and returns it with the peer that sent it. The peer has its
+    /// address, and the key of CURVE that it proved to have. Costs a look-up for each message.
     ///
     /// Cancel safe.
     ///
     /// # Errors
     ///
-    /// As [`recv`](Self::recv).
+    /// Returns the errors of [`recv`](Self::recv).
     pub async fn recv_with_peer(&mut self) -> Result<(Message, RemotePeer)> {
         self.receiver.recv_with_peer().await
     }
 
-    /// Waits for a message, then appends it and all others that are ready to `messages`, at most `limit`. Answers how many; zero only if
-    /// `limit` is zero.
+    /// Waits for a message, then appends it and all others that are ready to `messages`, at most
+    /// `limit`. Returns their number, which is zero only if `limit` is zero.
     ///
     /// Cancel safe: nothing is appended before the future is ready.
     ///
     /// # Errors
     ///
-    /// As [`recv`](Self::recv).
+    /// Returns the errors of [`recv`](Self::recv).
     pub async fn recv_many(&mut self, messages: &mut Vec<Message>, limit: usize) -> Result<usize> {
         self.receiver.recv_many(messages, limit).await
     }
 
-    /// The next message if one is there now.
+    /// Returns the next message if one is ready.
     pub fn try_recv(&mut self) -> Option<Message> {
         self.receiver.try_recv()
     }
 }
 
 impl<T: Sends + Receives> Socket<T> {
-    /// Returns two halves for two tasks. Each can bind and connect the socket, which closes when both are dropped.
+    /// Splits the socket into two halves for two tasks. Each half can bind and connect the socket,
+    /// which closes when both are dropped.
     #[must_use]
     pub fn split(self) -> (Sender<T>, Receiver<T>) {
         (self.sender, self.receiver)
@@ -264,12 +290,13 @@ impl<T: Sends + Receives> Socket<T> {
 }
 
 impl Socket<Router> {
-    /// Connects to an endpoint, as [`connect`](Self::connect), and knows the peer there by this identity, whatever it says of itself. So messages can be
-    /// addressed to it as soon as it is connected.
+    /// Connects to an endpoint like [`connect`](Self::connect), and assigns this identity to the
+    /// peer there, regardless of the identity that it chose. Messages can be addressed to it as
+    /// soon as it is connected.
     ///
     /// # Errors
     ///
-    /// As [`connect`](Self::connect).
+    /// Returns the errors of [`connect`](Self::connect).
     pub fn connect_as<E>(&self, endpoint: E, identity: Identity) -> Result<bool>
     where
         E: TryInto<Endpoint>,
@@ -280,20 +307,22 @@ impl Socket<Router> {
 }
 
 impl Socket<Xpub> {
-    /// Subscribes a peer to a topic, for a socket that does so [by hand](SocketOptions::manual). Subscriptions add up. Returns `false` if the peer has gone.
+    /// Subscribes a peer to a topic, for a socket with [manual](SocketOptions::manual)
+    /// subscriptions. Subscriptions add up. Returns `false` if the peer has disconnected.
     ///
     /// # Errors
     ///
-    /// If the socket subscribes peers by itself: [`Error::is_misuse`].
+    /// [`Error::is_misuse`] if the socket subscribes peers by itself.
     pub fn subscribe_peer(&self, peer: &RemotePeer, topic: impl IntoFrame) -> Result<bool> {
         self.decide_topic(peer, topic, true)
     }
 
-    /// Takes one subscription of a peer back, for a socket that does so [by hand](SocketOptions::manual). Returns `false` if the peer has gone.
+    /// Cancels one subscription of a peer, for a socket with [manual](SocketOptions::manual)
+    /// subscriptions. Returns `false` if the peer has disconnected.
     ///
     /// # Errors
     ///
-    /// As [`subscribe_peer`](Self::subscribe_peer).
+    /// Returns the errors of [`subscribe_peer`](Self::subscribe_peer).
     pub fn cancel_peer(&self, peer: &RemotePeer, topic: impl IntoFrame) -> Result<bool> {
         self.decide_topic(peer, topic, false)
     }
@@ -310,23 +339,25 @@ impl Socket<Xpub> {
 }
 
 impl<T: Subscribes> Socket<T> {
-    /// Subscribes to all messages whose first frame begins with `topic`: at every publisher that is connected, and at every one that will
-    /// be. The empty topic is every message.
+    /// Subscribes to all messages whose first frame begins with `topic`, at every current and
+    /// future publisher. The empty topic matches every message.
     ///
-    /// Subscriptions add up: what was subscribed to twice must be cancelled twice.
+    /// Subscriptions add up: two subscriptions to a topic need two cancellations.
     ///
-    /// A publisher sends what matches from the moment in which it hears of the subscription; what it published before is not sent.
+    /// A publisher sends matching messages from the moment at which it receives the subscription.
+    /// Earlier messages are not sent.
     ///
     /// # Errors
     ///
-    /// If the topic is longer than [`TOPIC_BYTES`](crate::protocol::limits::TOPIC_BYTES), or there are more than
-    /// [`SUBSCRIPTIONS`](super::limits::SUBSCRIPTIONS): [`Error::is_limit`].
+    /// [`Error::is_limit`] if the topic is longer than
+    /// [`TOPIC_BYTES`](crate::protocol::limits::TOPIC_BYTES), or there are more than
+    /// [`SUBSCRIPTIONS`](super::limits::SUBSCRIPTIONS) topics.
     pub fn subscribe(&self, topic: impl IntoFrame) -> Result<()> {
         self.owner().shared.subscribe(topic.into_frame())
     }
 
-    /// Takes one subscription back; does nothing if there is none to this topic. After the last, no message of the topic is received any
-    /// more, even if it was on its way.
+    /// Cancels one subscription. Does nothing if there is none to this topic. After the last
+    /// cancellation no message of the topic is received any more, even if it was on its way.
     pub fn cancel(&self, topic: impl IntoFrame) {
         self.owner().shared.cancel(&topic.into_frame());
     }
@@ -344,7 +375,7 @@ impl<T: Kind> fmt::Debug for Socket<T> {
     }
 }
 
-/// Does not end while the socket lives.
+/// A stream of the messages. It does not end while the socket lives.
 impl<T: Receives> Stream for Socket<T> {
     type Item = Result<Message>;
 
@@ -353,7 +384,7 @@ impl<T: Receives> Stream for Socket<T> {
     }
 }
 
-/// As that of [`Sender`].
+/// A sink like that of [`Sender`].
 impl<T: Sends> Sink<Message> for Socket<T> {
     type Error = Error;
 

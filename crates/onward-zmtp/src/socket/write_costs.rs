@@ -1,41 +1,45 @@
-//! Which of two ways of writing costs less, learnt from what writes took.
+//! The choice of the cheaper of two ways to write, learnt from measured writes.
 
 use std::time::Duration;
 
-/// How pieces are handed to the operating system.
+/// A way to pass pieces to the operating system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Copied together, in one piece.
+    /// Copied together into one piece.
     Joined,
-    /// One by one, with a vectored write.
+    /// Passed one by one, with a vectored write.
     Gathered,
 }
 
-/// What each way has cost lately.
+/// The recent cost of each way.
 #[derive(Debug, Default)]
 pub(super) struct WriteCosts {
-    /// In nanoseconds a MiB; `None` before the first write.
+    /// The cost in nanoseconds per MiB; `None` before the first write.
     joined: Option<u64>,
     gathered: Option<u64>,
     writes: u32,
 }
 
-/// Of so many writes [some](TRIALS) try the way that seemed to cost more.
+/// The number of writes in a round. The first [few](TRIALS) of each try the way that seems to cost
+/// more.
 const ROUND: u32 = 1024;
 const TRIALS: u32 = 8;
 
-/// What a write of fewer bytes has cost says little of larger ones.
+/// The least size of a write that is measured. The cost of a smaller one says little about larger
+/// ones.
 const LEARN_BYTES: usize = 64 * 1024;
 
-/// What a write adds to what is known: this part of the difference, and no write counts for more than twice what was expected of it, for one in which
-/// the thread was interrupted says nothing.
+/// The divisor for a new measurement: it moves the estimate by this part of the difference. A write
+/// counts for at most twice the estimate, because one in which the thread was interrupted says
+/// nothing.
 const WEIGHT: u64 = 16;
 
-/// Pieces are joined where that takes less time by at least this part: a copy also takes room in the cache, which costs others.
+/// The advantage that joining needs: at least this part less time. A copy also takes room in the
+/// cache, which slows down other work.
 const ADVANTAGE: u64 = 8;
 
 impl WriteCosts {
-    /// How to do the next write.
+    /// Returns the way for the next write.
     pub(super) fn next_way(&mut self) -> Way {
         let is_trial = self.writes < TRIALS;
         self.writes = (self.writes + 1) % ROUND;
@@ -46,7 +50,8 @@ impl WriteCosts {
         self.joined.zip(self.gathered).is_some_and(|(joined, gathered)| joined < gathered - gathered / ADVANTAGE)
     }
 
-    /// Takes into account that a write of so many bytes took so long. One that took no time says that the clock stands, and nothing else.
+    /// Records that a write of `bytes` bytes took `time`. A time of zero means only that the clock
+    /// stands still, and is ignored.
     pub(super) fn learn(&mut self, way: Way, bytes: usize, time: Duration) {
         if bytes < LEARN_BYTES || time.is_zero() {
             return;
@@ -71,7 +76,8 @@ mod tests {
 
     const BATCH: usize = 256 * 1024;
 
-    /// Does so many writes that take so many microseconds each way, and answers how many of them were gathered.
+    /// Does `count` writes with these costs of each way, in microseconds. Returns the number that
+    /// were gathered.
     fn write(costs: &mut WriteCosts, count: usize, joined: u64, gathered: u64) -> usize {
         let ways = (0..count).map(|_| {
             let way = costs.next_way();

@@ -1,4 +1,4 @@
-//! Tests of the crate through what it offers.
+//! Tests of the crate through its public interface.
 #![allow(
     clippy::expect_used,
     clippy::panic,

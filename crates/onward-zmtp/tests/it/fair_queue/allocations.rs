@@ -1,4 +1,4 @@
-//! No allocation for a message.
+//! Tests that a message costs no allocation.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -7,7 +7,7 @@ use allocation_counter::measure;
 use futures_core::Stream;
 use onward_zmtp::FairQueue;
 
-/// Gives a message at two polls of three, and wakes itself at the third.
+/// A source that returns a message at two polls of three, and wakes itself at the third.
 struct Steady(u32);
 
 impl Stream for Steady {
@@ -23,7 +23,7 @@ impl Stream for Steady {
     }
 }
 
-/// Allocations of ten thousand polls after the first thousand.
+/// Returns the number of allocations of ten thousand polls after the first thousand.
 fn allocations(sources: u32, mut poll: impl FnMut(&mut FairQueue<u32, Steady>, &mut Context<'_>)) -> u64 {
     let mut queue = FairQueue::new();
     for key in 0..sources {

@@ -7,11 +7,12 @@ use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 
-/// What a source does at one poll after the other.
+/// The reaction of a source to one poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     Give(u32),
-    /// Wakes itself and returns `Pending`, as a socket does when the task has used up its share of the runtime.
+    /// Wakes itself and returns `Pending`, as a socket does when the task has used up its share of
+    /// the runtime.
     Stall,
     End,
 }
@@ -37,7 +38,7 @@ pub(crate) fn channel() -> (Feeder, Source) {
     (feeder.clone(), Source(feeder))
 }
 
-/// A source that already has these messages, and then nothing for the time being.
+/// Returns a source that has these messages, and then nothing for now.
 pub(crate) fn source_of(messages: impl IntoIterator<Item = u32>) -> Source {
     let (feeder, source) = channel();
     messages.into_iter().for_each(|message| feeder.feed(Step::Give(message)));
@@ -56,18 +57,18 @@ impl Feeder {
         }
     }
 
-    /// Wakes the source for nothing.
+    /// Wakes the source although it has nothing.
     pub(crate) fn nudge(&self) {
         let waker = self.0.lock().unwrap().waker.clone();
         waker.expect("the source has been polled").wake();
     }
 
-    /// The waker that the source was last polled with.
+    /// Returns the waker that the source was last polled with.
     pub(crate) fn waker(&self) -> Option<Waker> {
         self.0.lock().unwrap().waker.clone()
     }
 
-    /// What the next poll does, `None` if it will find nothing.
+    /// Returns the reaction to the next poll; `None` if it will find nothing.
     pub(crate) fn next_step(&self) -> Option<Step> {
         self.0.lock().unwrap().steps.front().copied()
     }

@@ -6,7 +6,7 @@ use std::task::Poll;
 use super::channel::{Step, channel, source_of};
 use super::reader::{Queue, Reader};
 
-/// The keys of the sources that `on_end` was told of.
+/// Returns the keys of the sources that `on_end` was called with.
 fn told(queue: &mut Queue) -> Arc<Mutex<Vec<u32>>> {
     let told = Arc::new(Mutex::new(Vec::new()));
     let keys = told.clone();
@@ -106,7 +106,7 @@ fn an_empty_queue_waits_for_its_handles_and_ends_with_the_last() {
     reader.was_woken();
     drop(second);
     assert!(reader.was_woken());
-    // The signal is taken by one poll, and the next finds that nothing is left to wait for.
+    // The first poll takes the signal, and the next finds that nothing is left to wait for.
     assert_eq!(reader.read_all(&mut queue), []);
     assert_eq!(reader.poll(&mut queue), Poll::Ready(None));
 }

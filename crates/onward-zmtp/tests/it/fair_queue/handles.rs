@@ -1,4 +1,4 @@
-//! What others do to the queue while it is being read.
+//! Tests of handles that change the queue while it is being read.
 
 use std::task::Poll;
 

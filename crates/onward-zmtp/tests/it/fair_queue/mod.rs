@@ -1,4 +1,4 @@
-//! The fair queue, from outside.
+//! The fair queue, through its public interface.
 
 mod allocations;
 mod channel;

@@ -1,4 +1,4 @@
-//! What holds for any sequence of insertions, removals, messages, stalls, ends and reads.
+//! Properties of any sequence of insertions, removals, messages, stalls, ends and reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ enum Action {
     Give(usize, u32),
     Stall(usize),
     End(usize),
-    /// A poll, as by a task that was woken for some other reason.
+    /// A poll as by a task that was woken for another reason.
     Poll,
     PollMany(usize),
     Try,
@@ -37,7 +37,7 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// A source as the test knows it.
+/// A source as the test tracks it.
 struct Known {
     id: SourceId,
     feeder: Feeder,
@@ -45,7 +45,8 @@ struct Known {
     received: u32,
     closed: bool,
     removed: bool,
-    /// Who was ready before the read that last gave a message of this source, and has not given one since.
+    /// The sources that were ready before the read that last returned a message of this one, and
+    /// have not returned one since.
     owed: BTreeSet<u32>,
 }
 
@@ -68,7 +69,7 @@ impl World {
                 let mut messages = Vec::new();
                 let polled = reader.poll_many(queue, &mut messages, limit);
                 assert!(messages.len() <= limit && polled.map(|taken| taken == messages.len()) != Poll::Ready(false));
-                // Who was ready inside the batch cannot be seen from here.
+                // The test cannot see which sources became ready inside the batch.
                 messages.into_iter().for_each(|message| self.receive(message, BTreeSet::new()));
             }
             Action::Try => {
@@ -89,7 +90,7 @@ impl World {
         })
     }
 
-    /// As a task: polls until it is not woken any more.
+    /// Reads as a task does: polls until it is no longer woken.
     fn read(&mut self, queue: &mut Queue, reader: &Reader) {
         while self.poll(queue, reader).is_ready() || reader.was_woken() {}
     }
@@ -107,7 +108,7 @@ impl World {
         self.sources.insert(key, known);
     }
 
-    /// One of the sources that can still be given something, the youngest eight.
+    /// Returns one of the sources that can still get a message, among the youngest eight.
     fn open(&mut self, nth: usize) -> Option<&mut Known> {
         let open = self.sources.values_mut().rev().filter(|known| !known.closed && !known.removed);
         open.take(8).nth(nth)
@@ -144,7 +145,8 @@ impl World {
         }
     }
 
-    /// In order, once, from a source that was not removed, and not twice before one that was ready has had its turn.
+    /// Checks that the message is the next of its source, that the source was not removed, and that
+    /// no ready source was passed over.
     fn receive(&mut self, (key, message): (u32, u32), mut ready: BTreeSet<u32>) {
         let removed: Vec<u32> = self.sources.iter().filter(|(_, it)| it.removed).map(|(key, _)| *key).collect();
         for known in self.sources.values_mut() {
@@ -162,7 +164,8 @@ impl World {
         }
     }
 
-    /// Whoever was not removed has had all its messages received, and was told of if it ended.
+    /// Checks that all messages of sources that were not removed were received, and that those that
+    /// ended were reported.
     fn check_complete(&self) {
         let ended = self.ended.lock().unwrap();
         for (key, known) in &self.sources {
@@ -192,7 +195,7 @@ fn play(actions: &[Action]) {
     for action in actions {
         world.act(&mut queue, &reader, *action);
     }
-    // From here on the reader is polled only when it was woken, so that a wake that got lost loses messages.
+    // The reader is polled only when it was woken from now on, so a lost wake-up loses messages.
     world.read(&mut queue, &reader);
     for action in actions {
         if !matches!(action, Action::Poll | Action::PollMany(_) | Action::Try) {
@@ -205,7 +208,8 @@ fn play(actions: &[Action]) {
     world.check_complete();
 }
 
-/// How many sequences there are, and how long they are at most: Miri takes each step some thousand times as long.
+/// The number of sequences and their greatest length. Miri takes some thousand times as long for
+/// each step.
 const CASES: u32 = if cfg!(miri) { 4 } else { 1000 };
 const LONGEST: usize = if cfg!(miri) { 30 } else { 200 };
 

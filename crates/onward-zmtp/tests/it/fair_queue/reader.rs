@@ -1,4 +1,4 @@
-//! A task that reads, without a runtime: the test sees when it was woken.
+//! A reading task without a runtime, so that the test sees when it was woken.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,12 +42,12 @@ impl Reader {
         queue.poll_recv_many(&mut Context::from_waker(&self.waker), messages, limit)
     }
 
-    /// Whether it was woken since this was last asked.
+    /// Returns true if it was woken since the last call.
     pub(crate) fn was_woken(&self) -> bool {
         self.wakes.0.swap(0, Ordering::SeqCst) > 0
     }
 
-    /// Reads as a task does: polls until `Pending`, and again for as long as that came with a wake.
+    /// Reads as a task does: polls until `Pending`, and again if that came with a wake-up.
     pub(crate) fn read_all(&self, queue: &mut Queue) -> Vec<(u32, u32)> {
         let mut messages = Vec::new();
         loop {

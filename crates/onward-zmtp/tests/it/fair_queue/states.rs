@@ -1,4 +1,4 @@
-//! `Empty`, `One`, `Many`, and the ways between them.
+//! Tests of the states `Empty`, `One` and `Many`, and of the transitions between them.
 
 use std::task::Poll;
 

@@ -1,4 +1,4 @@
-//! Who gets how many turns.
+//! Tests of the turns that each source gets.
 
 use std::task::Poll;
 

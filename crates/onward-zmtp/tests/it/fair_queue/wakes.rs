@@ -1,4 +1,4 @@
-//! Who is woken, and what a look without waiting leaves behind.
+//! Tests of wake-ups, and of what a read without waiting leaves behind.
 
 use super::channel::{Step, channel, source_of};
 use super::reader::{Queue, Reader};

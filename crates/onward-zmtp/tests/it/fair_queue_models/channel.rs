@@ -1,4 +1,4 @@
-//! A source whose other end is on another thread.
+//! A source that another thread feeds.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -25,7 +25,7 @@ pub(crate) fn channel() -> (Feeder, Source) {
     (feeder.clone(), Source(feeder))
 }
 
-/// A source with one message, and nothing afterwards.
+/// Returns a source with one message and nothing afterwards.
 pub(crate) fn source_of(message: u32) -> Source {
     let (feeder, source) = channel();
     feeder.give(message);

@@ -1,4 +1,4 @@
-//! The way back from many sources to one, while the one that is left gives.
+//! Models of the demotion from many sources to one while the remaining source returns messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,8 @@ use super::channel::{Source, channel, source_of};
 
 type Queue = FairQueue<u32, Source>;
 
-/// In how many of the interleavings the queue had gone back before the last message was read: without any, a model would show nothing.
+/// The number of interleavings in which the queue was demoted before the last message was read. If
+/// it is zero, the model shows nothing.
 #[derive(Clone, Default)]
 struct Demotions(Arc<AtomicUsize>);
 
@@ -21,7 +22,7 @@ impl Demotions {
         self.0.fetch_add(usize::from(queue.state() == State::One), Ordering::Relaxed);
     }
 
-    /// Of a model that has been through.
+    /// Checks that the finished model reached a demotion at least once.
     fn expect_some(&self) {
         assert!(self.0.load(Ordering::Relaxed) > 0, "no interleaving came to a demotion");
     }
@@ -47,7 +48,8 @@ fn a_source_that_gives_while_it_becomes_the_lone_one_is_heard() {
     demotions.expect_some();
 }
 
-/// What wakes the reader last is the removal, and so the source that is left gives to a reader that parks anew.
+/// The removal is the last to wake the reader, so the remaining source sends to a reader that has
+/// parked again.
 #[test]
 fn a_reader_that_is_parked_when_the_other_source_is_removed_hears_the_one_that_is_left() {
     let demotions = Demotions::default();
@@ -84,7 +86,8 @@ fn both_are_heard_when_a_source_comes_back_while_the_other_becomes_the_lone_one(
         feeder.give(1);
         assert_eq!(block_on(queue.recv()), Some((0, 1)));
         let feeding = thread::spawn(move || feeder.give(2));
-        // The pauses after which it is alone for good; what is there meanwhile is read.
+        // These reads are the pauses after which the source is demoted. Messages found meanwhile
+        // are kept.
         let mut received: Vec<_> = std::iter::from_fn(|| queue.try_recv()).collect();
         received.extend(queue.try_recv());
         seen.note(&queue);

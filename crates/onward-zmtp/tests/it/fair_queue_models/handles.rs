@@ -1,4 +1,4 @@
-//! Handles that are used while the queue is read.
+//! Models of handles that are used while the queue is read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Sources that are woken while the queue is read.
+//! Models of sources that are woken while the queue is read.
 
 use loom::future::block_on;
 use loom::thread;
@@ -70,7 +70,7 @@ fn looking_without_waiting_leaves_the_wake_to_the_parked_reader() {
         let (mut queue, feeders) = queue_of(1);
         let feeding = thread::spawn(move || feeders[0].give(7));
         let received = block_on(std::future::poll_fn(|context| {
-            // A read that parks, and then a look in the same poll of the task.
+            // A read that parks, then one without waiting in the same poll of the task.
             let read = queue.poll_recv(context);
             match queue.try_recv() {
                 Some(message) if read.is_pending() => std::task::Poll::Ready(Some(message)),

@@ -1,4 +1,4 @@
-//! Addresses: how they are written, taken, given back, and what is connected over them.
+//! Addresses: their text, binding and releasing them, and connections over them.
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -16,12 +16,13 @@ fn quick() -> SocketOptions {
     SocketOptions::new().reconnect(Reconnect { first: Duration::from_millis(1), longest: Duration::from_millis(1) })
 }
 
-/// A port that nobody listens on.
+/// Returns a port without a listener.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The operating system chooses a port for who connects, now and then the very port that is connected to. Here it has no choice.
+/// The operating system chooses the port of a connecting socket, now and then the very port that it
+/// connects to. Here it has no other choice.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -253,7 +254,7 @@ async fn a_mark_of_zero_messages_has_the_default_of_bytes_and_one_of_zero_bytes_
     assert_eq!(count(HighWaterMark::UNLIMITED), 100);
 }
 
-/// Several peers share a mark: one without a bound, too.
+/// Several peers share a mark, even one without a bound.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -295,7 +296,7 @@ async fn a_file_of_a_socket_has_the_permissions_that_were_set() {
     use std::os::unix::fs::PermissionsExt as _;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("private");
-    // One that nobody listens on any more is in the way.
+    // A stale socket file without a listener is in the way.
     drop(UnixListener::bind(&path).unwrap());
     for mode in [0o600, 0o666] {
         let mut pull = PullSocket::with_options(SocketOptions::new().ipc_permissions(mode));
@@ -396,7 +397,7 @@ async fn an_identity_that_a_router_makes_up_is_not_one_that_a_peer_has() {
     anonymous.send("hello").await.unwrap();
     let made_up = within(router.recv()).await.unwrap().frames()[0].clone();
     let number = u32::from_be_bytes(made_up[1..].try_into().unwrap());
-    // Whoever sees one can guess the next ones.
+    // A peer that knows one generated identity can guess the next ones.
     let mut guessing = Vec::new();
     for step in 1..=20_u32 {
         let mut raw = Raw::connect(&endpoint).await;
@@ -424,7 +425,7 @@ async fn probes_of_the_operating_system_are_set_for_connections_of_both_sides() 
     peers(1, || pull.statistics()).await;
     let Endpoint::Tcp { port, .. } = endpoint else { panic!("it is TCP") };
     let port = format!(":{port:04X} ");
-    // The timer of probes is the second kind.
+    // The second kind of timer is the one for probes.
     let is_probed = |line: &&str| line.split_whitespace().nth(5).is_some_and(|timer| timer.starts_with("02:"));
     until(|| {
         let connections = std::fs::read_to_string("/proc/net/tcp").unwrap();

@@ -1,4 +1,4 @@
-//! Answers to messages that came alone.
+//! Replies to messages that came alone.
 
 use std::sync::mpsc;
 use std::thread;
@@ -14,7 +14,8 @@ fn number(number: u32) -> Message {
     Message::from(number.to_be_bytes().to_vec())
 }
 
-/// No other task of this runtime has a turn between the question and the moment in which the peer has its answer.
+/// No other task of this runtime runs between the question and the moment at which the peer has its
+/// answer.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -46,7 +47,8 @@ async fn an_answer_does_not_overtake_what_was_sent_before_it() {
 
     let mut sent = 0;
     loop {
-        // Nothing else has a turn between the two: what is sent first is queued still when the question is read.
+        // No other task runs between the two calls: the message sent first is still queued when the
+        // question is read.
         answers.try_send(number(sent)).unwrap();
         sent += 1;
         if answers.try_recv().is_some() {

@@ -1,4 +1,4 @@
-//! How long a socket waits before it connects again.
+//! The delay of a socket before it connects again.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use onward_zmtp::{DealerSocket, PullSocket, PushSocket, RouterSocket};
 
 use super::events::{connected, event, within};
 
-/// The wait before the first new attempt, unless a test says otherwise.
+/// The default delay before the first new attempt in these tests.
 const FIRST: Duration = Duration::from_millis(100);
 
 fn reconnect() -> Reconnect {
     Reconnect { first: FIRST, longest: FIRST * 64 }
 }
 
-/// How long the socket says that it will wait.
+/// Returns the delay that the socket reports.
 async fn wait(monitor: &mut Monitor) -> Duration {
     event(monitor, |event| match event {
         MonitorEvent::WillReconnect { after, .. } => Some(*after),
@@ -24,12 +24,13 @@ async fn wait(monitor: &mut Monitor) -> Duration {
     .await
 }
 
-/// Has a PUSH find somebody within the process who goes away after so long, and answers how long it will wait.
+/// Lets a PUSH connect to a peer within the process, which closes after `stays`. Returns the delay
+/// before the next attempt.
 async fn visit(monitor: &mut Monitor, name: &str, stays: Duration) -> Duration {
     let pull = PullSocket::new();
     pull.bind(name).await.unwrap();
     connected(monitor).await;
-    // The clock of these tests stands still but for this, and while everybody waits.
+    // The clock of these tests advances only here, and while all tasks wait.
     tokio::time::advance(stays).await;
     drop(pull);
     wait(monitor).await
@@ -84,12 +85,14 @@ async fn sockets_that_lost_the_same_peer_do_not_come_back_together() {
         waits.push(wait(monitor).await);
     }
     assert!(waits.iter().all(|after| is_spread_around(*after, FIRST)), "{waits:?}");
-    // Two of sixteen may be alike; that all are within a fifth of the range has a chance of less than one in a thousand million.
+    // Two of sixteen may be alike. The chance that all are within a fifth of the range is less than
+    // one in a thousand million.
     waits.sort_unstable();
     assert!(waits[15] - waits[0] > FIRST / 5, "{waits:?}");
 }
 
-/// A ROUTER sends away whoever has the identity of somebody else, as soon as it knows: after the handshake.
+/// A ROUTER disconnects a peer with the identity of another once it knows the identity, which is
+/// after the handshake.
 ///
 /// Shows: M3
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Sockets whose methods wait, in a program without a runtime.
+//! Sockets with blocking methods, in a program without a runtime.
 
 use std::thread;
 use std::time::Duration;
@@ -86,7 +86,7 @@ fn a_publisher_and_its_subscriber_and_a_router_know_each_other() {
     req.disconnect(&endpoint).unwrap();
 }
 
-/// It would stop the runtime.
+/// Blocking would stop the runtime.
 #[tokio::test]
 async fn within_a_runtime_there_is_an_error_and_no_panic() {
     let mut pull = PullSocket::new();

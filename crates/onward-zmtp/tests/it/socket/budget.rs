@@ -9,7 +9,8 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 use super::events::within;
 
-/// A channel of tokio's: when the task has used its budget up, it wakes the task and says that it is not ready, whatever there is in it.
+/// A channel of tokio. When the task has used up its budget, the channel wakes the task and returns
+/// `Pending`, even if it has messages.
 struct Source(Receiver<u32>);
 
 impl Stream for Source {
@@ -23,7 +24,7 @@ impl Stream for Source {
 const SOURCES: u32 = 4;
 const MESSAGES: u32 = 1000;
 
-/// A queue of channels that are full, and have no senders any more.
+/// Returns a queue of full channels that have no senders left.
 fn full() -> FairQueue<u32, Source> {
     let mut queue = FairQueue::new();
     for source in 0..SOURCES {
@@ -34,7 +35,8 @@ fn full() -> FairQueue<u32, Source> {
     queue
 }
 
-/// The fault of zmq.rs #248: sources that wake themselves because the budget is used up were polled again and again in the same poll.
+/// zmq.rs #248 had this fault: sources that woke themselves because the budget was used up were
+/// polled again and again in the same poll.
 ///
 /// Shows: M1
 #[tokio::test]

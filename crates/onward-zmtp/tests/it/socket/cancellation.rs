@@ -1,4 +1,4 @@
-//! Futures that are dropped, and reading without waiting.
+//! Dropped futures, and reads without waiting.
 
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ async fn pair() -> (PushSocket, PullSocket) {
     (push, pull)
 }
 
-/// Faults of zmq.rs (#188, #248) and tmq (#47): messages were lost, or the reader stalled, when reads were cancelled.
+/// zmq.rs (#188, #248) and tmq (#47) had these faults: cancelled reads lost messages or stalled the
+/// reader.
 #[tokio::test]
 async fn reads_that_are_cancelled_all_the_time_lose_nothing() {
     let (mut push, mut pull) = pair().await;
@@ -117,7 +118,8 @@ async fn the_halves_of_a_socket_work_in_two_tasks() {
     echo.abort();
 }
 
-/// A fault of zmq.rs up to 0.5: it wrote to the stream in `send`, and so 1024 messages of 4 KiB before the first read were a deadlock.
+/// zmq.rs up to 0.5 had this fault: it wrote to the stream in `send`, so 1024 messages of 4 KiB
+/// before the first read were a deadlock.
 #[tokio::test]
 async fn a_task_may_send_1024_messages_of_4_kib_before_it_receives_the_first() {
     let (mut push, mut pull) = pair().await;

@@ -1,4 +1,4 @@
-//! Queues that keep the last message only.
+//! Queues that keep only the last message.
 
 use onward_zmtp::protocol::Message;
 use onward_zmtp::socket::{HighWaterMark, SocketOptions};

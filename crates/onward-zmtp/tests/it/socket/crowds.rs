@@ -1,7 +1,10 @@
-//! Crowds of connections that never finish a handshake: what they cost, and who is served beside them.
+//! Crowds of connections that never finish a handshake: their cost, and the service for other
+//! peers.
 //!
-//! Their ends are in a process of their own, which is this program again. Short here: a thousand of them, half of which drip twenty octets a second, for a
-//! second. `ONWARD_CONNECTIONS` says how many there are instead, as `cargo xtask soak sockets` does; then they drip an octet a second, for a minute.
+//! The other ends are in a second process, which runs this program again. By default there are a
+//! thousand connections for a second, half of which send twenty octets a second, one at a time.
+//! `ONWARD_CONNECTIONS` sets the number of connections, as `cargo xtask soak sockets` does; then
+//! they send an octet a second, for a minute.
 
 use std::cell::Cell;
 use std::future::pending;
@@ -21,28 +24,30 @@ use super::raw::Raw;
 use crate::zmtp::allocations::{Counted, counted};
 use crate::zmtp::link::greeting;
 
-/// How many connections there are, unless it is said.
+/// The default number of connections.
 const CONNECTIONS: usize = 1000;
-/// How many octets each drips that does. It is fewer than a greeting has.
+/// The number of octets that each slow connection sends. It is less than a greeting has.
 const OCTETS: usize = 60;
 const OCTETS_IN_SHORT: usize = 20;
 /// The time from one octet to the next.
 const DRIP: Duration = Duration::from_secs(1);
 const DRIP_IN_SHORT: Duration = Duration::from_millis(50);
-/// What one of them may cost the process that they are connected to, in bytes of memory.
+/// The memory that one connection may cost this process, in bytes.
 const BYTES_OF_A_STRANGER: i64 = 6 * 1024;
-/// What there may be beside them, in bytes: the sockets that are served, and what the runtime keeps.
+/// The memory allowed for everything else, in bytes: the sockets that are served, and the runtime.
 const BYTES_BESIDE: i64 = 512 * 1024;
-/// The time from one message to the next meanwhile, and how many of these there are for each that comes from somebody new.
+/// The time from one message to the next, and the number of messages for each one from a new peer.
 const SERVE: Duration = Duration::from_millis(10);
 const NEW_ONE_IN: usize = 50;
-/// How long they may take to come, and to do what they do.
+/// The time limit for the crowd to connect and to send.
 const LONG: Duration = Duration::from_secs(600);
-/// What their process says when all are connected, and before how many octets were taken.
+/// The line that the process prints when all are connected, and the one that precedes the number of
+/// octets taken.
 const ALL_HERE: &str = "all here";
 const DRIPPED: &str = "dripped ";
 
-/// Beside as many that say nothing as drip one octet after the other, whoever introduces itself as usual is served. Those who have waited longest have to go.
+/// Half of the connections send nothing and half send one octet at a time. A peer with a normal
+/// handshake is still served. The oldest connections are closed.
 ///
 /// Shows: M3
 #[test]
@@ -50,7 +55,7 @@ fn thousands_that_say_nothing_or_drip_keep_nobody_out_and_leave_nothing_behind()
     are_in_nobodys_way(limits::PENDING_HANDSHAKES.min(Plan::from_environment().connections / 4));
 }
 
-/// Nor where all of them may stay.
+/// A peer with a normal handshake is also served if all of the connections may stay.
 ///
 /// Shows: M3
 #[test]
@@ -59,13 +64,13 @@ fn thousands_that_say_nothing_or_drip_and_are_not_sent_away_keep_nobody_out_and_
 }
 
 fn are_in_nobodys_way(places: usize) {
-    // Each takes as many files as there may be.
+    // Each test takes as many files as there may be, so they run one at a time.
     static FILES: Mutex<()> = Mutex::new(());
     let _files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
     let plan = Plan::from_environment();
     allow_files(plan.connections);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    // The other ends are not in this process, so all that is counted is what these cost.
+    // The other ends are in another process, so only the cost of these ends is counted.
     let Counted { result: (octets, served), peak, live, .. } = counted(|| runtime.block_on(plan.carry_out(places)));
     let staying = plan.connections.min(places);
     println!(
@@ -95,7 +100,8 @@ impl Plan {
         }
     }
 
-    /// Has the crowd come, and serves others until it has dripped; then everybody goes. Answers how many octets were taken, and how many messages arrived.
+    /// Starts the crowd and serves other peers until it has sent everything; then all connections
+    /// end. Returns the number of octets taken and of messages received.
     async fn carry_out(self, places: usize) -> (usize, usize) {
         let options = SocketOptions::new().pending_handshakes(places).handshake_timeout(LONG);
         let mut pull = PullSocket::with_options(options);
@@ -103,7 +109,7 @@ impl Plan {
         let mut crowd = Crowd::start(&endpoint);
         crowd.hear(ALL_HERE).await;
         let metrics = tokio::runtime::Handle::current().metrics();
-        // The listener, and one for each that is still there.
+        // The listener, and one task for each connection that is still there.
         let tasks = 1 + self.connections.min(places);
         until(|| metrics.num_alive_tasks() == tasks).await;
         let is_over = Cell::new(false);
@@ -119,7 +125,8 @@ impl Plan {
     }
 }
 
-/// Sends and receives now and then, as somebody who has been here before the crowd was sent away and as somebody new. Answers how many messages that were.
+/// Sends and receives now and then, from a peer that connected before the crowd and from new ones.
+/// Returns the number of messages.
 async fn serve(pull: &mut PullSocket, endpoint: &Endpoint, is_over: &Cell<bool>) -> usize {
     let mut known = PushSocket::new();
     known.connect(endpoint).unwrap();
@@ -140,7 +147,7 @@ async fn serve(pull: &mut PullSocket, endpoint: &Endpoint, is_over: &Cell<bool>)
     served
 }
 
-/// A process that connects, and that is gone with this.
+/// A process that connects. It is killed on drop.
 struct Crowd {
     _process: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -156,7 +163,7 @@ impl Crowd {
         Self { _process: process, lines }
     }
 
-    /// The rest of the next line that begins with this.
+    /// Waits for the next line that begins with `begin` and returns the rest of it.
     async fn hear(&mut self, begin: &str) -> String {
         let said = async {
             loop {
@@ -170,7 +177,7 @@ impl Crowd {
     }
 }
 
-/// What that process does.
+/// The work of that process.
 #[tokio::test]
 #[ignore = "it is a process of the tests here, started by them"]
 async fn crowd() {
@@ -193,7 +200,7 @@ async fn crowd() {
     pending().await
 }
 
-/// Has this process open as many files as the system lets it.
+/// Raises the limit of open files of this process to the most that the system allows.
 fn allow_files(connections: usize) {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let is_enough = maximum.is_none_or(|maximum| maximum > connections as u64 + 500);

@@ -1,14 +1,14 @@
-//! Waiting for what happens.
+//! Waits for events.
 
 use std::time::Duration;
 
 use onward_zmtp::socket::{Monitor, MonitorEvent, Statistics};
 use tokio::time::{interval, timeout};
 
-/// How long anything may take before a test fails.
+/// The longest wait before a test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the future says, which it must in time.
+/// Returns the output of the future, which must come in time.
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
     timeout(PATIENCE, future).await.expect("it happens in time")
 }
@@ -24,7 +24,7 @@ pub(crate) async fn until(mut is_so: impl FnMut() -> bool) {
     .await;
 }
 
-/// The next event for which `find` has an answer.
+/// Returns the first result of `find` on the events to come.
 pub(crate) async fn event<T>(monitor: &mut Monitor, mut find: impl FnMut(&MonitorEvent) -> Option<T>) -> T {
     within(async {
         loop {
@@ -57,7 +57,7 @@ pub(crate) async fn failed(monitor: &mut Monitor) -> onward_zmtp::socket::Error 
     .await
 }
 
-/// Waits until the socket has so many peers.
+/// Waits until the socket has `count` peers.
 pub(crate) async fn peers(count: usize, statistics: impl Fn() -> Statistics) {
     until(|| statistics().peers == count).await;
 }
@@ -68,7 +68,7 @@ pub(crate) async fn no_tasks() {
     until(|| metrics.num_alive_tasks() == 0).await;
 }
 
-/// A number that `cargo xtask soak` says.
+/// Returns a number from the environment, which `cargo xtask soak` sets.
 pub(crate) fn number(variable: &str) -> Option<usize> {
     std::env::var(variable).ok().map(|number| number.parse().expect("a number"))
 }

@@ -1,4 +1,4 @@
-//! Faults seen in other implementations, which must not be ours, on real streams.
+//! Tests against faults seen in other implementations, on real streams.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -85,7 +85,8 @@ async fn a_ping_is_answered_and_messages_around_it_arrive() {
     }
 }
 
-/// A fault of zmq.rs: each small message that was kept held the 64 KiB in which it had been read.
+/// zmq.rs had this fault: each small message that was kept held the 64 KiB in which it had been
+/// read.
 #[tokio::test]
 async fn small_messages_that_are_kept_hold_no_large_buffers() {
     let mut pull = PullSocket::with_options(SocketOptions::new().receive_mark(HighWaterMark::messages(10_000)));
@@ -96,7 +97,7 @@ async fn small_messages_that_are_kept_hold_no_large_buffers() {
     while kept.len() < 1000 {
         kept.push(within(pull.recv()).await.unwrap());
     }
-    // What is shared has another owner besides; what is unique can be made mutable without a copy.
+    // A shared buffer has a second owner; a unique one can be made mutable without a copy.
     assert!(kept.into_iter().flatten().all(|frame: Bytes| frame.is_unique()));
 }
 
@@ -119,8 +120,9 @@ async fn those_who_say_nothing_keep_nobody_out() {
     no_tasks().await;
 }
 
-/// Options of a socket that decides about everybody but the first, and a peer that has said all it can say until it is decided about. Where nobody
-/// decides, it has greeted.
+/// Returns a socket that decides about every peer but the first, and a peer that has sent
+/// everything it can before the decision. With NULL there is no decision, and the peer has sent its
+/// greeting.
 async fn beside_half_open<T: Kind>(name: &str, client: Security, server: Security) -> (Socket<T>, Endpoint, Raw) {
     let options = SocketOptions::new().security(server);
     let asked = Arc::new(AtomicBool::new(false));
@@ -138,7 +140,7 @@ async fn beside_half_open<T: Kind>(name: &str, client: Security, server: Securit
 }
 
 async fn half_open<T: Kind>(name: &str, client: Security, endpoint: &Endpoint) -> Raw {
-    // What is answered before the decision: the greeting, and WELCOME of CURVE.
+    // The sizes of the replies before the decision: the greeting, and WELCOME of CURVE.
     let answers: &[usize] = match name {
         "NULL" => &[],
         "PLAIN" => &[64],
@@ -154,7 +156,8 @@ async fn half_open<T: Kind>(name: &str, client: Security, endpoint: &Endpoint) -
     raw
 }
 
-/// A fault of libzmq, CVE-2020-15166: half-open connections took a place among those that messages go to.
+/// libzmq had this fault, CVE-2020-15166: half-open connections were among the peers that messages
+/// are sent to.
 #[tokio::test]
 async fn a_peer_whose_handshake_is_not_done_is_sent_nothing() {
     for (name, client, server) in mechanisms() {
@@ -171,7 +174,7 @@ async fn a_peer_whose_handshake_is_not_done_is_sent_nothing() {
     }
 }
 
-/// The same where messages come from.
+/// The test of the fault above, for receivers.
 #[tokio::test]
 async fn a_peer_whose_handshake_is_not_done_is_not_heard_and_keeps_nobody_waiting() {
     for (name, client, server) in mechanisms() {
@@ -189,7 +192,7 @@ async fn a_peer_whose_handshake_is_not_done_is_not_heard_and_keeps_nobody_waitin
     }
 }
 
-/// A fault of others: marks that count messages alone let 100 000 messages of 64 KiB wait.
+/// Others had this fault: marks that count messages alone let 100 000 messages of 64 KiB wait.
 ///
 /// Beats: marks-without-bytes
 #[tokio::test]
@@ -200,7 +203,8 @@ async fn what_waits_is_bounded_in_bytes_by_default() {
     assert_eq!(push.statistics().outgoing.bytes, onward_zmtp::socket::limits::HIGH_WATER_MARK_BYTES);
 }
 
-/// A fault of libzmq: it understands ZMTP 1.0 and 2.0 where nobody asked it to, so that anybody's bytes become messages.
+/// libzmq has this fault: it accepts ZMTP 1.0 and 2.0 by default, so the bytes of any program
+/// become messages.
 #[tokio::test]
 async fn bytes_of_another_protocol_are_no_message() {
     let mut pull = PullSocket::new();

@@ -1,4 +1,4 @@
-//! Many who are refused before anybody is asked about them, and one who is not.
+//! Many peers that are refused before the program is asked, and one that is accepted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,19 +13,20 @@ use crate::zmtp::allocations::counted;
 use crate::zmtp::link::mechanisms;
 use crate::zmtp::pitfalls::{false_hellos, said_until_decision};
 
-/// How many flood at a time; each comes back as soon as it is refused.
+/// The number of peers that flood at a time. Each reconnects as soon as it is refused.
 const FLOODERS: usize = 16;
 
-/// How often each of them may be refused until a peer that comes among them has sent its first message.
+/// The number of refusals of each until a good peer that connects among them has sent its first
+/// message.
 const TURNS: usize = 8;
 
-/// The two sides of CURVE.
+/// Returns the two sides of CURVE.
 fn sides() -> (Security, Security) {
     let (_, client, server) = mechanisms().remove(2);
     (client, server)
 }
 
-/// A server, and how often it was asked about somebody.
+/// Returns a server and the number of times that the program was asked about a peer.
 async fn server() -> (PullSocket, Endpoint, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
@@ -43,14 +44,14 @@ fn all_false_hellos() -> Vec<Vec<u8>> {
     false_hellos(&said_until_decision(client, &Arc::new(Options::new(SocketType::Pull).security(server))))
 }
 
-/// Says it, and waits to be refused.
+/// Sends the bytes and waits for the refusal.
 async fn visit(endpoint: &Endpoint, said: &[u8]) {
     let mut raw = Raw::connect(endpoint).await;
     raw.write(said).await;
     raw.read_to_end().await;
 }
 
-/// Floods until the test is over; answers how many were refused so far.
+/// Floods until the test ends. Returns a function that counts the refusals so far.
 fn flood(endpoint: &Endpoint) -> impl Fn() -> usize {
     let refused = Arc::new(AtomicUsize::new(0));
     let hellos = Arc::new(all_false_hellos());
@@ -66,7 +67,7 @@ fn flood(endpoint: &Endpoint) -> impl Fn() -> usize {
     move || refused.load(Ordering::Relaxed)
 }
 
-/// In refusals, and not in time.
+/// The wait is measured in refusals, not in time.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -100,14 +101,14 @@ fn those_who_were_refused_for_a_false_hello_leave_no_memory_and_no_task() {
                     visit(&endpoint, hello).await;
                 }
             }
-            // The listener.
+            // The one task left is the listener.
             until(|| tokio::runtime::Handle::current().metrics().num_alive_tasks() == 1).await;
             peers(0, || pull.statistics()).await;
         });
     };
     visits(VISITS / 10);
     // A queue of the runtime may grow once, on a busy machine later than in the first visits. A
-    // visit that leaves something does so in every round.
+    // visit that leaves memory does so in every round.
     let kept = (0..ROUNDS).map(|_| counted(|| visits(VISITS)).live).min().unwrap();
     assert!(kept < VISITS as i64, "{kept} bytes are kept");
     assert_eq!(asked.load(Ordering::Relaxed), 0);

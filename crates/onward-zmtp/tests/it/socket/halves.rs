@@ -1,4 +1,4 @@
-//! The halves of a socket, and frames of anything.
+//! The halves of a socket, and conversions into frames.
 
 use onward_zmtp::protocol::{IntoFrame as _, Message};
 use onward_zmtp::{PubSocket, PullSocket, PushSocket, RouterSocket, SubSocket, XsubSocket};

@@ -1,4 +1,4 @@
-//! Signs of life, while the program does something else.
+//! Heartbeats while the program does something else.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ async fn a_silent_peer_is_asked_and_leaves_the_rotation_though_nobody_receives()
     assert_eq!(push.statistics().peers, 0);
 }
 
-/// The protocol of version 3.0 has no heartbeats.
+/// Version 3.0 of the protocol has no heartbeats.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn a_ping_is_answered_though_nobody_receives() {
     peers(1, || pull.statistics()).await;
 }
 
-/// We look at the clock only once something depends on it.
+/// The driver reads the clock only once a deadline depends on it.
 #[tokio::test]
 async fn a_peer_that_says_late_for_how_long_it_may_be_silent_is_not_taken_to_have_been_silent_before() {
     let mut pull = PullSocket::new();
@@ -80,7 +80,7 @@ async fn a_peer_that_says_late_for_how_long_it_may_be_silent_is_not_taken_to_hav
     let mut raw = Raw::introduced(&endpoint, "PUSH").await;
     let since = Instant::now();
     until(|| since.elapsed() > Duration::from_millis(300)).await;
-    // For two tenths of a second.
+    // The time to live is two tenths of a second.
     raw.write(&command("PING", b"\0\x02context")).await;
     let pong = command("PONG", b"context");
     assert_eq!(raw.read(pong.len()).await, pong);
@@ -90,7 +90,8 @@ async fn a_peer_that_says_late_for_how_long_it_may_be_silent_is_not_taken_to_hav
     assert!(since.elapsed() > Duration::from_millis(500), "it may be silent for as long as it said");
 }
 
-/// A fault of libzmq (its issues 2709, 3937, 4767): a peer was taken for dead while it was we who did not read.
+/// libzmq had this fault (its issues 2709, 3937, 4767): it took a peer for dead while it did not
+/// read itself.
 #[tokio::test]
 async fn a_peer_is_not_taken_for_dead_while_we_do_not_read() {
     let mut pull = PullSocket::with_options(beating(10).receive_mark(HighWaterMark::messages(1)));
@@ -99,7 +100,7 @@ async fn a_peer_is_not_taken_for_dead_while_we_do_not_read() {
     let mut raw = Raw::introduced(&endpoint, "PUSH").await;
     raw.write(&[frame(0, b"one"), frame(0, b"two"), frame(0, b"three")].concat()).await;
     until(|| pull.statistics().incoming.messages == 1).await;
-    // Each is sent only when the time for an answer to the one before is over.
+    // Each ping is sent only when the time for the previous reply is over.
     let ping = command("PING", b"\0\0");
     for _ in 0..5 {
         assert_eq!(raw.read(ping.len()).await, ping);

@@ -1,4 +1,4 @@
-//! The message that every peer gets before all others.
+//! The hello message, which every peer gets before all others.
 
 use onward_zmtp::protocol::{Identity, Message};
 use onward_zmtp::socket::{HighWaterMark, SocketOptions};
@@ -42,7 +42,7 @@ async fn a_greeting_comes_before_what_waited_for_the_peer() {
     }
 }
 
-/// libzmq's `ZMQ_PROBE_ROUTER`.
+/// The equivalent of libzmq's `ZMQ_PROBE_ROUTER`.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn a_router_learns_of_a_peer_that_greets_it() {
     assert_eq!(within(router.recv()).await.unwrap().frames(), ["quiet", ""]);
 }
 
-/// libzmq's `ZMQ_XPUB_WELCOME_MSG`.
+/// The equivalent of libzmq's `ZMQ_XPUB_WELCOME_MSG`.
 ///
 /// Shows: M3
 #[tokio::test]

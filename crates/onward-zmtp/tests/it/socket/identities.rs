@@ -1,4 +1,4 @@
-//! ROUTER, DEALER, and who is who.
+//! ROUTER, DEALER and identities.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ async fn a_router_answers_each_peer_by_the_identity_in_front() {
     assert_eq!((made_up.frames()[0][0], made_up.byte_len()), (0, 5));
 }
 
-/// libzmq's `ZMQ_CONNECT_ROUTING_ID`.
+/// The equivalent of libzmq's `ZMQ_CONNECT_ROUTING_ID`.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn a_second_peer_of_the_same_identity_is_refused_and_the_first_goes_on() {
     assert_eq!(router.statistics().peers, 1);
 }
 
-/// It is refused before it is told that it may send: what it was given waits for the day on which the identity is free.
+/// The peer is refused before it may send, so its messages wait until the identity is free.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn a_peer_that_is_back_before_the_router_has_seen_it_go_loses_nothing() {
     }
 }
 
-/// The same where there are too many.
+/// A peer beyond the limit of peers is refused before it may send, too.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn an_identity_is_handed_over_if_asked() {
     let options = SocketOptions::new().duplicate_identity(DuplicateIdentity::TakeOver);
     let (mut router, endpoint) = router(options).await;
     let mut monitor = router.monitor();
-    // It would come back and take the identity over again.
+    // With a reconnect, the first peer would take the identity over again.
     let never = Reconnect { first: Duration::from_secs(3600), longest: Duration::from_secs(3600) };
     let first =
         DealerSocket::with_options(SocketOptions::new().identity(Identity::new("name").unwrap()).reconnect(never));
@@ -155,7 +155,7 @@ async fn what_came_before_an_identity_was_handed_over_is_read_before_what_comes_
     let options = SocketOptions::new().duplicate_identity(DuplicateIdentity::TakeOver);
     let (mut router, endpoint) = router(options).await;
     let mut monitor = router.monitor();
-    // Those who are taken over from do not even close.
+    // A peer that loses its identity does not even close its end.
     let mut all = Vec::new();
     for connection in 0..3_u8 {
         let mut raw = Raw::connect(&endpoint).await;
@@ -173,12 +173,13 @@ async fn what_came_before_an_identity_was_handed_over_is_read_before_what_comes_
     }
 }
 
-/// It says that it has no more to say, and then reads all that was sent to it until the router went.
+/// The peer shuts down its sending side, then reads everything that the router sent until it
+/// closed.
 ///
 /// Shows: M3
 #[tokio::test]
 async fn what_a_router_has_queued_for_a_peer_that_leaves_is_counted_to_the_message() {
-    // As large as a batch, so that none is written together with another.
+    // A message is as large as a batch, so that none is written together with another.
     const SIZE: usize = WRITE_BATCH_BYTES;
     let (mut router, endpoint) = router(SocketOptions::new()).await;
     let mut stuck = Raw::connect(&endpoint).await;

@@ -1,4 +1,4 @@
-//! What connections that have ended left unread.
+//! Tests of the unread backlog of ended connections.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use super::events::{peers, until, within};
 use super::raw::{Raw, accept, listen};
 use crate::zmtp::link::frame;
 
-/// How many messages may be unread.
+/// The mark: the number of messages that may be unread.
 const MARK: usize = 10;
-/// What a connection can leave at most: one that has reached the mark is not read to its end.
+/// The most that a connection can leave: one that has reached the mark is not read to its end.
 const LEFT: usize = MARK - 1;
-/// How many connections come, leave as much, and go.
+/// The number of connections that each leave as much and end.
 const CONNECTIONS: u8 = 20;
 
 async fn pull(mark: HighWaterMark) -> (PullSocket, Endpoint) {
@@ -23,7 +23,8 @@ async fn pull(mark: HighWaterMark) -> (PullSocket, Endpoint) {
     (pull, endpoint)
 }
 
-/// Connections of which two leave more than the mark, one after the other; then those that wait therefore, and are not known to have gone.
+/// Runs connections one after the other, of which two leave more than the mark. The rest must wait,
+/// so their end is not noticed yet.
 async fn come_and_go_all(pull: &PullSocket, endpoint: &Endpoint, count: usize, size: usize) {
     for connection in 0..CONNECTIONS {
         come_and_go(endpoint, connection, count, size).await;
@@ -35,7 +36,8 @@ async fn come_and_go_all(pull: &PullSocket, endpoint: &Endpoint, count: usize, s
     peers(usize::from(CONNECTIONS) - 2, || pull.statistics()).await;
 }
 
-/// A connection that sends `count` messages of `size` bytes, which begin with its number and theirs, and ends.
+/// Runs a connection that sends `count` messages of `size` bytes and ends. Each begins with the
+/// numbers of the connection and of the message.
 async fn come_and_go(endpoint: &Endpoint, connection: u8, count: usize, size: usize) {
     let mut raw = Raw::introduced(endpoint, "PUSH").await;
     raw.write(&messages(connection, count, size)).await;
@@ -50,7 +52,7 @@ fn frame_of(body: &[u8]) -> Vec<u8> {
     if body.len() < 256 { frame(0, body) } else { [&[2][..], &(body.len() as u64).to_be_bytes(), body].concat() }
 }
 
-/// Receives so many messages; those of each connection must come in their order, and all of them.
+/// Receives `count` messages. All messages of each connection must come, in their order.
 async fn receive_all(pull: &mut PullSocket, count: usize) {
     let mut next: HashMap<u8, u8> = HashMap::new();
     for _ in 0..count {

@@ -1,4 +1,4 @@
-//! Opening, losing, closing.
+//! Tests of opening, losing and closing connections.
 
 use std::time::Duration;
 
@@ -28,7 +28,8 @@ async fn rebind(bind: impl AsyncFn() -> bool) {
     .await;
 }
 
-/// A fault of zmq.rs: a dropped PULL kept its connections, and whoever pushed to it went on into nowhere.
+/// zmq.rs had this fault: a dropped PULL kept its connections, so a PUSH sent to it for ever
+/// without effect.
 ///
 /// Beats: undead-socket
 #[tokio::test]
@@ -177,7 +178,8 @@ async fn a_peer_that_does_not_read_holds_closing_up_no_longer_than_the_time_to_l
     drop(stuck);
 }
 
-/// A fault of zmq.rs: a DEALER whose ROUTER restarted lost two messages and was "not connected" for ever.
+/// zmq.rs had this fault: a DEALER whose ROUTER restarted lost two messages and was "not connected"
+/// for ever.
 ///
 /// Beats: lost-router
 #[tokio::test]
@@ -354,7 +356,7 @@ async fn a_socket_has_as_many_endpoints_as_the_limit_and_no_more() {
     push.connect("inproc://one-too-many").unwrap();
 }
 
-/// Two are in the queue of a listener that accepts none, and what comes then is not answered.
+/// The listener accepts none: two connections fill its queue, and the next one gets no reply.
 ///
 /// Shows: M3
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Messages that a socket accepted arrive, or are counted as lost with the true reason.
+//! Tests that every accepted message arrives, or is counted as lost with the true reason.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::events::{connected, event, peers, until, within};
 use super::raw::{Raw, accept, listen};
 use crate::zmtp::link::{command, frame};
 
-/// How many messages the last event says that were not sent.
+/// Returns the number of unsent messages in the last event.
 fn unsent(monitor: &mut Monitor) -> Option<u64> {
     std::iter::from_fn(|| monitor.try_next()).find_map(|event| match event {
         MonitorEvent::Unsent { messages } => Some(messages),
@@ -75,7 +75,7 @@ async fn a_socket_that_has_sent_everything_does_not_say_that_anything_is_unsent(
     }
 }
 
-/// The program that returns from `main` right after `send`.
+/// A program that returns from `main` right after `send`.
 ///
 /// Shows: M3
 #[test]
@@ -93,7 +93,8 @@ fn a_runtime_that_ends_before_anything_is_connected_counts_all_that_is_lost() {
     assert_eq!(unsent(&mut monitor), Some(20));
 }
 
-/// What is in the queues of a connection when its task is dropped, and what it had encoded, are counted, too.
+/// Messages in the queues of a connection whose task is dropped are counted, and so are those it
+/// had encoded.
 ///
 /// Shows: M3
 #[test]
@@ -125,7 +126,7 @@ fn a_runtime_that_ends_with_a_peer_that_does_not_read_counts_all_that_is_lost() 
             _ => {}
         }
     }
-    // The rest is with the operating system.
+    // The operating system has the rest.
     assert!(unsent > 100 && uncertain + unsent <= sent, "{uncertain} and {unsent} of {sent}");
 }
 
@@ -157,7 +158,7 @@ fn names_the_bound(error: &Error, bound: &str) {
     assert!(error.is_limit() && error.to_string().contains(bound), "{error}");
 }
 
-/// All ways to send are refused a message that is too large, and go on with the next.
+/// Checks that every way to send rejects a message that is too large, and then sends the next.
 async fn refuses<T: Sends>(endpoint: &str) {
     let mut socket = Socket::<T>::new();
     socket.bind(endpoint).await.unwrap();
@@ -186,7 +187,7 @@ async fn a_message_beyond_the_bounds_of_the_socket_is_refused_before_it_is_queue
     refuses::<Xsub>("inproc://too-large-xsub").await;
 }
 
-/// The frames in front of the program's own go over the wire, too.
+/// The frames in front of the program's own are sent, too.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -267,7 +268,7 @@ async fn a_message_that_the_peer_refuses_is_told_with_the_reason_of_the_peer() {
         }
         let (reason, _, _) = end(&mut monitor).await;
         assert!(reason.is_refused() && reason.to_string().contains("5 parts"), "{reason}");
-        // What was queued behind it comes over the next connection.
+        // Messages queued behind it arrive over the next connection.
         within(pull.recv()).await.unwrap();
     }
 }
@@ -312,7 +313,7 @@ async fn what_was_queued_for_a_peer_alone_is_told_as_lost_when_it_goes() {
     assert_eq!(router.statistics().dropped, (lost + uncertain) as u64);
 }
 
-/// The write fails first, and what was received before is still in the operating system.
+/// The write fails first, while received messages are still in the operating system.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -323,7 +324,7 @@ async fn what_a_peer_sent_before_it_closed_is_received_though_it_cannot_be_writt
     dealer.connect(endpoint.as_str()).unwrap();
     let mut raw = accept(&listener, "ROUTER").await;
     connected(&mut monitor).await;
-    // It never reads, so that to close resets the connection.
+    // The peer never reads, so closing its stream resets the connection.
     for _ in 0..100 {
         dealer.send(vec![0; 100_000]).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! Publishers that decide about each subscription.
+//! Publishers that decide on each subscription.
 
 use onward_zmtp::socket::SocketOptions;
 use onward_zmtp::{SubSocket, XpubSocket};
@@ -9,7 +9,7 @@ fn manual() -> XpubSocket {
     XpubSocket::with_options(SocketOptions::new().manual())
 }
 
-/// libzmq's `ZMQ_XPUB_MANUAL`.
+/// The equivalent of libzmq's `ZMQ_XPUB_MANUAL`.
 ///
 /// Shows: M3
 #[tokio::test]

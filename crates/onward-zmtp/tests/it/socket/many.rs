@@ -1,4 +1,4 @@
-//! Many messages sent at once, and what becomes of short ones on their way.
+//! Many messages sent at once, and the path of short messages.
 
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ fn numbers(range: std::ops::Range<u32>) -> Vec<Message> {
     range.map(|number| Message::from(number.to_be_bytes().to_vec())).collect()
 }
 
-/// Messages of all kinds and sizes, long and short in turn, and several short ones in a row.
+/// Returns messages of all kinds and sizes: long and short in turn, and several short ones in a
+/// row.
 fn mixed(count: usize) -> Vec<Message> {
     let payload = |length: usize, index: usize| vec![index as u8; length];
     let message = |index: usize| match index % 7 {
@@ -144,7 +145,8 @@ async fn the_mark_in_bytes_counts_the_payload_of_short_messages_on_both_sides() 
     reach_marks("ipc://@short-messages-and-bytes", 64, 16).await;
 }
 
-/// Sends messages of so many bytes to one who does not read, until that holds the sender up: then there are `most` on the one side, and no more on the other.
+/// Sends messages of `length` bytes to a peer that does not read, until the sender must wait. Then
+/// `most` messages are on each side.
 async fn reach_marks(endpoint: &str, length: usize, most: usize) {
     let mark = HighWaterMark { messages: 100, bytes: 1000 };
     let mut pull = PullSocket::with_options(SocketOptions::new().receive_mark(mark));

@@ -1,4 +1,4 @@
-//! Options that a socket would ignore are refused, before anything has begun.
+//! Options that a socket would ignore are rejected before anything has begun.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use onward_zmtp::socket::kind::{Dealer, Kind, Pair, Pub, Pull, Push, Rep, Req, R
 use onward_zmtp::socket::{Decision, DuplicateIdentity, Error, Overflow, SocketOptions};
 use onward_zmtp::{PullSocket, PushSocket, Socket};
 
-/// What bound and connected sockets of a type say of these options.
+/// Returns the errors of a bound and of a connected socket of a type with these options.
 async fn refusals<T: Kind>(options: &SocketOptions) -> [Option<Error>; 2] {
     let socket = Socket::<T>::with_options(options.clone());
     let connected = socket.connect("tcp://127.0.0.1:9").err();
     [socket.bind("tcp://127.0.0.1:*").await.err(), connected]
 }
 
-/// The types that refuse these options.
+/// Returns the types that reject these options.
 async fn refused_by(options: &SocketOptions) -> Vec<&'static str> {
     let said = [
         ("REQ", refusals::<Req>(options).await),
@@ -74,7 +74,7 @@ async fn the_refusal_names_the_option_and_who_has_a_use_for_it() {
     assert_eq!(error.to_string(), "`verbose` is for XPUB; leave it out of a PUSH's options");
 }
 
-/// A function that is never asked would look like a guard.
+/// A function that is never called would look like a guard.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn a_function_that_decides_who_may_connect_is_refused_where_nobody_would_a
     }
 }
 
-/// Within a process there are no mechanisms: a server of CURVE would accept whoever is in it.
+/// Within a process there are no mechanisms: a server of CURVE would accept every socket in it.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn a_socket_with_a_mechanism_is_neither_bound_nor_connected_within_a_proce
     assert!(error.is_misuse() && error.to_string().contains("inproc://guarded"), "{error}");
 }
 
-/// With libzmq zero means to ask nobody; here it would mean to wait for no answer.
+/// With libzmq, zero disables heartbeats. Here it would mean to wait no time for a reply.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -118,7 +118,7 @@ async fn a_heartbeat_without_time_is_refused() {
     }
 }
 
-/// Otherwise no connection would ever come to anything, and each would be tried again.
+/// Without the error, every handshake would fail, and each would be tried again.
 ///
 /// Shows: M3
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Who is at the other end: in events, with each message, and who may be there at all.
+//! The peer at the other end: in events, with each message, and by allowed addresses.
 
 use onward_zmtp::protocol::{Identity, KeyPair, Security};
 use onward_zmtp::socket::{Decision, Endpoint, MonitorEvent, RemotePeer, SocketOptions};

@@ -47,7 +47,8 @@ async fn work_arrives_in_order() {
     .await;
 }
 
-/// One thread runs everything: between two turns of another task, a connection may do only so much.
+/// One thread runs everything, so a connection may do only a limited amount between two turns of
+/// another task.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -70,7 +71,7 @@ async fn a_connection_that_floods_lets_other_tasks_have_their_turn() {
     within(other).await.unwrap();
 }
 
-/// Goes to the end of the runtime's queue. (`yield_now` waits until the queue is empty.)
+/// Waits until the runtime has run its queue once. (`yield_now` waits until the queue is empty.)
 async fn one_turn() {
     let mut is_over = false;
     poll_fn(|context| {
@@ -128,7 +129,7 @@ async fn a_sender_feels_that_the_receiver_does_not_read_and_goes_on_when_it_does
     push.connect(&endpoint).unwrap();
     let payload = vec![7; 64 * 1024];
     let mut sent: u32 = 0;
-    // What the operating system buffers is some megabytes at the most.
+    // The operating system buffers some megabytes at most.
     let full = tokio::time::Duration::from_millis(500);
     while tokio::time::timeout(full, push.send(payload.clone())).await.is_ok() {
         sent += 1;
@@ -196,7 +197,7 @@ async fn what_is_sent_before_there_is_a_peer_arrives_when_there_is_one() {
     }
 }
 
-/// Binds to an endpoint of which others have just let go.
+/// Binds to an endpoint that other sockets have just released.
 async fn until_bound(pull: &PullSocket, endpoint: &onward_zmtp::socket::Endpoint) {
     within(async {
         while pull.bind(endpoint).await.is_err() {
@@ -233,7 +234,7 @@ async fn what_a_lost_peer_was_not_sent_goes_to_another() {
     let mut push = PushSocket::with_options(SocketOptions::new().send_mark(HighWaterMark::messages(100)));
     let endpoint = push.bind("tcp://127.0.0.1:*").await.unwrap();
     let mut monitor = push.monitor();
-    // It never reads, so what the operating system does not take stays in the queue.
+    // The peer never reads, so messages that the operating system does not take stay in the queue.
     let stuck = Raw::introduced(&endpoint, "PULL").await;
     connected(&mut monitor).await;
     let full = tokio::time::Duration::from_millis(500);

@@ -1,4 +1,4 @@
-//! Two sockets joined.
+//! Proxies, each of which joins two sockets.
 
 use onward_zmtp::protocol::Message;
 use onward_zmtp::socket::{HighWaterMark, Proxy, SocketOptions};
@@ -100,7 +100,7 @@ async fn a_capture_sees_questions_and_answers() {
         assert_eq!(within(req.recv()).await.unwrap().frames(), [vec![b'a', round]]);
         let (question, answer) = (within(captured.recv()).await.unwrap(), within(captured.recv()).await.unwrap());
         assert_eq!(question.frames()[1..], [vec![], vec![b'q', round]]);
-        // With whose it is in front, and the delimiter.
+        // The identity of the asking peer is in front, then the delimiter.
         assert_eq!(answer.frames(), [question.frames()[0].clone(), vec![].into(), vec![b'a', round].into()]);
         assert!(captured.try_recv().is_err(), "each is seen once");
     }
@@ -131,7 +131,7 @@ async fn a_backend_that_is_full_is_felt_at_the_frontend() {
     until(|| front.statistics().incoming.messages <= 5).await;
 }
 
-/// Otherwise it would wait for ever.
+/// Without the error, the proxy would wait for ever.
 ///
 /// Shows: M3
 #[tokio::test]

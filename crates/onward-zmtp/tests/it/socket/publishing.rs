@@ -62,7 +62,7 @@ async fn what_was_subscribed_to_twice_must_be_cancelled_twice() {
     assert_eq!(notice(&mut xpub).await, b"\x00a");
 }
 
-/// A publisher that takes the place of another.
+/// Returns a publisher that replaces another at its endpoint.
 async fn another(publisher: XpubSocket, endpoint: &Endpoint) -> XpubSocket {
     drop(publisher);
     let xpub = XpubSocket::new();
@@ -89,7 +89,7 @@ async fn subscriptions_are_made_again_after_a_reconnect() {
     assert_eq!(within(sub.recv()).await.unwrap().frames(), ["topic!"]);
 }
 
-/// A fault of zmq.rs 0.7, which keeps a set: what was subscribed to twice is in it once.
+/// zmq.rs 0.7 has this fault: it keeps a set, so two subscriptions to a topic are one.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -151,7 +151,7 @@ async fn an_xpub_hears_of_first_subscriptions_and_last_cancellations() {
 async fn an_xpub_hears_of_the_end_of_a_lost_subscription_before_it_hears_of_the_next() {
     let reconnect = Reconnect { first: Duration::from_millis(1), longest: Duration::from_millis(10) };
     let mut xpub = XpubSocket::with_options(SocketOptions::new().reconnect(reconnect));
-    // Beside another, for then connections take turns.
+    // A second connection is present, because then connections take turns.
     let (elsewhere, other) = listen().await;
     xpub.connect(&other).unwrap();
     let _bystander = accept(&elsewhere, "SUB").await;
@@ -160,7 +160,7 @@ async fn an_xpub_hears_of_the_end_of_a_lost_subscription_before_it_hears_of_the_
     xpub.connect(&endpoint).unwrap();
     let mut first = accept(&listener, "SUB").await;
     first.write(&command("SUBSCRIBE", b"a")).await;
-    // Nothing of the connection is left to be read when it ends.
+    // No message of the connection is left to be read when it ends.
     assert_eq!(notice(&mut xpub).await, b"\x01a");
     drop(first);
     let mut second = accept(&listener, "SUB").await;
@@ -170,7 +170,8 @@ async fn an_xpub_hears_of_the_end_of_a_lost_subscription_before_it_hears_of_the_
     assert_eq!(notice(&mut xpub).await, b"\x01a");
 }
 
-/// The slow joiner of the ZeroMQ guide: to publish is not to wait for anybody, and what nobody wanted then was not dropped.
+/// The slow joiner of the ZeroMQ guide: publishing does not wait for subscribers, and messages
+/// without a subscriber are not counted as dropped.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -186,7 +187,8 @@ async fn what_is_published_before_a_subscription_has_arrived_is_for_nobody() {
     assert_eq!(xpub.statistics().dropped, 0);
 }
 
-/// Who subscribes to so many topics, and is gone, leaves a notice of each subscription and one of its end.
+/// Subscribes to `topics` topics and disconnects. This leaves a notice of each subscription and one
+/// of its end.
 async fn come_and_go(xpub: &XpubSocket, endpoint: &Endpoint, topics: usize) {
     let before = xpub.statistics().incoming.messages;
     let mut raw = Raw::introduced(endpoint, "SUB").await;
@@ -198,7 +200,8 @@ async fn come_and_go(xpub: &XpubSocket, endpoint: &Endpoint, topics: usize) {
     until(|| xpub.statistics().incoming.messages == before + 2 * topics).await;
 }
 
-/// What those who are gone have left is marked as what anybody sends; the notices of one who goes when it is reached come on top.
+/// The notices of disconnected peers count towards the mark like any messages. A peer that
+/// disconnects when the mark is reached adds its final notices beyond it.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -250,7 +253,7 @@ async fn an_xsub_subscribes_by_messages_and_sends_others_upstream() {
     assert_eq!(notice(&mut xpub).await, b"\x00topic");
 }
 
-/// Publishes until something is dropped, or 10 000 times; answers how often.
+/// Publishes until a message is dropped, or 10 000 times. Returns the number of messages.
 async fn flood(publisher: &mut PubSocket) -> usize {
     for count in 0..10_000 {
         publisher.send(vec![1; 64 * 1024]).await.unwrap();
@@ -282,7 +285,7 @@ async fn a_subscriber_that_does_not_read_misses_messages_which_are_counted_and_o
     within(async { while sub.recv().await.unwrap().frames() != ["still here"] {} }).await;
 }
 
-/// Until the subscription has arrived.
+/// Publishes until the subscription has arrived.
 async fn until_received(publisher: &mut PubSocket, sub: &mut SubSocket) {
     within(async {
         while sub.try_recv().is_none() {
@@ -330,7 +333,7 @@ async fn a_topic_that_is_too_long_is_refused() {
     sub.subscribe(vec![0; 1024]).unwrap();
 }
 
-/// A fault of libzmq, CVE-2021-20236: it recursed over topics of the peer's choice.
+/// libzmq had this fault, CVE-2021-20236: it recursed over topics of the peer's choice.
 #[tokio::test]
 async fn topics_that_nest_as_deeply_as_they_can_cost_no_stack() {
     let (mut xpub, endpoint) = xpub(SocketOptions::new()).await;
@@ -361,12 +364,13 @@ fn a_socket_has_as_many_subscriptions_as_the_limit_and_no_more() {
     sub.subscribe("one too many").unwrap();
 }
 
-/// The subscriber says that it has no more to say, and then reads all that was sent to it until the publisher went.
+/// The subscriber shuts down its sending side, then reads everything that the publisher sent until
+/// it closed.
 ///
 /// Shows: M3
 #[tokio::test]
 async fn what_a_publisher_has_queued_for_a_subscriber_that_leaves_is_counted_to_the_message() {
-    // As large as a batch, so that none is written together with another.
+    // A message is as large as a batch, so that none is written together with another.
     const SIZE: usize = WRITE_BATCH_BYTES;
     let (mut xpub, endpoint) = xpub(SocketOptions::new().overflow(Overflow::Wait)).await;
     let mut stuck = Raw::introduced(&endpoint, "SUB").await;

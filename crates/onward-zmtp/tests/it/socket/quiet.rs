@@ -1,4 +1,4 @@
-//! A peer that seldom says something, beside one that always does.
+//! A peer that seldom sends, beside one that always does.
 
 use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
@@ -10,28 +10,31 @@ use super::events::{peers, within};
 use super::raw::Raw;
 use crate::zmtp::link::frame;
 
-/// A payload of the flood: so large that a turn ends because of the bytes that it has moved, not because the queue is full.
+/// The payload of a flood message. It is so large that a turn ends because of the bytes moved, not
+/// because the queue is full.
 const FLOOD_BYTES: usize = 1000;
-/// How many messages of the flood may come before one of a quiet peer that is there: those of the turn that goes on, of the next one, in which the runtime
-/// has not looked yet, and of that in which both have theirs.
+/// The number of flood messages that may come before one of a quiet peer. It covers the turn that
+/// runs, the next one, in which the runtime has not checked for events yet, and the one in which
+/// both are served.
 const MOST_BEFORE: usize = 3 * SHARED_TURN_BYTES / FLOOD_BYTES;
-/// How often the quiet peer says something.
+/// The number of messages of the quiet peer.
 const ROUNDS: usize = 50;
-/// How much of the flood is read in between.
+/// The number of flood messages read in between.
 const BETWEEN: usize = 500;
-/// How much of it is read first, until the operating system buffers as much of it as it will.
+/// The number of flood messages read first, until the buffers of the operating system are full.
 const BEFORE: usize = 5000;
 
-/// A peer of which there is always more to be read than a turn moves.
+/// A peer that always has more to read than a turn moves.
 struct Flood {
     stream: TcpStream,
     frame: Vec<u8>,
-    /// How much of the frame was written.
+    /// The number of bytes of the frame that were written.
     written: usize,
 }
 
 impl Flood {
-    /// Writes as much as the operating system takes, on the thread of the runtime: nothing else happens meanwhile.
+    /// Writes as much as the operating system takes. It blocks the runtime's thread, so nothing
+    /// else runs meanwhile.
     fn fill(&mut self) {
         loop {
             match self.stream.write(&self.frame[self.written..]) {
@@ -47,13 +50,14 @@ fn long_frame() -> Vec<u8> {
     [&[2][..], &(FLOOD_BYTES as u64).to_be_bytes(), &[b'.'; FLOOD_BYTES]].concat()
 }
 
-/// Whether the next message is one of the flood, of which there is more then than a turn moves.
+/// Returns true if the next message is one of the flood, after filling the stream with more than a
+/// turn moves.
 async fn is_flood(pull: &mut PullSocket, flood: &mut Flood) -> bool {
     flood.fill();
     within(pull.recv()).await.unwrap().frames()[0].len() == FLOOD_BYTES
 }
 
-/// The most messages of the flood that come before one of the quiet peer.
+/// Returns the most flood messages that come before one of the quiet peer.
 async fn most_before(mut pull: PullSocket, mut flood: Flood, mut quiet: TcpStream) -> usize {
     for _ in 0..BEFORE {
         assert!(is_flood(&mut pull, &mut flood).await);
@@ -81,10 +85,11 @@ async fn a_message_of_a_quiet_peer_waits_for_a_bounded_number_of_a_flooding_one(
     let [flood, quiet] = [Raw::introduced(&endpoint, "PUSH").await, Raw::introduced(&endpoint, "PUSH").await]
         .map(|raw| raw.0.into_std().unwrap());
     let flood = Flood { stream: flood, frame: long_frame(), written: 0 };
-    // What it says is to be there at once.
+    // Its messages must be sent at once.
     quiet.set_nodelay(true).unwrap();
     peers(2, || pull.statistics()).await;
-    // As a task among those of the connections: what a runtime is started with has its turn at other times.
+    // This runs as a task among those of the connections. The future that a runtime is started with
+    // is polled at other times.
     let most = tokio::spawn(most_before(pull, flood, quiet)).await.unwrap();
     assert!(most <= MOST_BEFORE, "{most} messages came before");
 }

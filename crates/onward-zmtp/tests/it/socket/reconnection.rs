@@ -1,4 +1,5 @@
-//! Sockets of every type whose peer goes away and comes back, each as the one who connects.
+//! Sockets of every type whose peer closes and is replaced, each in the role of the one that
+//! connects.
 
 use std::time::Duration;
 
@@ -11,11 +12,11 @@ use onward_zmtp::{PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, Su
 
 use super::events::{connected, disconnected, until, within};
 
-/// How often the peer goes away.
+/// The number of times that the peer closes.
 const ROUNDS: u32 = 3;
 
-/// Connects a socket of the first type to one of the second, has them talk, and has the second go away and another take its place, again and again; over
-/// every transport of the system.
+/// Connects a socket of the first type to one of the second and runs `talk`. Then replaces the
+/// second, again and again. Does so over every transport of the system.
 async fn comes_back<C: Kind, L: Kind>(talk: impl AsyncFn(&mut Socket<C>, &mut Socket<L>, Message)) {
     let directory = tempfile::tempdir().unwrap();
     let path = format!("ipc://{}", directory.path().join("listener").display());
@@ -69,7 +70,7 @@ async fn question_and_answer(req: &mut ReqSocket, rep: &mut RepSocket, message: 
     assert_eq!(req.recv().await.unwrap(), message);
 }
 
-/// A PUB is not told when it is subscribed to, so it says the same until it is heard.
+/// Publishes the same message until it arrives, because a PUB is not notified of subscriptions.
 async fn publication<S: Subscribes + Receives>(
     publisher: &mut Socket<Pub>,
     subscriber: &mut Socket<S>,

@@ -1,4 +1,4 @@
-//! Sockets whose peer refuses them say so, in place of waiting for ever.
+//! Sockets that are refused return an error instead of waiting for ever.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,7 +35,7 @@ fn is_refused(error: &Error, reason: &str) {
     assert!(error.is_refused() && error.to_string().contains(reason), "{error}");
 }
 
-/// Sends until it is refused, for the first messages wait for whoever is connected.
+/// Sends until the socket is refused. The first messages still wait for a peer.
 async fn send_until_refused<S: Sends>(socket: &mut Socket<S>) -> Error {
     within(async {
         loop {
@@ -112,7 +112,7 @@ async fn a_client_with_the_wrong_key_of_the_server_is_told_so() {
     is_refused(&within(req.send("hello")).await.unwrap_err(), "another key");
 }
 
-/// As libzmq does it.
+/// libzmq does it in the same way.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn a_server_of_curve_that_closes_without_a_word_again_and_again_is_taken_t
         while let Ok((stream, _)) = listener.accept().await {
             let mut raw = Raw(stream);
             raw.write(&greeting(0, "CURVE", true)).await;
-            // Our greeting and HELLO.
+            // The greeting and HELLO of the client.
             raw.read(64 + 202).await;
             count.fetch_add(1, Ordering::Relaxed);
         }
@@ -190,7 +190,7 @@ async fn a_socket_that_is_refused_by_one_peer_goes_on_with_another() {
     assert_eq!(within(pull.recv()).await.unwrap().frames(), ["hello"]);
 }
 
-/// That a PAIR has a peer already is no refusal of the other one, which takes its place later.
+/// A PAIR that has a peer does not refuse the other for good: the other takes its place later.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -264,7 +264,7 @@ async fn a_socket_that_connects_once_does_not_come_back_after_a_connection_that_
     assert!(pull.connect(&endpoint).unwrap());
 }
 
-/// What came before the peer began to refuse the socket is read first.
+/// Messages received before the peer began to refuse the socket are read first.
 ///
 /// Shows: M3
 #[tokio::test]

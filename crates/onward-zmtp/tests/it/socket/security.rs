@@ -1,4 +1,4 @@
-//! PLAIN and CURVE: who may connect.
+//! PLAIN and CURVE: the check of peers that connect.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ async fn server(options: SocketOptions) -> (PullSocket, Endpoint) {
 
 fn plain_server() -> SocketOptions {
     SocketOptions::new().security(Security::PlainServer).authenticate_with(|candidate| async move {
-        // It may take its time.
+        // The function may wait.
         tokio::task::yield_now().await;
         if knows_ali(&candidate) { Decision::Accept } else { Decision::refuse() }
     })

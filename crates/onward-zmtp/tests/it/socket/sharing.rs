@@ -1,13 +1,13 @@
-//! Many peers share one mark.
+//! Tests of many peers that share one mark.
 
 use onward_zmtp::socket::limits::READ_AHEAD_MESSAGES;
 use onward_zmtp::{PullSocket, PushSocket};
 
 use super::events::{peers, until, within};
 
-/// So many that a mark of 1000 messages divided among them is less than each has at least.
+/// The number of peers. A mark of 1000 messages divided by it is less than the minimum for each.
 const PEERS: usize = 20;
-/// More than each has of it.
+/// The number of messages of each peer, which is more than its share.
 const EACH: usize = 500;
 
 async fn connected() -> (PullSocket, Vec<PushSocket>) {
@@ -30,7 +30,7 @@ async fn each_of_many_peers_is_read_ahead_no_further_than_its_share_and_nothing_
             within(push.send("x")).await.unwrap();
         }
     }
-    // Were it more, this would be passed.
+    // With a larger share, the count would exceed this number.
     until(|| pull.statistics().incoming.messages == PEERS * READ_AHEAD_MESSAGES).await;
     for _ in 0..PEERS * EACH {
         within(pull.recv()).await.unwrap();

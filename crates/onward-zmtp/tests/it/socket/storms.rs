@@ -1,4 +1,4 @@
-//! Many connections, one after the other, while messages flow.
+//! Many connections, one after the other, while messages are sent.
 
 use onward_zmtp::socket::kind::{Dealer, Pull, Push, Receives, Router, Sends};
 use onward_zmtp::socket::limits::REST_AFTER;
@@ -66,14 +66,15 @@ async fn peers_that_come_and_go_leave_nothing_behind() {
     }
     peers(0, || router.statistics()).await;
     let metrics = tokio::runtime::Handle::current().metrics();
-    // The listener.
+    // The one task left is the listener.
     until(|| metrics.num_alive_tasks() == 1).await;
     assert_eq!(router.statistics().outgoing.messages, 0);
     drop(router);
     no_tasks().await;
 }
 
-/// How many allocations there are for 20 000 small messages, sent and received in batches, once queues and buffers have grown to what they need.
+/// Returns the number of allocations for 20 000 small messages, sent and received in batches, once
+/// queues and buffers have grown to their size.
 fn allocations<S: Sends, R: Receives>(receive: impl AsyncFn(&mut Socket<R>, usize)) -> u64 {
     const BATCH: usize = 500;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -106,7 +107,8 @@ async fn one_by_one<R: Receives>(receiver: &mut Socket<R>, count: usize) {
     }
 }
 
-/// A fault of zmq.rs 0.7: six allocations a message. Here it is the payload's, and what batches share.
+/// zmq.rs 0.7 has this fault: six allocations a message. Here there is one for the payload, and
+/// those that batches share.
 #[test]
 fn a_small_message_costs_one_allocation_from_end_to_end() {
     let allocations = allocations::<Push, Pull>(one_by_one);
@@ -122,7 +124,7 @@ fn a_small_message_to_a_router_costs_one_allocation_from_end_to_end() {
 #[test]
 fn a_small_message_among_many_costs_one_allocation_from_end_to_end() {
     let allocations = allocations::<Push, Pull>(async |pull, count| {
-        // The list is the reader's, and is used again.
+        // The list belongs to the reader, which reuses it.
         let mut messages = Vec::with_capacity(count);
         while messages.len() < count {
             pull.recv_many(&mut messages, count).await.unwrap();
@@ -131,7 +133,8 @@ fn a_small_message_among_many_costs_one_allocation_from_end_to_end() {
     assert!(allocations <= MESSAGES as u64 * 102 / 100, "{allocations} allocations for {MESSAGES} messages");
 }
 
-/// A subscriber that says much about itself, and leaves in the middle of what it is sent and of what it sends.
+/// Connects a subscriber with much metadata, which disconnects in the middle of messages in both
+/// directions.
 async fn visit(publisher: &mut XpubSocket, endpoint: &Endpoint) {
     let mut raw = Raw::connect(endpoint).await;
     let ready = [&b"\x05READY"[..], &metadata(&[("Socket-Type", b"SUB"), ("X-Note", &[7; 4000])])].concat();
@@ -146,7 +149,8 @@ async fn visit(publisher: &mut XpubSocket, endpoint: &Endpoint) {
     peers(0, || publisher.statistics()).await;
 }
 
-/// Faults of libzmq (its advisories GHSA-4p5v and GHSA-wfr2): messages of peers with metadata, and unfinished ones of peers that are gone, stayed in memory.
+/// libzmq had these faults (its advisories GHSA-4p5v and GHSA-wfr2): messages of peers with
+/// metadata, and unfinished ones of disconnected peers, stayed in memory.
 #[test]
 fn subscribers_that_say_much_about_themselves_and_leave_in_the_middle_leave_no_memory() {
     const VISITS: usize = 200;
@@ -176,7 +180,7 @@ async fn connected_over(name: &str) -> (PushSocket, PullSocket) {
     (push, pull)
 }
 
-/// Many messages of 4 KB, all of which arrive; then nothing for a while.
+/// Sends many messages of 4 KB, which all arrive, and then nothing for a while.
 async fn much_and_then_nothing(push: &mut PushSocket, pull: &mut PullSocket) {
     let payload = bytes::Bytes::from(vec![0xCD; 4000]);
     for _ in 0..1000 {
@@ -194,7 +198,8 @@ async fn much_and_then_nothing(push: &mut PushSocket, pull: &mut PullSocket) {
 #[test]
 fn connections_over_which_nothing_passes_any_more_keep_no_large_buffers() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-    // The one buffer in which the thread puts batches together, which it keeps, is there from now on.
+    // The thread keeps one buffer in which it joins batches. It exists from now on, so it is not
+    // counted.
     runtime.block_on(async {
         let (mut push, mut pull) = connected_over("buffers-before").await;
         much_and_then_nothing(&mut push, &mut pull).await;

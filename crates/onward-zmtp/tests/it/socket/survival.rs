@@ -1,4 +1,4 @@
-//! What sockets must live through.
+//! Conditions that sockets must survive.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use super::events::{peers, until, within};
 use super::raw::{Raw, accept, listen};
 use crate::zmtp::link::frame;
 
-/// The payload of a message that is large.
+/// The payload of a large message.
 const PAYLOAD: usize = 64 * 1024;
 
-/// A peer that comes back does not get ahead of itself, although each of its connections has its turns.
+/// A peer that reconnects does not overtake itself, although each of its connections gets turns.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn what_came_before_a_reconnect_is_read_before_what_comes_after_it() {
         drop(raw);
         peers(0, || pull.statistics()).await;
         if connection == 1 {
-            // Some have been read, and some not, when the next connection comes.
+            // Some messages have been read, and some not, when the next connection comes.
             for expected in 0..15 {
                 assert_eq!(within(pull.recv()).await.unwrap().frames()[0], vec![expected]);
             }
@@ -47,8 +47,8 @@ async fn what_came_before_a_reconnect_is_read_before_what_comes_after_it() {
     }
 }
 
-/// What a lost peer did not get goes to it when it is back: first what its connection had taken, then what waited for any, then what
-/// waited for this peer.
+/// Messages that a lost peer did not get are sent to it when it is back. First come those that its
+/// connection had taken, then the backlog for any peer, then those queued for this peer.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -58,7 +58,8 @@ async fn what_a_lost_peer_did_not_get_keeps_its_order() {
     let (listener, endpoint) = listen().await;
     push.connect(&endpoint).unwrap();
     let mut number = 0_u32;
-    // More than its connection takes at a time waits for it, and more comes when it is there, but does not read.
+    // More messages wait than its connection takes at a time. Further ones are sent when the peer
+    // is there but does not read.
     send_large(&mut push, &mut number, 200).await;
     let stuck = accept(&listener, "PULL").await;
     peers(1, || push.statistics()).await;
@@ -74,7 +75,7 @@ async fn what_a_lost_peer_did_not_get_keeps_its_order() {
     }
 }
 
-/// Sends so many more, each with its number.
+/// Sends `count` more, each with its number.
 async fn send_large(push: &mut PushSocket, number: &mut u32, count: usize) {
     for _ in 0..count {
         let payload = [&number.to_be_bytes()[..], &vec![0; PAYLOAD - 4]].concat();
@@ -100,7 +101,7 @@ async fn a_peer_that_stops_reading_holds_up_no_other_peer_of_a_router() {
         let question = within(router.recv()).await.unwrap();
         within(router.send(question)).await.unwrap();
         assert_eq!(within(dealer.recv()).await.unwrap().frames(), ["question"]);
-        // It may take some more meanwhile.
+        // The full peer may take some more meanwhile.
         let _ = router.try_send(flood());
     }
 }
@@ -114,14 +115,15 @@ async fn a_peer_that_stops_reading_is_passed_over_by_a_push() {
     let mut pull = PullSocket::new();
     pull.connect(&endpoint).unwrap();
     peers(2, || push.statistics()).await;
-    // More than what waits for one peer, in its queue and on the way.
+    // The number exceeds what waits for one peer, in its queue and on the way.
     for _ in 0..2000 {
         within(push.send(vec![0; 64 * 1024])).await.unwrap();
         while pull.try_recv().is_some() {}
     }
 }
 
-/// The other end is gone without a word in the middle of a frame, as when its process is killed; those beside it go on.
+/// The other end disappears in the middle of a frame, as when its process is killed. Other peers
+/// continue.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -134,7 +136,7 @@ async fn a_peer_that_is_killed_in_the_middle_of_a_message_disturbs_nobody() {
         let whole = frame(1, b"first").into_iter().chain(frame(0, &[7; 200])).collect::<Vec<_>>();
         killed.write(&[&frame(0, b"whole")[..], &whole[..whole.len() - 1 - round * 10]].concat()).await;
         assert_eq!(within(pull.recv()).await.unwrap().frames(), ["whole"]);
-        // With a reset in place of an end.
+        // The stream ends with a reset.
         killed.0.set_zero_linger().unwrap();
         drop(killed);
         until(|| pull.statistics().peers == 1).await;
@@ -160,7 +162,7 @@ async fn a_router_waits_for_a_peer_whose_queue_is_full_and_drops_nothing() {
         let body: Vec<u8> = [&number.to_be_bytes()[..], &[0; 64 * 1024]].concat();
         Message::from_iter([identity.clone(), body.into()])
     };
-    // As many as the mark allows are more than it allows in bytes.
+    // The mark in bytes is reached before the mark in messages.
     while sent < HIGH_WATER_MARK_MESSAGES as u32 && router.try_send(message(sent)).is_ok() {
         sent += 1;
     }

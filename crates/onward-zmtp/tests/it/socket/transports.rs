@@ -1,4 +1,4 @@
-//! tcp, ipc, inproc.
+//! The transports tcp, ipc and inproc.
 
 use std::os::unix::net::UnixListener;
 
@@ -149,7 +149,8 @@ async fn a_file_that_nobody_listens_on_any_more_is_replaced() {
     talk(&format!("ipc://{}", path.display())).await;
 }
 
-/// Each time it is tried as often as there is time for while the other goes; the two meet now and then in the moment between its end and its file's.
+/// Each round tries to bind as often as possible while the other socket closes. Now and then the
+/// two meet between the end of the listener and the removal of its file.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_socket_that_takes_the_place_of_one_that_is_about_to_go_keeps_its_file() {
     let directory = tempfile::tempdir().unwrap();
@@ -208,7 +209,7 @@ async fn a_socket_is_bound_and_connected_to_many_endpoints() {
 async fn a_bind_that_is_cancelled_has_bound_nothing() {
     let pull = PullSocket::new();
     let mut monitor = pull.monitor();
-    // It waits for the address of the name.
+    // Binding waits for the address of the name.
     assert!(pull.bind("tcp://localhost:*").now_or_never().is_none());
     no_tasks().await;
     assert!(monitor.try_next().is_none());
@@ -263,14 +264,15 @@ async fn an_endpoint_that_can_only_be_bound_to_is_not_connected_to() {
     }
 }
 
-/// One frame, two or three; all of one size in some stretches, of several in others.
+/// Returns a message of one, two or three frames. The frames have one size in some stretches and
+/// several sizes in others.
 fn frames_of_some_size(number: usize) -> Message {
     const SIZES: [usize; 9] = [0, 255, 256, 2047, 2048, 4096, 8191, 8192, 70_000];
     let size = |frame: usize| SIZES[(number / 150 + frame * number) % SIZES.len()];
     Message::from_iter((0..1 + number % 3).map(|frame| vec![(number + frame) as u8; size(frame)]))
 }
 
-/// How a payload gets into the stream depends on its size, and on what is beside it.
+/// The way of a payload into the stream depends on its size, and on its neighbours.
 ///
 /// Shows: M3
 #[tokio::test(flavor = "multi_thread")]

@@ -1,11 +1,11 @@
-//! Who has connected to us is known before it is told that it may send.
+//! Tests that a server knows an accepted peer before that peer is allowed to send.
 
 use bytes::Bytes;
 use onward_zmtp::protocol::{Connection, Event, Identity, Options, SocketType};
 
 use super::link::{Seen, accepted, connection, drain, error, exchange, feed, mechanisms, start};
 
-/// A DEALER and the ROUTER that it has connected to, over every mechanism.
+/// Returns a DEALER and the ROUTER that it has connected to, for every mechanism.
 fn everybody() -> impl Iterator<Item = (&'static str, Connection, Connection)> {
     mechanisms().into_iter().map(|(name, client, server)| {
         let dealer = Options::new(SocketType::Dealer).identity(Identity::new("worker-1").unwrap()).security(client);
@@ -14,7 +14,7 @@ fn everybody() -> impl Iterator<Item = (&'static str, Connection, Connection)> {
     })
 }
 
-/// Carries bytes until the ROUTER knows who it is, and answers what the DEALER saw.
+/// Carries bytes until the ROUTER knows the peer. Returns the events of the DEALER.
 fn until_introduced(dealer: &mut Connection, router: &mut Connection) -> Vec<Seen> {
     let mut at_dealer = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! What is allocated, counted.
+//! Tests that count allocations.
 
 use allocation_counter::measure;
 use bytes::Bytes;
@@ -7,14 +7,14 @@ use onward_zmtp::protocol::{Options, SocketType};
 
 use super::link::{Seen, command, drain, feed, frame, introduced, message, pair, start};
 
-/// What `work` allocated on this thread.
+/// The result of `work`, and the allocations that it made on this thread.
 pub(crate) struct Counted<T> {
     pub(crate) result: T,
-    /// How many allocations there were.
+    /// The number of allocations.
     pub(crate) calls: u64,
-    /// How many bytes there were at the most, beyond those before.
+    /// The most bytes allocated at a time, beyond those before.
     pub(crate) peak: i64,
-    /// How many bytes are still there.
+    /// The number of bytes that are still allocated.
     pub(crate) live: i64,
 }
 
@@ -25,12 +25,13 @@ pub(crate) fn counted<T>(work: impl FnOnce() -> T) -> Counted<T> {
     Counted { result, calls: info.count_total, peak: info.bytes_max as i64, live: info.bytes_current }
 }
 
-/// A long frame by hand.
+/// Returns a long frame, built by hand.
 fn long_frame(body: &[u8]) -> Vec<u8> {
     [&[2][..], &(body.len() as u64).to_be_bytes(), body].concat()
 }
 
-/// What is still allocated when a connection has received these bytes and is gone, and the message of this index is kept; and its size.
+/// Returns the bytes that stay allocated for a kept message of this index after its connection is
+/// dropped, and the size of that message.
 fn kept_for(bytes: &[u8], index: usize) -> (i64, usize) {
     let counted = counted(|| {
         let mut pull = introduced(Options::new(SocketType::Pull), "PUSH");
@@ -38,7 +39,7 @@ fn kept_for(bytes: &[u8], index: usize) -> (i64, usize) {
         let Some(Seen::Message(kept)) = feed(&mut pull, bytes).into_iter().nth(index) else { panic!("no message") };
         kept
     });
-    // Without the list that the test's own message is in.
+    // The list that holds the test's own message does not count.
     let Counted { live, .. } = counted;
     (live - (counted.result.capacity() * size_of::<Bytes>()) as i64, counted.result[0].len())
 }
@@ -82,7 +83,8 @@ fn a_small_message_that_is_kept_pins_nothing_but_itself() {
     assert!(kept <= size as i64, "{kept} bytes are kept for a message of {size}");
 }
 
-/// A read of many messages of 4 KiB: one buffer and what makes it shared, in place of a copy of each.
+/// One read of many messages of 4 KiB: allocates one buffer and its sharing state, instead of a
+/// copy for each message.
 ///
 /// Shows: M5
 #[test]
@@ -98,7 +100,7 @@ fn messages_that_fill_a_read_are_not_copied() {
         }
     });
     assert_eq!(messages.len(), 15);
-    // The next buffer, what is shared, and for each message the list of the test's own frame.
+    // The next buffer, its sharing state, and for each message the list of the test's own frame.
     assert!(counted.calls <= 2 + 15, "{} allocations", counted.calls);
     assert!(counted.peak < 64 * 1024 + 1024, "{} bytes were allocated", counted.peak);
 }
@@ -118,21 +120,23 @@ fn a_small_message_among_large_ones_pins_nothing_but_itself() {
     assert!(kept <= 16, "{kept} bytes are kept for a message of {size}");
 }
 
-/// Whatever came with it, a message that is kept pins at most so many times itself, and nothing at all where it is small.
+/// A kept message pins at most a fixed multiple of its own size, and nothing at all if it is small.
+/// Messages received with it make no difference.
 ///
 /// Shows: M5
 #[test]
 #[cfg_attr(miri, ignore = "many steps, which others take one by one")]
 fn a_message_that_is_kept_pins_no_buffer_that_is_large_beside_it() {
     for size in [256, 1024, 2000, 4000, 4096, 8000, 16_384, 20_000, 65_536] {
-        // As many as make the buffer large, and then fill it.
+        // Enough messages to make the buffer large, then to fill it.
         let (kept, size) = kept_for(&long_frame(&vec![5; size]).repeat(1024 * 1024 / size), 600 * 1024 / size);
         let most = if size < SHARE_BYTES { size } else { SHARED_PART * size + 100 };
         assert!(kept <= most as i64, "{kept} bytes are kept for a message of {size}");
     }
 }
 
-/// A peer that knows what is shared cannot have us keep more by mixing such frames with what is not kept.
+/// A peer that knows which frames share a buffer cannot make the socket keep more memory by mixing
+/// them with others.
 ///
 /// Shows: M5
 #[test]
@@ -165,7 +169,8 @@ fn a_connection_that_rests_keeps_no_large_buffers() {
     assert!(counted.live < 80 * 1024, "{} bytes are kept", counted.live);
 }
 
-/// Messages together pin the buffers that they came in, and hardly more than they are themselves.
+/// Messages kept together pin the buffers that they came in, which are hardly larger than the
+/// messages.
 ///
 /// Shows: M5
 #[test]

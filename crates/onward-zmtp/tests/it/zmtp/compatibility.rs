@@ -1,4 +1,4 @@
-//! Which socket types talk to each other.
+//! Tests of the pairs of socket types that may connect.
 
 use onward_zmtp::protocol::{Options, SocketType};
 

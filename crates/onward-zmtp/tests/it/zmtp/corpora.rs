@@ -23,14 +23,15 @@ const TARGETS: [(&str, Target); 6] = [
     ("zmtp_traffic", targets::zmtp_traffic),
 ];
 
-/// Miri gets one input of this many.
+/// The fraction of inputs under Miri: one of this number.
 const MIRI_TAKES: usize = 60;
 
 fn packs() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/packs"))
 }
 
-/// Gives each input of a target's pack to the target: whole and in pieces it must come to the same.
+/// Runs a target on each input of its pack. The target checks that the input has the same effect
+/// whole and in pieces.
 fn replay(name: &str) {
     let (_, target) = TARGETS.iter().find(|(target, _)| *target == name).expect("the target is listed");
     let path = packs().join(name).with_extension("hex");
@@ -43,7 +44,7 @@ fn replay(name: &str) {
     }
 }
 
-/// Returns the bytes that a line of hexadecimal digits stands for.
+/// Returns the bytes of a line of hexadecimal digits.
 fn bytes(line: &str) -> Vec<u8> {
     assert!(line.len().is_multiple_of(2) && !line.is_empty(), "a line of a pack has whole bytes: `{line}`");
     (0..line.len()).step_by(2).map(|at| u8::from_str_radix(&line[at..at + 2], 16).unwrap()).collect()

@@ -1,4 +1,4 @@
-//! CURVE against those who tamper and replay.
+//! Tests of CURVE against peers that tamper and replay.
 
 use onward_zmtp::protocol::{Connection, KeyPair, Options, PublicKey, SecretKey, Security, SocketType};
 
@@ -8,9 +8,9 @@ use super::link::{Seen, connection, drain, error, exchange, feed, frame, greetin
 const HELLO: usize = 202;
 const WELCOME: usize = 170;
 
-/// More bytes than a connection takes until a client is refused.
+/// A bound on the bytes that a connection allocates before a client is refused.
 const REFUSAL_BYTES: i64 = 8 * 1024;
-/// More allocations than that needs.
+/// A bound on the allocations for that.
 const REFUSAL_ALLOCATIONS: u64 = 40;
 
 fn client() -> Connection {
@@ -21,7 +21,7 @@ fn server(seed: u8) -> Connection {
     connection(Options::new(SocketType::Pull).security(mechanisms()[2].2.clone()), seed)
 }
 
-/// What the client says to a server with entropy 2: greeting, `HELLO`, `INITIATE`.
+/// Returns the messages of the client to a server with entropy 2: greeting, `HELLO`, `INITIATE`.
 fn said() -> [Vec<u8>; 3] {
     let (mut client, mut server) = (client(), server(2));
     feed(&mut client, &drain(&mut server));
@@ -59,7 +59,7 @@ fn no_octet_of_hello_can_be_changed() {
         let mut server = server(2);
         drain(&mut server);
         let seen = feed(&mut server, &[&greeting[..], &hello].concat());
-        // The highest bit of a key means nothing in X25519; the lowest does everywhere.
+        // The highest bit of a key has no meaning in X25519. The lowest bit has one everywhere.
         assert!(matches!(seen[..], [Seen::Error(_)]), "octet {at}: {seen:?}");
         assert!(drain(&mut server).is_empty(), "an answer in spite of octet {at}");
     }
@@ -142,7 +142,7 @@ fn a_server_without_the_secret_key_cannot_pass_for_the_one_with_it() {
     let mut impostor = connection(Options::new(SocketType::Pull).security(security), 2);
     let (at_client, _) = exchange(&mut client, &mut impostor);
     assert_eq!(at_client, []);
-    // Nor by answering what another server answered to somebody else.
+    // Replaying the reply of another server to another client fails, too.
     let mut recorded = server(2);
     drain(&mut recorded);
     feed(&mut recorded, &said()[..2].concat());
@@ -212,7 +212,7 @@ fn a_payload_is_nowhere_on_the_wire_in_clear() {
     assert!(!bytes.windows(8).any(|window| window == b"SSSSSSSS"));
 }
 
-/// The keys of libzmq's tests and manual, in Z85.
+/// The keys are those of libzmq's tests and manual, in Z85.
 #[test]
 fn public_keys_follow_from_secret_keys_as_with_libzmq() {
     let pairs = [

@@ -1,4 +1,4 @@
-//! Faults seen in other implementations, which must not be ours.
+//! Tests against faults seen in other implementations.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::link::{
     Seen, after, command, connection, drain, error, feed, frame, greeting, introduced, introduced_to, null,
 };
 
-/// The header of a frame with this length.
+/// Returns the header of a frame with this length.
 fn announces(flags: u8, length: u64) -> Vec<u8> {
     [&[flags | 2][..], &length.to_be_bytes()].concat()
 }
@@ -40,7 +40,8 @@ fn a_length_that_the_protocol_does_not_know_is_malformed() {
     assert!(error(&feed(&mut pull, &announces(0, 1 << 63))).is_malformed());
 }
 
-/// rzmq 0.5 overflowed by the nine octets of the header, libzmq before 4.3.1 by the length (CVE-2019-6250).
+/// rzmq 0.5 overflowed by the nine octets of the header, libzmq before 4.3.1 by the length
+/// (CVE-2019-6250).
 #[test]
 fn the_longest_length_that_the_protocol_knows_overflows_nothing() {
     let mut limits = Limits::default();

@@ -1,4 +1,5 @@
-//! What the fuzz targets say of memory, with what a fuzzer has no reason to find: much of the same.
+//! Memory checks of the fuzz targets, on many repetitions of one input. A fuzzer has no reason to
+//! find such inputs.
 
 use onward_zmtp::protocol::{Options, SocketType};
 
@@ -6,14 +7,14 @@ use super::allocations::counted;
 use super::corpora::fuzz::targets;
 use super::link::{command, exchange, frame, mechanisms, message, metadata, pair};
 
-/// A peer of a PULL socket, and one of an XPUB socket, both of ZMTP 3.1.
+/// The socket types of a peer of ZMTP 3.1 in the target: for a PULL socket and for an XPUB socket.
 const PUSH: u8 = 3;
 const SUB: u8 = 2;
 
-/// How much of the same. Miri, which sees other faults, gets less.
+/// The number of repetitions. Miri runs fewer, because it looks for other faults.
 const TIMES: usize = if cfg!(miri) { 5 } else { 60 };
 
-/// What a peer sends after a good handshake, in pieces of so many bytes.
+/// Sends the bytes of a peer after a good handshake, in pieces of `piece` bytes.
 fn traffic(peer: u8, piece: usize, bytes: &[u8]) {
     targets::zmtp_traffic(&[&[peer, 1, piece as u8 - 1], bytes].concat());
 }
@@ -68,7 +69,7 @@ fn metadata_beyond_the_limit_takes_no_memory() {
     targets::zmtp_null(&[&[1, 200], &ready[..]].concat());
 }
 
-/// The targets' own conversation has too few messages to tell.
+/// The conversation of the fuzz target has too few messages to show this.
 ///
 /// Shows: M2
 #[test]

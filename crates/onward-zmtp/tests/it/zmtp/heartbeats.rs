@@ -1,4 +1,4 @@
-//! Signs of life.
+//! Tests of heartbeats.
 
 use std::time::Duration;
 
@@ -130,7 +130,7 @@ fn a_time_to_live_beyond_the_longest_is_cut() {
     assert_eq!(drain(&mut pull), command("PING", b"\xFF\xFF"));
 }
 
-/// Rounded to zero it would mean for ever.
+/// Rounded to zero, it would mean no limit.
 ///
 /// Shows: M2
 #[test]

@@ -1,4 +1,4 @@
-//! libzmq at the other end of a real stream.
+//! Tests against libzmq at the other end of a real stream.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -15,10 +15,10 @@ use super::peer::{Peer, program};
 
 const SERVER_SECRET: &str = "JTKVSB%%)wK0E.X)V>+}o?pNmC{O&4W4b!Ni{Lh6";
 const CLIENT_SECRET: &str = "D:)Q[IlAW!ahhC2ac:9*A}h:p?([4%wOTJ%JR%cs";
-/// How long anything may take before a test fails.
+/// The longest wait before a test fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Our side: a connection on a blocking stream.
+/// The tested side: a connection on a blocking stream.
 struct Ours {
     connection: Connection,
     stream: TcpStream,
@@ -43,7 +43,7 @@ impl Ours {
         }
     }
 
-    /// The next event, for which bytes are written and read as long as it takes.
+    /// Returns the next event. Writes and reads bytes until there is one.
     fn next(&mut self) -> Seen {
         while self.seen.is_empty() {
             self.flush();
@@ -57,7 +57,7 @@ impl Ours {
         self.seen.remove(0)
     }
 
-    /// All events until the handshake is done, that included.
+    /// Returns all events up to and including the end of the handshake.
     fn handshake(&mut self) -> Vec<Seen> {
         let mut all = Vec::new();
         loop {
@@ -86,14 +86,14 @@ pub(crate) fn server_of(mechanism: &str) -> Security {
     }
 }
 
-/// We connect, as the client of the mechanism.
+/// Connects to libzmq, as the client of the mechanism.
 fn connect(program: &str, kind: &str, mechanism: &str, options: Options) -> (Peer, Ours) {
     let (peer, endpoint) = Peer::spawn(program, ["bind", kind, mechanism, "tcp://127.0.0.1:*", "0"]);
     let stream = TcpStream::connect(endpoint.trim_start_matches("tcp://")).unwrap();
     (peer, Ours::new(stream, options))
 }
 
-/// libzmq connects to us, as the client of the mechanism.
+/// Accepts a connection from libzmq, which is the client of the mechanism.
 fn accept(program: &str, kind: &str, mechanism: &str, heartbeat: &str, options: Options) -> (Peer, Ours) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("tcp://{}", listener.local_addr().unwrap());
@@ -104,7 +104,7 @@ fn accept(program: &str, kind: &str, mechanism: &str, heartbeat: &str, options: 
 
 pub(crate) const MECHANISMS: [&str; 3] = ["null", "plain", "curve"];
 
-/// Every shape of message there and back.
+/// Sends messages of every shape and checks that each comes back.
 fn all_shapes_come_back(ours: &mut Ours, mechanism: &str) {
     let bytes: Vec<u8> = (0..8 * 1024 * 1024).map(|index| (index % 251) as u8).collect();
     let shapes: [&[&[u8]]; 8] = [
@@ -193,7 +193,7 @@ fn heartbeats_of_libzmq_are_answered_to_its_satisfaction_over_every_mechanism() 
         let (_peer, mut ours) = accept(&program, "dealer", mechanism, "100", options);
         assert!(matches!(ours.handshake().last(), Some(Seen::Ready(..))), "{mechanism}");
         let mut pings = 0;
-        // libzmq gives up 15 heartbeats after the first without an answer.
+        // libzmq disconnects 15 heartbeats after the first one without a reply.
         while pings < 20 {
             ours.flush();
             let mut buffer = [0; 1024];

@@ -1,4 +1,4 @@
-//! What a peer may make us keep.
+//! Tests of the limits on the memory that a peer can make a connection keep.
 
 use onward_zmtp::protocol::{Limits, Options, SocketType};
 

@@ -1,4 +1,4 @@
-//! Connections without streams: two of them linked, or one with a peer of hand-made bytes.
+//! Connections without streams: two that are linked, or one with a peer of hand-made bytes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use onward_zmtp::protocol::{
     SocketType,
 };
 
-/// Some moment; only differences matter.
+/// Returns a fixed instant. Only differences to it matter.
 pub(crate) fn start() -> Instant {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     #[expect(clippy::disallowed_methods, reason = "an Instant cannot be made otherwise; nothing reads the clock again")]
@@ -20,7 +20,7 @@ pub(crate) fn after(milliseconds: u64) -> Instant {
     start() + Duration::from_millis(milliseconds)
 }
 
-/// Always the same octets for the same number.
+/// Returns the same octets for the same number.
 pub(crate) fn entropy(seed: u8) -> Entropy {
     Entropy::from_octets(std::array::from_fn(|index| (index as u8).wrapping_mul(31) ^ seed))
 }
@@ -33,7 +33,7 @@ pub(crate) fn connection(options: Options, seed: u8) -> Connection {
     Connection::new(Arc::new(options), entropy(seed), start())
 }
 
-/// The same of a stream that the peer opened.
+/// Returns a connection for a stream that the peer opened.
 pub(crate) fn accepted(options: Options, seed: u8) -> Connection {
     Connection::accepted(Arc::new(options), entropy(seed), start())
 }
@@ -42,7 +42,7 @@ pub(crate) fn null(socket_type: SocketType) -> Connection {
     connection(Options::new(socket_type), 1)
 }
 
-/// The two sides of each mechanism. Under Miri without the last, whose keys take it minutes.
+/// Returns the two sides of each mechanism. Miri omits the last, whose keys take it minutes.
 pub(crate) fn mechanisms() -> Vec<(&'static str, Security, Security)> {
     let password = Password::new("open sesame").unwrap();
     let plain = Security::PlainClient { username: "ali".into(), password };
@@ -54,7 +54,7 @@ pub(crate) fn mechanisms() -> Vec<(&'static str, Security, Security)> {
     mechanisms
 }
 
-/// What can be compared of an event.
+/// The comparable part of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Seen {
     Plain(Bytes),
@@ -88,14 +88,14 @@ fn identity(peer: &Peer) -> Option<Bytes> {
     peer.identity().map(|identity| identity.as_bytes().clone())
 }
 
-/// All that the output holds, which is empty afterwards.
+/// Returns all bytes of the output and empties it.
 pub(crate) fn drain(connection: &mut Connection) -> Vec<u8> {
     let output = connection.output();
     let count = output.remaining();
     output.copy_to_bytes(count).to_vec()
 }
 
-/// Hands bytes in, takes all events, and accepts whoever asks.
+/// Feeds the bytes, takes all events, and accepts every peer that asks.
 pub(crate) fn feed(connection: &mut Connection, bytes: &[u8]) -> Vec<Seen> {
     feed_at(connection, bytes, start())
 }
@@ -112,7 +112,7 @@ pub(crate) fn feed_at(connection: &mut Connection, mut bytes: &[u8], now: Instan
     }
 }
 
-/// Whether the connection goes on.
+/// Polls all events. Returns true if the connection has not ended.
 fn poll_all(connection: &mut Connection, now: Instant, seen: &mut Vec<Seen>) -> bool {
     loop {
         match connection.poll_event(now) {
@@ -132,7 +132,7 @@ fn poll_all(connection: &mut Connection, now: Instant, seen: &mut Vec<Seen>) -> 
     }
 }
 
-/// Carries bytes back and forth until nobody has any more to say.
+/// Carries bytes back and forth until neither side has any.
 pub(crate) fn exchange(one: &mut Connection, other: &mut Connection) -> (Vec<Seen>, Vec<Seen>) {
     let (mut of_one, mut of_other) = (Vec::new(), Vec::new());
     loop {
@@ -145,7 +145,7 @@ pub(crate) fn exchange(one: &mut Connection, other: &mut Connection) -> (Vec<See
     }
 }
 
-/// Two connections whose handshake is done.
+/// Returns two connections whose handshake is done.
 pub(crate) fn pair(one: Options, other: Options) -> (Connection, Connection) {
     let (mut one, mut other) = (connection(one, 1), connection(other, 2));
     exchange(&mut one, &mut other);
@@ -157,7 +157,7 @@ pub(crate) fn message(frames: &[&[u8]]) -> Message {
     frames.iter().map(|frame| Bytes::copy_from_slice(frame)).collect()
 }
 
-/// A greeting by hand.
+/// Returns a greeting, built by hand.
 pub(crate) fn greeting(minor: u8, mechanism: &str, as_server: bool) -> Vec<u8> {
     let mut greeting = vec![0xFF, 0, 0, 0, 0, 0, 0, 0, 1, 0x7F, 3, minor];
     greeting.extend_from_slice(mechanism.as_bytes());
@@ -167,19 +167,19 @@ pub(crate) fn greeting(minor: u8, mechanism: &str, as_server: bool) -> Vec<u8> {
     greeting
 }
 
-/// A short frame by hand.
+/// Returns a short frame, built by hand.
 pub(crate) fn frame(flags: u8, body: &[u8]) -> Vec<u8> {
     let mut frame = vec![flags, u8::try_from(body.len()).expect("a short frame")];
     frame.extend_from_slice(body);
     frame
 }
 
-/// A command by hand, in a short frame.
+/// Returns a command in a short frame, built by hand.
 pub(crate) fn command(name: &str, data: &[u8]) -> Vec<u8> {
     frame(4, &[&[name.len() as u8], name.as_bytes(), data].concat())
 }
 
-/// Metadata by hand.
+/// Returns metadata, built by hand.
 pub(crate) fn metadata(properties: &[(&str, &[u8])]) -> Vec<u8> {
     let mut metadata = Vec::new();
     for (name, value) in properties {
@@ -191,19 +191,20 @@ pub(crate) fn metadata(properties: &[(&str, &[u8])]) -> Vec<u8> {
     metadata
 }
 
-/// All that a peer of this type says before its first message, with NULL.
+/// Returns all bytes of a peer of this type before its first message, with NULL.
 pub(crate) fn introduction(minor: u8, socket_type: &str) -> Vec<u8> {
     let ready = command("READY", &metadata(&[("Socket-Type", socket_type.as_bytes())]));
     [greeting(minor, "NULL", false), ready].concat()
 }
 
-/// The same with an identity, of a peer of ZMTP 3.1.
+/// Returns the bytes of a peer of ZMTP 3.1 with an identity before its first message, with NULL.
 pub(crate) fn named_introduction(socket_type: &str, identity: &[u8]) -> Vec<u8> {
     let properties = metadata(&[("Socket-Type", socket_type.as_bytes()), ("Identity", identity)]);
     [greeting(1, "NULL", false), command("READY", &properties)].concat()
 }
 
-/// A connection whose peer of hand-made bytes, ZMTP 3.1 and NULL, has introduced itself, and whose own introduction was read.
+/// Returns a connection whose peer of hand-made bytes (ZMTP 3.1, NULL) has done the handshake. The
+/// connection's own handshake bytes are drained.
 pub(crate) fn introduced(options: Options, peer: &str) -> Connection {
     introduced_to(options, peer, 1)
 }
@@ -216,7 +217,7 @@ pub(crate) fn introduced_to(options: Options, peer: &str, minor: u8) -> Connecti
     connection
 }
 
-/// The error at the end, which must be the last thing seen.
+/// Returns the error, which must be the last event.
 pub(crate) fn error(seen: &[Seen]) -> &Error {
     match seen.last() {
         Some(Seen::Error(error)) => error,

@@ -1,4 +1,4 @@
-//! Two of our own connections talk to each other.
+//! Tests of two connections of this crate with each other.
 
 use bytes::Bytes;
 use onward_zmtp::protocol::{Event, Identity, Options, Password, Security, SocketType};

@@ -1,4 +1,4 @@
-//! What is to be written.
+//! Tests of the output buffer.
 
 use std::io::IoSlice;
 

@@ -1,4 +1,4 @@
-//! Programs at the other end: libzmq in one of C, and in one of Python.
+//! Programs at the other end: libzmq from C and from Python.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -6,20 +6,21 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// How long anything may take before a test fails.
+/// The longest wait before a test fails.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The program of Python.
+/// The Python program.
 const PYTHON: &str = include_str!("pyzmq_peer.py");
 
-/// What a program is to be: `bind` or `connect`, the kind, the mechanism, the endpoint, and the time between heartbeats.
+/// The role of a program: `bind` or `connect`, the kind, the mechanism, the endpoint, and the time
+/// between heartbeats.
 pub(crate) type Role<'a> = [&'a str; 5];
 
-/// The program of C, if it was prepared: `cargo xtask test` does.
+/// Returns the C program if it was prepared, as `cargo xtask test` does.
 pub(crate) fn program() -> Option<String> {
     prepared("ONWARD_LIBZMQ_PEER", "libzmq")
 }
 
-/// The interpreter of Python, if it was prepared.
+/// Returns the Python interpreter if it was prepared.
 pub(crate) fn interpreter() -> Option<String> {
     prepared("ONWARD_PYTHON_ZMQ", "python3-zmq")
 }
@@ -35,11 +36,11 @@ fn prepared(variable: &str, name: &str) -> Option<String> {
     program
 }
 
-/// Those who are at the other end, one after the other.
+/// The programs at the other end, one after the other.
 pub(crate) enum Others {
-    /// Each is a process.
+    /// A process for each peer.
     Libzmq { program: String, peer: Option<Peer> },
-    /// All are one process, for Python takes longer to start than for the rest.
+    /// One process for all peers, because Python's start takes longer than everything else.
     Python(Peer),
 }
 
@@ -53,7 +54,7 @@ impl Others {
         Some(Self::Python(Peer::start(command.args(["-c", PYTHON]))))
     }
 
-    /// The transports to try with them.
+    /// Returns the transports to test with these programs.
     pub(crate) fn transports(&self) -> &'static [&'static str] {
         match self {
             Self::Libzmq { .. } => &["tcp", "ipc", "abstract"],
@@ -61,7 +62,7 @@ impl Others {
         }
     }
 
-    /// The next of them, and its endpoint. The one before is no more.
+    /// Starts the next peer and returns its endpoint. The previous one is gone.
     pub(crate) fn next(&mut self, role: Role<'_>) -> (&mut Peer, String) {
         match self {
             Self::Libzmq { program, peer } => {
@@ -78,12 +79,12 @@ impl Others {
     }
 }
 
-/// A running program. Ends with its standard input, so with this.
+/// A running program. It ends when its standard input is closed, which happens on drop.
 pub(crate) struct Peer {
     child: Killed,
     file: BoundFile,
     stdin: ChildStdin,
-    /// What it prints, read by a thread.
+    /// The lines that it prints, read by a thread.
     lines: mpsc::Receiver<String>,
 }
 
@@ -101,7 +102,7 @@ impl Peer {
         Self { child: Killed(child), file: BoundFile(None), stdin, lines }
     }
 
-    /// Answers the endpoint that it says it is at.
+    /// Starts the role. Returns the endpoint that the program prints.
     fn begin(&mut self, role: Role<'_>) -> String {
         let file = role[3].strip_prefix("ipc:///").filter(|_| role[0] == "bind");
         self.file = BoundFile(file.map(|path| Path::new("/").join(path)));
@@ -120,7 +121,7 @@ impl Peer {
         writeln!(self.stdin, "{line}").unwrap();
     }
 
-    /// Kills it. Answers what it had printed and nobody has read.
+    /// Kills the program. Returns the lines that it had printed and the test has not read.
     pub(crate) fn kill(&mut self) -> Vec<String> {
         self.child.0.kill().unwrap();
         self.child.0.wait().unwrap();
@@ -129,7 +130,7 @@ impl Peer {
     }
 }
 
-/// Has a thread read lines for as long as there are any.
+/// Starts a thread that reads lines until there are no more.
 fn read_lines(stdout: ChildStdout) -> mpsc::Receiver<String> {
     let (sender, lines) = mpsc::channel();
     std::thread::spawn(move || {
@@ -138,7 +139,7 @@ fn read_lines(stdout: ChildStdout) -> mpsc::Receiver<String> {
     lines
 }
 
-/// A program that ends with this.
+/// A program that is killed on drop.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -148,7 +149,7 @@ impl Drop for Killed {
     }
 }
 
-/// The file of a Unix socket of the program, which goes with this: libzmq leaves it.
+/// The file of the program's Unix socket, removed on drop because libzmq leaves it behind.
 struct BoundFile(Option<PathBuf>);
 
 impl Drop for BoundFile {

@@ -1,4 +1,4 @@
-//! Pitfalls that others have fallen into.
+//! Tests against pitfalls known from other implementations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use super::link::{
     keys, mechanisms, metadata, null, start,
 };
 
-/// What somebody who is refused may cost until then, in bytes.
+/// The bytes that a peer may cost before it is refused.
 const REFUSED: i64 = 2048;
-/// And how many allocations.
+/// The allocations that it may cost.
 const REFUSED_CALLS: u64 = 24;
 
 #[test]
@@ -40,7 +40,7 @@ fn a_silent_connection_costs_little_memory() {
     assert!(counted.live < 2048, "{} bytes", counted.live);
 }
 
-/// A server of hand-made entropy that was told all this, and has to decide about whoever said it.
+/// Returns a server with fixed entropy that has received all this and must decide about its client.
 fn undecided(options: Arc<Options>, said: &[Vec<u8>]) -> Connection {
     let mut server = Connection::accepted(options, super::link::entropy(2), start());
     let decides = said.iter().any(|bytes| {
@@ -53,7 +53,7 @@ fn undecided(options: Arc<Options>, said: &[Vec<u8>]) -> Connection {
     server
 }
 
-/// All that a client says until such a server has to decide about it.
+/// Returns all messages of a client until such a server must decide about it.
 pub(crate) fn said_until_decision(client: Security, options: &Arc<Options>) -> Vec<Vec<u8>> {
     let mut client = connection(Options::new(SocketType::Push).security(client), 1);
     let mut server = Connection::accepted(options.clone(), super::link::entropy(2), start());
@@ -83,7 +83,7 @@ fn whoever_is_refused_costs_little_memory_until_then_over_every_mechanism() {
     }
 }
 
-/// A greeting and `HELLO` as they are not to be, of which the first is only refused for what is in its box.
+/// Returns bad greetings and `HELLO`s. The first is refused only for the content of its box.
 pub(crate) fn false_hellos(said: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let (greeting, hello) = (&said[0][..], &said[1][..]);
     let changed = |at: usize| {
@@ -98,7 +98,8 @@ pub(crate) fn false_hellos(said: &[Vec<u8>]) -> Vec<Vec<u8>> {
     hellos.iter().map(|hello| [greeting, hello].concat()).chain([twice]).collect()
 }
 
-/// How much and how often is allocated for somebody who says this until he is refused, and what is left of it.
+/// Counts the allocations for a peer that sends these bytes until it is refused, and the memory
+/// that is left.
 fn refused(options: &Arc<Options>, said: &[u8]) -> Counted<()> {
     counted(|| {
         let mut server = Connection::accepted(options.clone(), super::link::entropy(2), start());
@@ -297,7 +298,7 @@ fn a_peer_of_a_fixed_side_cannot_send_error_to_a_server() {
     assert!(error(&seen).is_malformed());
 }
 
-/// A fault of libzmq (its advisory GHSA-wfr2): the parts that had come stayed in memory.
+/// libzmq had this fault (its advisory GHSA-wfr2): the parts received so far stayed in memory.
 #[test]
 fn an_unfinished_message_of_a_disconnected_peer_leaves_no_memory() {
     let parts: Vec<u8> = (0..100).flat_map(|_| frame(1, &[7; 200])).collect();

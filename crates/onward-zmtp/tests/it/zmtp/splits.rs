@@ -1,4 +1,4 @@
-//! However the same bytes are cut, the same events come of them.
+//! Tests that the same bytes cause the same events in pieces of any length.
 
 use std::sync::LazyLock;
 
@@ -12,11 +12,12 @@ static TRANSCRIPTS: LazyLock<Vec<Transcript>> = LazyLock::new(|| {
     mechanisms().into_iter().map(|(name, client, server)| Transcript::record(name, client, server)).collect()
 });
 
-/// How many frames, and how many octets of anything, there are at most: Miri takes each step some thousand times as long.
+/// The greatest number of frames, and of octets of anything. Miri takes some thousand times as long
+/// for each step.
 const FRAMES: usize = if cfg!(miri) { 8 } else { 60 };
 const OCTETS: usize = if cfg!(miri) { 60 } else { 400 };
 
-/// All that is seen when the bytes come in pieces of these lengths, again and again.
+/// Returns all events when the bytes come in pieces of these lengths, repeated.
 fn in_pieces(connection: &mut Connection, mut bytes: &[u8], lengths: &[usize]) -> Vec<Seen> {
     let mut seen = Vec::new();
     let mut lengths = lengths.iter().cycle();
@@ -28,7 +29,7 @@ fn in_pieces(connection: &mut Connection, mut bytes: &[u8], lengths: &[usize]) -
     seen
 }
 
-/// Each side of each conversation: who listens, and what is said to it.
+/// Returns each side of each conversation: the receiving connection and the bytes that it is sent.
 fn sides() -> impl Iterator<Item = (&'static str, Connection, &'static [u8])> {
     TRANSCRIPTS.iter().flat_map(|transcript| {
         let to_server = (transcript.name, transcript.new_server(), &transcript.by_client[..]);
@@ -78,7 +79,8 @@ proptest! {
     }
 }
 
-/// All that is seen when short messages are taken `wanted` at a time, and everything else one by one.
+/// Returns all events when short messages are taken `wanted` at a time and everything else one by
+/// one.
 fn taken(connection: &mut Connection, mut bytes: &[u8], lengths: &[usize], wanted: usize) -> Vec<Seen> {
     let mut seen = Vec::new();
     let mut lengths = lengths.iter().cycle();
@@ -93,7 +95,8 @@ fn taken(connection: &mut Connection, mut bytes: &[u8], lengths: &[usize], wante
                 seen.push(Event::Message(message).into());
                 seen.len() - before < wanted
             });
-            // Once more for the next: what it does not find is to be waited for.
+            // Everything but short messages comes from here; so do messages that are still
+            // incomplete.
             seen.extend(feed(connection, &[]));
         }
     }

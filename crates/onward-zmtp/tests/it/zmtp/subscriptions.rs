@@ -1,4 +1,4 @@
-//! Subscriptions, in both forms.
+//! Tests of subscriptions in both forms.
 
 use bytes::Bytes;
 use onward_zmtp::protocol::{Connection, Options, SocketType};

@@ -1,4 +1,4 @@
-//! What one side says to the other, recorded.
+//! Recorded bytes from one side to the other.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use onward_zmtp::protocol::{Connection, Heartbeat, Identity, Message, Options, S
 
 use super::link::{after, connection, drain, exchange, feed};
 
-/// A conversation in which both sides come out the same each time, so that what one said can be replayed to the other.
+/// A conversation whose bytes are the same each time, so that one side can be replayed to the
+/// other.
 pub(crate) struct Transcript {
     pub(crate) name: &'static str,
     client: Options,

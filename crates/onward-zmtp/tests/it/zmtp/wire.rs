@@ -1,4 +1,4 @@
-//! The bytes on the wire, written and read by hand.
+//! Tests of the bytes on the wire, written and read by hand.
 
 use bytes::Bytes;
 use onward_zmtp::protocol::{Identity, Options, Password, Security, SocketType};

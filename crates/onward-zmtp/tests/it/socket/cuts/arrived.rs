@@ -1,4 +1,4 @@
-//! What came of what was sent.
+//! The result of the messages that were sent.
 
 use std::sync::atomic::Ordering;
 
@@ -10,10 +10,10 @@ use super::load::{LAST, Load, SOURCES, Source, read_label};
 use super::wire::{Sent, Wire};
 use crate::socket::events::{number, until, within};
 
-/// Of one source, what arrived.
+/// The messages of one source that arrived.
 #[derive(Debug, Default)]
 pub(super) struct Arrived {
-    /// By number, up to the highest.
+    /// The numbers up to the highest that arrived.
     is_there: Vec<bool>,
     count: u64,
     is_last_there: bool,
@@ -35,31 +35,33 @@ impl Arrived {
 
 pub(super) type AllArrived = [Arrived; SOURCES];
 
-/// What became of what all sources sent.
+/// The result of the messages of all sources.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) cuts: u64,
     pub(super) reconnects: u64,
-    /// How many messages sockets took.
+    /// The number of messages that sockets accepted.
     pub(super) attempted: u64,
     pub(super) arrived: u64,
-    /// How many came to a wire whole, and did not leave it whole.
+    /// The number that came to a wire whole and did not leave it whole.
     pub(super) held: u64,
-    /// How many no wire saw whole.
+    /// The number that no wire saw whole.
     pub(super) unwritten: u64,
-    /// How many of those that a wire passed on did not arrive.
+    /// The number that a wire passed on and that did not arrive.
     pub(super) lost: u64,
-    /// How many sockets counted as dropped.
+    /// The number that sockets counted as dropped.
     pub(super) dropped: u64,
     pub(super) repeated: u64,
-    /// How many arrived after later ones of their source, and how many came to a wire so.
+    /// The number that arrived after later ones of their source, and the number that came to a wire
+    /// so.
     pub(super) late: u64,
     pub(super) sent_late: u64,
 }
 
 impl Outcome {
-    /// What does not arrive was either on the wire when it was cut, which the wire tells, or is counted by the socket that sent it. Nothing comes twice.
-    /// What is counted without need is what of a batch was written before the cut came.
+    /// Checks that every message is accounted for. A message that did not arrive was on the wire
+    /// when it was cut, which the wire reports, or is counted by its sender. None arrives twice.
+    /// Only messages of a batch that were written before the cut may be counted without need.
     pub(super) fn is_accounted_for(&self, load: Load) {
         let uncounted = self.unwritten.saturating_sub(self.dropped);
         self.print(self.lost + uncounted);
@@ -91,7 +93,7 @@ pub(super) fn rounds() -> usize {
     number("ONWARD_ROUNDS").unwrap_or(48)
 }
 
-/// What is sent while all connections are cut again and again; with an identity in front, if there is one.
+/// Sends while all connections are cut again and again. Puts an identity in front, if there is one.
 pub(super) async fn cut_under_load<R, S>(
     mut receiver: Socket<R>,
     mut connections: Connections,
@@ -110,7 +112,7 @@ where
     let cuts = rounds().div_ceil(SOURCES);
     for cut in 1..=cuts {
         receive_from_all(&mut receiver, &mut all, load.between_cuts).await;
-        // All of them are there again.
+        // Waits until all connections are back.
         while connections.count() < SOURCES * cut {
             receive(&mut receiver, &mut all).await;
         }
@@ -148,7 +150,7 @@ fn note(message: &onward_zmtp::protocol::Message, all: &mut AllArrived) {
     all[source].note(number, payload == LAST);
 }
 
-/// Until from each source some more messages have come.
+/// Receives until more messages have come from each source.
 async fn receive_from_all<R: Receives>(receiver: &mut Socket<R>, all: &mut AllArrived, more: u64) {
     let goal = all.each_ref().map(|arrived| arrived.count + more);
     while all.iter().zip(goal).any(|(arrived, goal)| arrived.count < goal) {
@@ -156,7 +158,8 @@ async fn receive_from_all<R: Receives>(receiver: &mut Socket<R>, all: &mut AllAr
     }
 }
 
-/// Until from each source something has come that it sends from now on: so its last message will not be for a connection that is no more.
+/// Receives until each source has delivered a message that it sends from now on. Its last message
+/// is then not for a connection that has ended.
 async fn receive_what_is_sent_now<T, R: Receives>(
     sources: &[Source<T>],
     receiver: &mut Socket<R>,
@@ -168,7 +171,8 @@ async fn receive_what_is_sent_now<T, R: Receives>(
     }
 }
 
-/// Stops the sources and receives what they sent until then: their last messages, and what connections before the last have left.
+/// Stops the sources and receives what they sent until then: their last messages, and those left by
+/// earlier connections.
 async fn stop<T: Kind, R: Kind + Receives>(
     sources: Vec<Source<T>>,
     receiver: &mut Socket<R>,
@@ -195,7 +199,7 @@ async fn stop<T: Kind, R: Kind + Receives>(
     }
 }
 
-/// How many connections a socket has had since this was made.
+/// The number of connections that a socket has had since this was created.
 pub(super) struct Connections {
     monitor: Monitor,
     count: usize,

@@ -1,4 +1,4 @@
-//! What is sent: by whom, how large, and how it is told apart.
+//! The load: its senders, the sizes of messages, and their labels.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,37 +10,38 @@ use onward_zmtp::socket::kind::Sends;
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, yield_now};
 
-/// How many connections are cut at a time.
+/// The number of connections that are cut at a time.
 pub(super) const SOURCES: usize = 4;
 /// The payload of a source's last message.
 pub(super) const LAST: &[u8] = b"last";
-/// How many bytes a label has.
+/// The number of bytes in a label.
 pub(super) const LABEL: usize = 16;
 
-/// What sources send between cuts.
+/// The messages that sources send between cuts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
-    /// How many messages arrive from each source between two cuts.
+    /// The number of messages that arrive from each source between two cuts.
     pub(super) between_cuts: u64,
     /// The payloads of most messages, and of one in `large_one_in`.
     small: usize,
     large: usize,
     large_one_in: u64,
-    /// How many messages are in a batch of a connection at most. Of one that was written in part all are counted as dropped, whether or not some of them
-    /// were written whole: nobody looks where in it each ends.
+    /// The most messages in a batch of a connection. If a batch was written in part, all of its
+    /// messages are counted as dropped, because the socket does not track where each ends.
     pub(super) batch: u64,
 }
 
 impl Load {
-    /// Small ones, and large ones among them.
+    /// Small messages with large ones among them.
     pub(super) const MIXED: Self = Self::of(100, 20_000, 50);
-    /// Each is a batch for itself, so that what is counted as dropped is exactly what was not written whole.
+    /// Messages that fill a batch each, so that exactly those that were not written whole are
+    /// counted as dropped.
     pub(super) const LARGE: Self =
         Self { between_cuts: 10, batch: 1, ..Self::of(WRITE_BATCH_BYTES, WRITE_BATCH_BYTES, 1) };
 
     const fn of(small: usize, large: usize, large_one_in: u64) -> Self {
         let group = small * (large_one_in as usize - 1) + large;
-        // One group may be cut on either side, and the last message may go beyond.
+        // One group may be cut on either side, and the last message may exceed the batch.
         let batch = (WRITE_BATCH_BYTES / group + 2) as u64 * large_one_in;
         Self { between_cuts: 100, small, large, large_one_in, batch }
     }
@@ -50,7 +51,8 @@ impl Load {
     }
 }
 
-/// What every message begins with, but for an identity and the delimiter of a question: its source, and which of the source's it is.
+/// Returns the start of every message: its source and its number. Only an identity and the
+/// delimiter of a question come before it.
 pub(super) fn label(source: u64, number: u64) -> Vec<u8> {
     [source.to_be_bytes(), number.to_be_bytes()].concat()
 }
@@ -60,17 +62,17 @@ pub(super) fn read_label(label: &[u8]) -> (usize, u64) {
     (u64::from_be_bytes(source.try_into().unwrap()) as usize, u64::from_be_bytes(number.try_into().unwrap()))
 }
 
-/// One who sends numbers until told to stop.
+/// A source that sends numbers until it is stopped.
 pub(super) struct Source<T> {
     pub(super) stop: oneshot::Sender<()>,
-    /// The number that it sends now, or will next.
+    /// The number that it sends now, or will send next.
     pub(super) number: Arc<AtomicU64>,
-    /// Ends with the socket, and how many messages it took.
+    /// Returns the socket and the number of messages that it accepted.
     pub(super) task: JoinHandle<(Socket<T>, u64)>,
 }
 
 impl<T: Sends + Send + 'static> Source<T> {
-    /// With an identity in front, if there is one.
+    /// Starts a source. Puts an identity in front, if there is one.
     pub(super) fn start(source: usize, mut socket: Socket<T>, load: Load, to: Option<&'static str>) -> Self {
         let (stop, mut stopped) = oneshot::channel();
         let now = Arc::<AtomicU64>::default();
@@ -93,7 +95,7 @@ impl<T: Sends + Send + 'static> Source<T> {
     }
 }
 
-/// Sends when there is somebody to send to.
+/// Sends as soon as there is a peer.
 async fn send<T: Sends>(socket: &mut Socket<T>, message: Message) {
     while let Err(error) = socket.send(message.clone()).await {
         assert!(error.is_unroutable(), "{error}");

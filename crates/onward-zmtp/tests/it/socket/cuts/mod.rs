@@ -1,6 +1,7 @@
-//! Connections that are cut under load: where is each message then?
+//! Connections that are cut under load: the tests account for each message.
 //!
-//! `ONWARD_ROUNDS` says how often a connection is cut (default: 48, twelve times all four at once).
+//! `ONWARD_ROUNDS` sets the number of cuts (default: 48, which is twelve times all four
+//! connections).
 
 mod arrived;
 mod load;

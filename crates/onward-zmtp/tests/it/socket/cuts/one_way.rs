@@ -1,4 +1,4 @@
-//! Messages that go one way, to one peer of each who sends.
+//! Messages in one direction, each sender with one peer.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(super) fn options() -> SocketOptions {
     SocketOptions::new().reconnect(Reconnect { first: Duration::from_millis(1), longest: Duration::from_millis(10) })
 }
 
-/// Dealers that connect, and have identities.
+/// Runs dealers that connect and have identities.
 async fn dealers_to_a_router(load: Load) -> Outcome {
     let router = RouterSocket::new();
     let connections = Connections::of(&router);
@@ -38,7 +38,7 @@ async fn of_dealers_whose_connections_are_cut_every_message_is_accounted_for_and
     assert_eq!(outcome.late, 0);
 }
 
-/// Each message is written for itself, so that what is counted as dropped is to the message what was not written.
+/// Each message is a batch, so exactly the messages that were not written are counted as dropped.
 ///
 /// Shows: M3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -48,8 +48,9 @@ async fn of_dealers_whose_connections_are_cut_exactly_what_was_not_written_is_co
     assert_eq!((outcome.dropped, outcome.late), (outcome.unwritten, 0));
 }
 
-/// Those who send are the ones who are connected to. They do not know a peer again that is back before they have seen it go: what waited for its first
-/// connection comes after what was given to the second by then.
+/// The senders are bound. They do not recognise a peer that is back before they have seen it
+/// disconnect. Messages that waited for its first connection then arrive after those given to the
+/// second by that time.
 ///
 /// Shows: M3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -66,14 +67,15 @@ async fn of_pushes_whose_connections_are_cut_every_message_is_accounted_for() {
     }
     let outcome = cut_under_load(pull, connections, pushes, &wires, Load::MIXED, None).await;
     outcome.is_accounted_for(Load::MIXED);
-    // The one who receives knows whom it connects to: all that is late was late when it came to a wire.
+    // The receiver knows its peers by its connectors, so every late message was late when it came
+    // to a wire.
     assert!(outcome.late <= outcome.sent_late, "{outcome:?}");
     let waited = outcome.reconnects * HIGH_WATER_MARK_MESSAGES as u64;
     assert!(outcome.late <= waited, "{} messages came after later ones", outcome.late);
 }
 
-/// Those who send are the ones who connect: what leaves them is in order. The one who receives does not know a peer again, and reads what is left of its first
-/// connection and what comes over the second in turns.
+/// The senders connect, so their messages leave them in order. The receiver does not recognise a
+/// peer. It reads the rest of the first connection and the messages of the second in turn.
 ///
 /// Shows: M3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -87,7 +89,7 @@ async fn of_pushes_that_connect_every_message_is_accounted_for_and_sent_in_order
     assert_eq!(outcome.sent_late, 0);
 }
 
-/// Where both have connected, to something between them, each knows the other again.
+/// If both connect to a proxy between them, each recognises the other.
 ///
 /// Shows: M3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -112,7 +114,8 @@ fn connected_push(wire: &Wire) -> PushSocket {
     push
 }
 
-/// Routers, each with a dealer of one name, which connects. What waits for a peer that is gone is for nobody else, so it is dropped and counted.
+/// Runs routers, each with one dealer of the same name, which connects. Messages for a disconnected
+/// peer are for no other, so they are dropped and counted.
 async fn routers_to_a_dealer(load: Load) -> Outcome {
     const NAME: &str = "dealer";
     let dealer = DealerSocket::with_options(options().identity(Identity::new(NAME).unwrap()));

@@ -1,4 +1,5 @@
-//! Publications: who is not connected misses them, and what was on its way is lost. The rest comes once and in order.
+//! Publications: a subscriber that is not connected misses them, and those on the wire are lost.
+//! The rest arrives once and in order.
 
 use onward_zmtp::socket::{Overflow, SocketOptions};
 use onward_zmtp::{PubSocket, SubSocket};
@@ -8,7 +9,8 @@ use super::load::{Load, SOURCES};
 use super::one_way::options;
 use super::wire::{Sends, Wire};
 
-/// Publications go on after each cut without a word of the program, so the topics are subscribed to again.
+/// Publications continue after each cut without an action of the program, so the topics are
+/// subscribed to again.
 ///
 /// Shows: M3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -17,7 +19,7 @@ async fn of_publishers_whose_connections_are_cut_what_arrives_is_in_order_and_al
     let connections = Connections::of(&sub);
     let (mut publishers, mut wires) = (Vec::new(), Vec::new());
     for source in 0..SOURCES {
-        // What is published while nobody is subscribed is not waited for.
+        // The option to wait does not apply while there is no subscriber.
         let publisher = PubSocket::with_options(SocketOptions::new().overflow(Overflow::Wait));
         let wire = Wire::to(publisher.bind("tcp://127.0.0.1:*").await.unwrap(), Sends::WhoIsBound).await;
         // Labels begin with the source.

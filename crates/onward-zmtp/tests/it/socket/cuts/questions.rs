@@ -1,4 +1,4 @@
-//! Questions and answers: who asked somebody that is gone is told so, and asks again.
+//! Questions and answers: a REQ whose peer is gone gets an error and asks again.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,13 @@ use super::one_way::options;
 use super::wire::{Sends, Wire};
 use crate::socket::events::within;
 
-/// How many questions are answered to each who asks between two cuts.
+/// The number of questions answered to each REQ between two cuts.
 const BETWEEN_CUTS: u64 = 50;
 
-/// One who asks, as long as it is not told to stop.
+/// A REQ that asks until it is stopped.
 struct Asks {
     answered: watch::Receiver<u64>,
-    /// Ends with how many questions were asked again, by number.
+    /// Returns the number of times that questions were asked again, by number.
     task: JoinHandle<HashMap<u64, u64>>,
 }
 
@@ -46,7 +46,8 @@ impl Asks {
     }
 }
 
-/// Asks until there is an answer, which must be the question. Answers how often it was asked again.
+/// Asks until there is an answer, which must be the question. Returns the number of times that it
+/// was asked again.
 async fn ask(req: &mut ReqSocket, question: Vec<u8>) -> u64 {
     for again in 0.. {
         within(req.send(question.clone())).await.unwrap();
@@ -61,7 +62,8 @@ async fn ask(req: &mut ReqSocket, question: Vec<u8>) -> u64 {
     unreachable!()
 }
 
-/// One who answers all questions with themselves. Ends with how often each was asked, and how many answers were for nobody.
+/// Answers each question with itself. Returns the number of times that each was received, and the
+/// number of answers whose peer was gone.
 async fn answer(mut rep: RepSocket, mut stop: watch::Receiver<bool>) -> (HashMap<(usize, u64), u64>, u64) {
     let mut asked = HashMap::new();
     loop {
@@ -77,8 +79,8 @@ async fn answer(mut rep: RepSocket, mut stop: watch::Receiver<bool>) -> (HashMap
     }
 }
 
-/// Each is answered with its own answer, and whoever answers is never held up; it hears a question once, and once more for each time that the one who asked was
-/// told that its peer is gone.
+/// Each question gets its own answer, and the REP is never held up. It receives a question once,
+/// and once more for each time that the REQ got the error that its peer is gone.
 ///
 /// Shows: M3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -100,7 +102,7 @@ async fn of_questions_whose_connections_are_cut_each_is_answered_and_asked_again
             asks.has_answered(BETWEEN_CUTS).await;
         }
         wire.cut();
-        // A monitor keeps some events only.
+        // A monitor keeps only some events, so they are read at each cut.
         connections.count();
     }
     for asks in &mut all {

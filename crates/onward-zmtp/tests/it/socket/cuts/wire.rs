@@ -1,4 +1,4 @@
-//! What is between two sockets, and can be cut.
+//! A wire between two sockets that can be cut.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,14 +13,14 @@ use super::load::{LABEL, read_label};
 use crate::socket::events::within;
 use crate::socket::raw::listen;
 
-/// At which end of a wire messages are sent.
+/// The end of a wire at which messages are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sends {
     WhoConnects,
     WhoIsBound,
 }
 
-/// Carries bytes between two sockets, and ends all connections when told to.
+/// A proxy that carries bytes between two sockets, and ends all connections on command.
 pub(super) struct Wire {
     pub(super) endpoint: String,
     cut: watch::Sender<usize>,
@@ -32,12 +32,12 @@ pub(super) struct Wire {
 pub(super) struct Sent {
     pub(super) source: usize,
     pub(super) number: u64,
-    /// Whether it did not leave it whole.
+    /// True if it did not leave the wire whole.
     pub(super) is_held: bool,
 }
 
 impl Wire {
-    /// To a socket that is bound. Others connect to the wire.
+    /// Creates a wire to a bound socket. Other sockets connect to the wire.
     pub(super) async fn to(socket: Endpoint, sends: Sends) -> Self {
         let Endpoint::Tcp { host, port } = socket else { panic!("{socket} is not TCP") };
         let (listener, endpoint) = listen().await;
@@ -53,7 +53,8 @@ impl Wire {
         wire
     }
 
-    /// Between two sockets which both connect: one that sends, to the endpoint of the wire, and one that receives, to the other that is answered.
+    /// Creates a wire between two sockets that both connect: the sender to the wire's endpoint, the
+    /// receiver to the one returned.
     pub(super) async fn between() -> (Self, String) {
         let ((from, endpoint), (to, other)) = (listen().await, listen().await);
         let wire = Self::new(endpoint);
@@ -76,7 +77,8 @@ impl Wire {
         self.cut.send_modify(|cut| *cut += 1);
     }
 
-    /// All that came to it, over one connection after the other. Everybody at its ends must be gone.
+    /// Returns all messages that came to the wire, connection by connection. The sockets at its
+    /// ends must be gone.
     pub(super) async fn sent(&self) -> Vec<Sent> {
         let passages = std::mem::take(&mut *self.passages.lock().unwrap());
         let mut sent = Vec::new();
@@ -87,8 +89,8 @@ impl Wire {
     }
 }
 
-/// Carries bytes both ways until the cut. Then each end is told that there is no more, without a reset, so that all that was passed on arrives, and all that
-/// was sent is seen.
+/// Carries bytes in both directions until the cut. Then it shuts both ends down without a reset, so
+/// that everything passed on arrives and everything sent is seen.
 async fn carry(from: TcpStream, to: TcpStream, mut cuts: watch::Receiver<usize>) -> Vec<Sent> {
     cuts.mark_unchanged();
     let ((mut from, mut back_to), (mut back, mut to)) = (from.into_split(), to.into_split());
@@ -98,14 +100,14 @@ async fn carry(from: TcpStream, to: TcpStream, mut cuts: watch::Receiver<usize>)
         _ = tokio::io::copy(&mut back, &mut back_to) => {}
         _ = cuts.changed() => {}
     }
-    // Whoever is gone already needs not be told.
+    // An end that is gone already makes this fail, which does not matter.
     let _ = (to.shutdown().await, back_to.shutdown().await);
     let mut answers = tokio::io::sink();
     let _ = tokio::join!(from.read_to_end(&mut passage.bytes), tokio::io::copy(&mut back, &mut answers));
     passage.messages()
 }
 
-/// What was sent over a connection, and how much of it was passed on.
+/// The bytes that were sent over a connection, and the amount that was passed on.
 #[derive(Default)]
 struct Passage {
     bytes: Vec<u8>,
@@ -122,7 +124,7 @@ impl Passage {
         Ok(())
     }
 
-    /// The whole messages.
+    /// Returns the whole messages.
     fn messages(&self) -> Vec<Sent> {
         let mut messages = Vec::new();
         let (mut at, mut label) = (GREETING, None);
@@ -143,7 +145,7 @@ impl Passage {
         messages
     }
 
-    /// The flags and the body of a frame that was sent whole, and where it ends.
+    /// Returns the flags and the body of a frame that was sent whole, and the position of its end.
     fn frame(&self, at: usize) -> Option<(u8, &[u8], usize)> {
         let flags = *self.bytes.get(at)?;
         let (length, begin) = match flags & LONG {
@@ -155,9 +157,9 @@ impl Passage {
     }
 }
 
-/// How many bytes are sent before the first frame.
+/// The number of bytes before the first frame.
 const GREETING: usize = 64;
-/// Flags of a frame.
+/// The flags of a frame.
 const MORE: u8 = 1;
 const LONG: u8 = 2;
 const COMMAND: u8 = 4;

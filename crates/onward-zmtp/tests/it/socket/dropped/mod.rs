@@ -1,4 +1,4 @@
-//! Futures that are woken and then dropped: after the reason to poll them again has come, and before anybody has.
+//! Futures that are dropped after they were woken and before they are polled again.
 
 mod reads;
 mod sends;

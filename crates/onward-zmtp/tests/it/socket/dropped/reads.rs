@@ -1,4 +1,4 @@
-//! Reads that wait until there is something, and are dropped then: the next one has it, once.
+//! Reads that are dropped when a message is ready: the next read gets it, once.
 
 use onward_zmtp::protocol::Message;
 use onward_zmtp::socket::kind::{
@@ -10,10 +10,11 @@ use super::sends::inproc;
 use super::waiting::Waiting;
 use crate::socket::events::{peers, within};
 
-/// How often a read is dropped.
+/// The number of times that a read is dropped.
 const ROUNDS: u32 = 20;
 
-/// A receiver and whoever it receives from. With a second peer, which is silent, messages take another way through the receiver.
+/// A receiver and its peer. With a second, silent peer, messages take another path through the
+/// receiver.
 struct Site<R, S> {
     receiver: Socket<R>,
     giver: Socket<S>,
@@ -31,7 +32,7 @@ impl<R: Kind, S: Kind> Site<R, S> {
         Self { receiver, giver, _silent: silent }
     }
 
-    /// Over a stream and within the process, with one peer and up to `most`.
+    /// Returns sites over a stream and within the process, with one peer and up to `most`.
     async fn each(most: usize) -> Vec<Self> {
         let mut sites = Vec::new();
         for endpoint in ["tcp://127.0.0.1:*".into(), inproc()] {
@@ -46,7 +47,7 @@ impl<R: Kind, S: Kind> Site<R, S> {
     }
 }
 
-/// `give` gives the messages that `expected` says, one each time.
+/// Checks dropped reads. `give` sends the messages that `expected` describes, one each time.
 async fn reads_that_are_dropped_take_nothing<R: Kind, S: Kind>(
     site: &mut Site<R, S>,
     recv: impl AsyncFn(&mut Socket<R>) -> Message,
@@ -73,7 +74,7 @@ async fn send<S: Sends>(socket: &mut Socket<S>, number: u32) {
     socket.send(numbered(number)).await.unwrap();
 }
 
-/// With one peer and up to `most`.
+/// Checks with one peer and up to `most`.
 async fn check<R: Receives, S: Sends>(most: usize) {
     for mut site in Site::<R, S>::each(most).await {
         reads_that_are_dropped_take_nothing(&mut site, recv, send, numbered).await;
@@ -111,7 +112,7 @@ async fn a_read_of_a_router_that_is_dropped_when_there_is_a_message_takes_nothin
     }
 }
 
-/// Publishes nothing before the publisher knows of the subscription.
+/// Subscribes, and waits until the publisher knows of it.
 async fn subscribe<S: Sends>(sub: &mut SubSocket, publisher: &mut Socket<S>) {
     sub.subscribe("").unwrap();
     within(async {
@@ -156,7 +157,7 @@ async fn a_read_of_an_xpub_that_is_dropped_when_there_is_a_subscription_takes_no
 /// Shows: M5
 #[tokio::test]
 async fn a_rep_that_is_dropped_when_there_is_a_question_has_taken_none() {
-    // A REQ asks one question at a time; a DEALER may ask all.
+    // A REQ asks one question at a time; a DEALER can send all.
     let ask = async |dealer: &mut Socket<Dealer>, number: u32| {
         dealer.send(Message::from_iter([String::new(), number.to_string()])).await.unwrap();
     };

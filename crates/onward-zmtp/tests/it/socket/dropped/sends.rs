@@ -1,4 +1,5 @@
-//! Sends that wait at the mark until there is room, and are dropped then: what they were to send is not sent, and all else is, once and in order.
+//! Sends that are dropped when room appears: their message is not sent, and all others are, once
+//! and in order.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,13 +12,13 @@ use onward_zmtp::{PullSocket, PushSocket, Socket};
 use super::waiting::Waiting;
 use crate::socket::events::{peers, until, within};
 
-/// A mark of one message each way.
+/// Returns options with a mark of one message each way.
 pub(super) fn narrow() -> SocketOptions {
     let one = HighWaterMark::messages(1);
     SocketOptions::new().send_mark(one).receive_mark(one)
 }
 
-/// An endpoint within the process, where nothing holds messages but the queues of the two.
+/// Returns an endpoint within the process, where only the queues of the two sockets hold messages.
 pub(super) fn inproc() -> String {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     format!("inproc://dropped-{}", NEXT.fetch_add(1, Ordering::Relaxed))
@@ -27,12 +28,12 @@ fn numbered(number: u32) -> Message {
     Message::from_iter([number.to_string(), "second frame".into()])
 }
 
-/// A sender, a peer that is slow, and others that are not.
+/// A sender, a slow peer, and others that are not slow.
 struct Site<T, R> {
     sender: Socket<T>,
     slow: Socket<R>,
     others: Vec<Socket<R>>,
-    /// What is before the number in a message.
+    /// The frame before the number in a message.
     envelope: Option<&'static str>,
 }
 
@@ -53,12 +54,12 @@ impl<T: Sends, R: Receives> Site<T, R> {
         self.envelope.into_iter().map(String::from).chain([number.to_string(), "second frame".into()]).collect()
     }
 
-    /// What each of the others has of so many messages.
+    /// Returns the number of copies that each of the others gets of `sent` messages.
     fn copies(sent: u32) -> usize {
         if matches!(T::TYPE, SocketType::Pub | SocketType::Xpub | SocketType::Xsub) { sent as usize } else { 0 }
     }
 
-    /// Sends until the slow peer has as much as it takes, and so has the queue to it. Answers how many that were.
+    /// Sends until the slow peer and the queue to it are full. Returns the number of messages.
     async fn fill(&mut self) -> u32 {
         let mut sent = 0;
         until(|| {
@@ -139,7 +140,7 @@ async fn a_send_of_an_xsub_that_is_dropped_reaches_none_of_the_publishers() {
     site.a_send_that_is_dropped_sends_nothing().await;
 }
 
-/// A publisher that waits for those who are slow, and knows of the subscriptions of all.
+/// Returns a publisher that waits for slow subscribers and knows all subscriptions.
 async fn publisher<T: Sends>() -> Site<T, Sub> {
     let mut site = Site::<T, Sub>::new(narrow().overflow(Overflow::Wait), 2).await;
     let Site { sender, slow, others, .. } = &mut site;
@@ -175,7 +176,8 @@ async fn a_publication_of_an_xpub_that_is_dropped_reaches_none_of_the_subscriber
     publisher::<Xpub>().await.a_send_that_is_dropped_sends_nothing().await;
 }
 
-/// A PUSH that cannot send, the PULL that does not receive, and how many messages are between them.
+/// Returns a PUSH that cannot send, the PULL that does not receive, and the number of messages
+/// between them.
 async fn jam() -> (PushSocket, PullSocket, u32) {
     let mut site = Site::<Push, Pull>::new(narrow(), 0).await;
     let sent = site.fill().await;
@@ -197,7 +199,7 @@ async fn of_a_list_whose_sending_is_dropped_when_there_is_room_what_was_not_sent
     for number in 0..2 {
         expect(&mut pull, [number]).await;
         waiting.woken().await;
-        // The first time the first of the list is sent.
+        // The first of the list is sent the first time.
         if number == 0 {
             waiting.poll();
         }
@@ -210,7 +212,7 @@ async fn of_a_list_whose_sending_is_dropped_when_there_is_room_what_was_not_sent
     expect(&mut pull, [sent + 1]).await;
 }
 
-/// What a sink has accepted is not a future's: it is in the socket.
+/// A message that a sink has accepted does not belong to a future: it is in the socket.
 ///
 /// Shows: M5
 #[tokio::test]
@@ -239,7 +241,7 @@ async fn what_was_to_be_fed_to_a_sink_is_not_sent_when_that_is_dropped_when_ther
     assert!(pull.try_recv().is_none());
 }
 
-/// Those who send without a peer wait, too, if they are asked to.
+/// A sender without a peer waits, too, if the option is set.
 ///
 /// Shows: M5
 #[tokio::test]
@@ -254,7 +256,8 @@ async fn a_send_that_waits_for_a_peer_and_is_dropped_when_one_comes_sends_nothin
     expect(&mut pull, [1]).await;
 }
 
-/// Only the last who waits is woken when a peer comes: not one who has given up and was never woken.
+/// Only the last waiting task is woken when a peer connects, so a dropped future must not keep its
+/// place.
 ///
 /// Shows: M5
 #[tokio::test]

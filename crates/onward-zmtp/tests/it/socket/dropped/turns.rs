@@ -1,4 +1,4 @@
-//! Questions, answers and proxies that wait, are woken, and dropped then.
+//! Questions, answers and proxies that wait, are woken, and are then dropped.
 
 use futures_util::FutureExt;
 use onward_zmtp::protocol::Message;
@@ -57,7 +57,7 @@ async fn a_question_to_a_full_peer_that_is_dropped_when_there_is_room_is_still_t
     assert!(router.try_recv().is_none());
 }
 
-/// The next question of a DEALER is answered by its number, unless there is a question that was not answered before.
+/// Answers the next question of a DEALER with `number`, or an earlier question that is still open.
 fn answer(rep: &mut RepSocket, number: u32) -> bool {
     let _ = rep.recv().now_or_never();
     rep.send(number.to_string()).now_or_never().is_some_and(|sent| sent.is_ok())
@@ -78,7 +78,7 @@ async fn an_answer_to_a_full_peer_that_is_dropped_when_there_is_room_is_still_to
         while answer(&mut rep, given) {
             given += 1;
         }
-        // A question is at hand when nothing but the queue to the peer is in the way.
+        // A question is open when only the full queue to the peer is in the way.
         let is_at_hand = rep.recv().now_or_never().is_some_and(|received| received.is_err());
         is_at_hand && dealer.statistics().incoming.messages == 1
     })
@@ -99,7 +99,7 @@ async fn an_answer_to_a_full_peer_that_is_dropped_when_there_is_room_is_still_to
     assert!(dealer.try_recv().is_none());
 }
 
-/// Each of its polls takes messages, and holds one for which there is no room.
+/// Each poll of the proxy takes messages, and holds one for which there is no room.
 ///
 /// Shows: M5
 #[tokio::test]
@@ -126,7 +126,7 @@ async fn a_proxy_that_is_dropped_whenever_it_is_woken_and_run_again_loses_nothin
                 waiting.is_woken() || received == MESSAGES
             })
             .await;
-            // It may wake itself, and others are to have their turn.
+            // The proxy may wake itself, so other tasks get a turn.
             yield_now().await;
         }
     })

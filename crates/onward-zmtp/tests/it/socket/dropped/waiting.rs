@@ -16,7 +16,7 @@ impl Wake for Flag {
     }
 }
 
-/// A future that was polled and waits, with a waker of its own.
+/// A future that was polled and waits, with its own waker.
 pub(super) struct Waiting<F> {
     future: Pin<Box<F>>,
     flag: Arc<Flag>,
@@ -29,7 +29,7 @@ impl<F: Future> Waiting<F> {
         waiting
     }
 
-    /// Polls it once, which is in vain.
+    /// Polls it once, which must return `Pending`.
     pub(super) fn poll(&mut self) {
         self.flag.0.store(false, Ordering::Release);
         let waker = Waker::from(self.flag.clone());
@@ -44,7 +44,7 @@ impl<F: Future> Waiting<F> {
         until(|| self.is_woken()).await;
     }
 
-    /// Waits until it is woken, and goes on with it.
+    /// Waits until it is woken, and runs it to its end.
     pub(super) async fn woken_and_finished(self) -> F::Output {
         self.woken().await;
         self.future.await

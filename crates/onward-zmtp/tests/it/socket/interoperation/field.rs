@@ -1,4 +1,4 @@
-//! The fields of the matrix.
+//! The combinations of the interoperation matrix.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use onward_zmtp::socket::{Decision, Overflow, SocketOptions};
 use crate::zmtp::libzmq::{MECHANISMS, client_of, server_of};
 use crate::zmtp::peer::{Others, Peer, Role};
 
-/// One field of the matrix.
+/// A combination of transport, mechanism and direction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     transport: &'static str,
@@ -23,7 +23,7 @@ impl Field {
         Self::of(others.transports(), &MECHANISMS)
     }
 
-    /// Those that differ in what a restart meets: a port or a file, and each mechanism.
+    /// Returns the combinations that matter for a restart: a port or a file, with each mechanism.
     pub(super) fn few() -> Vec<Self> {
         Self::of(&["tcp", "ipc"], &MECHANISMS)
     }
@@ -44,7 +44,7 @@ impl Field {
         all
     }
 
-    /// An endpoint that nobody else uses.
+    /// Returns an unused endpoint.
     fn endpoint(self) -> String {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let unique = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -55,11 +55,11 @@ impl Field {
         }
     }
 
-    /// Only what a socket of the type has a use for.
+    /// Returns the options of this combination that a socket of the type accepts.
     pub(super) fn options<T: Kind>(self) -> SocketOptions {
         let options = match T::TYPE {
             SocketType::Router => SocketOptions::new().identity(Identity::new("ours").unwrap()),
-            // A publisher shall drop nothing, however many it publishes until somebody hears it.
+            // A publisher must drop nothing, however many messages it publishes until one arrives.
             SocketType::Pub | SocketType::Xpub => SocketOptions::new().overflow(Overflow::Wait),
             _ => SocketOptions::new(),
         };
@@ -72,19 +72,19 @@ impl Field {
         }
     }
 
-    /// What the other end is to be in this field.
+    /// Returns the role of the other end in this combination.
     pub(super) fn role<'a>(self, kind: &'a str, endpoint: &'a str) -> Role<'a> {
         [if self.we_bind { "connect" } else { "bind" }, kind, self.mechanism, endpoint, "0"]
     }
 
-    /// Our socket and the other end's, one bound and the other connected.
+    /// Returns our socket and the other end's. One is bound and the other connected.
     pub(super) async fn meet<'a, T: Kind>(self, others: &'a mut Others, kind: &str) -> (Socket<T>, &'a mut Peer) {
         let socket = Socket::with_options(self.options::<T>());
         let (peer, _) = self.join(&socket, kind, |role| others.next(role)).await;
         (socket, peer)
     }
 
-    /// What `begin` begins at the other end of a socket of ours, and where they meet.
+    /// Connects our socket with the peer that `begin` starts. Returns that peer and the endpoint.
     pub(super) async fn join<T: Kind, P>(
         self,
         socket: &Socket<T>,

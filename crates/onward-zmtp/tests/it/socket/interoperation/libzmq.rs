@@ -1,4 +1,4 @@
-//! libzmq in a program of C: every pair of types that go together, in every field of the matrix.
+//! libzmq in a C program: every pair of compatible types, in every combination of the matrix.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -170,15 +170,15 @@ async fn heartbeats_with_libzmq_go_on_while_nobody_receives() {
     let mut monitor = pull.monitor();
     let (_peer, _) = Peer::spawn(&program, ["connect", "send-push", "null", &endpoint.to_string(), "20"]);
     connected(&mut monitor).await;
-    // libzmq gives up 15 heartbeats after one that was not answered.
+    // libzmq disconnects 15 heartbeats after one without a reply.
     let longer = std::time::Duration::from_millis(20 * 20);
     assert!(tokio::time::timeout(longer, monitor.next()).await.is_err(), "the connection ended");
 }
 
-/// How many signs of life are among the messages: libzmq gives up 15 after one that was not answered.
+/// The number of heartbeats among the messages. libzmq disconnects 15 after one without a reply.
 const PINGS: usize = 20;
 
-/// Carries one connection on, and counts the signs of life that come from whoever connects.
+/// Carries one connection and counts the heartbeats of the side that connects.
 async fn count_pings(listener: TcpListener, endpoint: Endpoint, pings: Arc<AtomicUsize>) {
     let (from, to) = (listener.accept().await.unwrap().0, Raw::connect(&endpoint).await.0);
     let ((mut from, mut back), (mut answers, mut to)) = (from.into_split(), to.into_split());
@@ -193,7 +193,8 @@ async fn count_pings(listener: TcpListener, endpoint: Endpoint, pings: Arc<Atomi
     let _ = tokio::join!(there, tokio::io::copy(&mut answers, &mut back));
 }
 
-/// A fault of zmq.rs: a sign of life among messages was an error, which ended the connection again and again.
+/// zmq.rs had this fault: a heartbeat among messages was an error, which ended the connection again
+/// and again.
 ///
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,8 @@
-//! libzmq in a program of Python, of Debian's `python3-zmq`: the usual pairs, in every field of the matrix.
+//! libzmq in a Python program, with Debian's `python3-zmq`: the usual pairs, in every combination
+//! of the matrix.
 //!
-//! XPUB, XSUB and abstract names are left to the program of C: to Python's binding they are numbers and texts that it hands on to the same library, which
-//! alone speaks to us.
+//! The C program covers XPUB, XSUB and abstract names. To the Python binding they are only numbers
+//! and texts for the same library.
 
 use std::process::Stdio;
 
@@ -14,7 +15,7 @@ use super::traffic::{answer, be_answered, come_back, hear, publish, pull, push, 
 use crate::socket::events::within;
 use crate::zmtp::peer::{Others, interpreter};
 
-/// Asks, pushes what it was answered, and pushes what it then hears of its topic.
+/// A program that asks, pushes the answer, and pushes what it then receives of its topic.
 const PROGRAM: &str = r#"
 import sys, zmq
 context = zmq.Context()

@@ -1,4 +1,4 @@
-//! Which types go together, whoever is bound: what we say of it, and what libzmq does.
+//! The compatible socket types, in both directions: our decisions and those of libzmq.
 
 use onward_zmtp::Socket;
 use onward_zmtp::protocol::SocketType;
@@ -16,7 +16,7 @@ use SocketType::{Dealer, Pair, Pub, Pull, Push, Rep, Req, Router, Sub, Xpub, Xsu
 /// The types of libzmq, in the order in which it binds one of each.
 const TYPES: [SocketType; 11] = [Req, Rep, Dealer, Router, Pub, Xpub, Sub, Xsub, Push, Pull, Pair];
 
-/// The pairs of RFC 37 that both may be, each once.
+/// The compatible pairs of RFC 37, each once.
 const PAIRS: [(SocketType, SocketType); 12] = [
     (Req, Rep),
     (Req, Router),
@@ -32,17 +32,17 @@ const PAIRS: [(SocketType, SocketType); 12] = [
     (Pair, Pair),
 ];
 
-/// Where libzmq does something else than the RFC says: nowhere.
+/// The pairs for which libzmq differs from the RFC: none.
 const LIBZMQ_DIFFERS: [(SocketType, SocketType); 0] = [];
 
 fn contains(pairs: &[(SocketType, SocketType)], one: SocketType, other: SocketType) -> bool {
     pairs.contains(&(one, other)) || pairs.contains(&(other, one))
 }
 
-/// Sockets of libzmq of all types, bound or to be connected.
+/// Sockets of libzmq of all types, either bound or to be connected.
 struct Theirs {
     peer: Peer,
-    /// What those that are bound are bound to.
+    /// The endpoints of the bound ones.
     bound: Option<Vec<Endpoint>>,
 }
 
@@ -63,13 +63,13 @@ impl Theirs {
         self.peer.write_line(&format!("{} {endpoint}", theirs.name().to_lowercase()));
     }
 
-    /// Where the one of this type is bound.
+    /// Returns the endpoint of the socket of this type, if it is bound.
     fn endpoint(&self, theirs: SocketType) -> Option<&Endpoint> {
         let index = TYPES.iter().position(|known| *known == theirs)?;
         self.bound.as_ref().map(|bound| &bound[index])
     }
 
-    /// Whether it accepted the connection, whose other end is dropped.
+    /// Returns true if libzmq accepted the connection. Drops the other end.
     fn verdict<O>(&self, other_end: O) -> bool {
         block_in_place(|| {
             let is_accepted = self.peer.line() == "accepted";
@@ -79,7 +79,7 @@ impl Theirs {
         })
     }
 
-    /// Has a socket of ours meet the one of this type, and answers what each says.
+    /// Connects a socket of ours with the one of this type. Returns the verdict of each.
     async fn meet_ours<T: Kind>(&mut self, theirs: SocketType) -> (SocketType, [bool; 2]) {
         let socket = Socket::<T>::new();
         let mut monitor = socket.monitor();
@@ -98,7 +98,7 @@ impl Theirs {
         (T::TYPE, [is_accepted, self.verdict(socket)])
     }
 
-    /// Has somebody meet it who says to be of a type and refuses nobody, so that libzmq alone decides.
+    /// Connects a raw peer that claims a type and refuses no other, so that libzmq alone decides.
     async fn meet_anybody(&mut self, theirs: SocketType, anybody: SocketType) -> bool {
         let mut raw = if let Some(endpoint) = self.endpoint(theirs) {
             Raw::connect(endpoint).await

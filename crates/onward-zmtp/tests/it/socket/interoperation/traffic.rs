@@ -1,4 +1,4 @@
-//! What is sent and received in each field of the matrix, whoever is at the other end.
+//! The traffic in each combination of the matrix, for any program at the other end.
 
 use std::fmt::Debug;
 
@@ -13,13 +13,13 @@ use super::shapes::{digest, digests, enveloped, shapes, topical, topical_digests
 use crate::socket::events::{peers, within};
 use crate::zmtp::peer::{Others, Peer};
 
-/// Sends every shape behind an envelope, and each comes back.
+/// Sends every shape behind an envelope, and checks that each comes back.
 pub(super) async fn come_back<T: Sends + Receives>(others: Option<Others>, kind: &str, envelope: &[&'static str]) {
     let Some(mut others) = others else { return };
     for field in Field::all(&others) {
         let (mut socket, _peer) = field.meet::<T>(&mut others, kind).await;
         if !envelope.is_empty() {
-            // A ROUTER has nobody to send to before.
+            // A ROUTER cannot address the peer before it is connected.
             peers(1, || socket.statistics()).await;
         }
         for shape in shapes().into_iter().map(|shape| enveloped(envelope, shape)) {
@@ -29,7 +29,7 @@ pub(super) async fn come_back<T: Sends + Receives>(others: Option<Others>, kind:
     }
 }
 
-/// Asks in every shape, and the answer is the same.
+/// Sends a question of every shape, and checks that the answer is the same.
 pub(super) async fn be_answered(others: Option<Others>, kind: &str) {
     let Some(mut others) = others else { return };
     for field in Field::all(&others) {
@@ -41,7 +41,7 @@ pub(super) async fn be_answered(others: Option<Others>, kind: &str) {
     }
 }
 
-/// Sends every shape back that is asked.
+/// Answers a question of every shape with itself.
 pub(super) async fn answer(others: Option<Others>, kind: &str) {
     let Some(mut others) = others else { return };
     for field in Field::all(&others) {
@@ -55,7 +55,7 @@ pub(super) async fn answer(others: Option<Others>, kind: &str) {
     }
 }
 
-/// Sends every message back, with what is before its shape.
+/// Sends every message back, with the envelope of its shape.
 pub(super) async fn send_back<T: Sends + Receives>(others: Option<Others>, kind: &str) {
     let Some(mut others) = others else { return };
     for field in Field::all(&others) {
@@ -64,7 +64,7 @@ pub(super) async fn send_back<T: Sends + Receives>(others: Option<Others>, kind:
     }
 }
 
-/// The same for a ROUTER that has to be known first.
+/// Sends every message back, for a ROUTER that must be greeted first.
 pub(super) async fn greet_and_send_back(others: Option<Others>, kind: &str) {
     let Some(mut others) = others else { return };
     for field in Field::all(&others) {
@@ -84,7 +84,7 @@ async fn all_back<T: Sends + Receives>(socket: &mut Socket<T>, peer: &Peer, plac
     assert_eq!(block_in_place(|| peer.line()), "done", "{place:?}");
 }
 
-/// Sends every shape to whoever says what arrived.
+/// Sends every shape to a peer that prints what arrived.
 pub(super) async fn push(others: Option<Others>) {
     let Some(mut others) = others else { return };
     for field in Field::all(&others) {
@@ -107,7 +107,8 @@ pub(super) async fn pull(others: Option<Others>) {
     }
 }
 
-/// Publishes until the first arrives, for a publisher does not know when a subscription has; then every shape.
+/// Publishes until the first message arrives, because a publisher does not know when a subscription
+/// does. Then publishes every shape.
 pub(super) async fn publish<T: Sends>(others: Option<Others>, kind: &str) {
     let Some(mut others) = others else { return };
     for field in Field::all(&others) {
@@ -130,7 +131,7 @@ pub(super) async fn publish<T: Sends>(others: Option<Others>, kind: &str) {
     }
 }
 
-/// Has the other end publish until the first arrives, then every shape.
+/// Lets the other end publish until the first message arrives, then every shape.
 pub(super) async fn hear<T: Receives>(others: Option<Others>, kind: &str, subscribe: impl AsyncFn(&mut Socket<T>)) {
     let Some(mut others) = others else { return };
     for field in Field::all(&others) {
@@ -149,12 +150,12 @@ pub(super) async fn hear<T: Receives>(others: Option<Others>, kind: &str, subscr
     }
 }
 
-/// As a SUB does.
+/// Subscribes as a SUB does.
 pub(super) async fn subscribe(sub: &mut SubSocket) {
     sub.subscribe("shape").unwrap();
 }
 
-/// As only an XSUB does.
+/// Subscribes as only an XSUB does.
 pub(super) async fn subscribe_by_message(xsub: &mut XsubSocket) {
     xsub.send(&b"\x01shape"[..]).await.unwrap();
 }

@@ -1,4 +1,5 @@
-//! Publications that are numbers. What is published while nobody is subscribed is lost, and nothing once a subscriber has heard.
+//! Publications that are numbers. A number published without a subscriber is lost; none is lost
+//! after the first arrival.
 
 use onward_zmtp::Socket;
 use onward_zmtp::socket::kind::{Pub, Receives, Sends, Sub, Xpub, Xsub};
@@ -12,13 +13,13 @@ fn subscribe(sub: &mut Socket<Sub>) {
     sub.subscribe("").unwrap();
 }
 
-/// To everything, by a message.
+/// Subscribes to everything, by a message.
 fn subscribe_upstream(xsub: &mut Socket<Xsub>) {
     xsub.try_send(&b"\x01"[..]).unwrap();
 }
 
-/// Waits until something is heard that was counted from now on, for what was on its way before says nothing of a subscription. Then receives some more, of
-/// which nothing is missing.
+/// Waits for a number that is counted from now on, because earlier ones prove no new subscription.
+/// Then receives some more, none of which may be missing.
 async fn hear<T: Receives>(site: &mut Site<T>, arrived: &mut Arrived) {
     let counted = site.allowed;
     within(async {
@@ -86,7 +87,8 @@ async fn an_xpub_of_libzmq_is_heard_again_by_the_xsub_that_takes_the_place_of_ou
     our_subscriber_is_dropped("count-xpub", subscribe_upstream).await;
 }
 
-/// Publishes until something is heard that was published from now on, then some more, of which nothing is missing.
+/// Publishes until a number published from now on arrives. Then publishes some more, none of which
+/// may be missing.
 async fn be_heard<T: Sends>(site: &mut Site<T>, sent: &mut u64, arrived: &mut Arrived) {
     let (before, mut ticks) = (*sent, interval(Duration::from_millis(1)));
     within(async {
@@ -131,7 +133,7 @@ async fn our_publisher_is_dropped<T: Sends>(kind: &str) {
         let Some(mut site) = Site::<T>::new(field, kind).await else { return };
         let (mut sent, mut arrived) = (0, Arrived::default());
         be_heard(&mut site, &mut sent, &mut arrived).await;
-        // A libzmq that is bound takes what comes over the old connection and the new one in turns.
+        // A bound libzmq reads the old connection and the new one in turn.
         while arrived.next < sent {
             arrived.note(site.printed());
         }

@@ -1,4 +1,4 @@
-//! A socket of ours and a libzmq, of which either may end and begin again.
+//! A socket of ours and a libzmq. Either may end and start again.
 
 use std::mem;
 
@@ -13,15 +13,15 @@ use crate::socket::events::{PATIENCE, event, within};
 use crate::socket::interoperation::field::Field;
 use crate::zmtp::peer::{Peer, program};
 
-/// How far a sender may be ahead of what is known to have arrived.
+/// The greatest lead of a sender over the messages known to have arrived.
 pub(super) const WINDOW: u64 = 300;
-/// How many arrive before something ends, and again after it.
+/// The number of arrivals before one side ends, and again after it.
 pub(super) const COUNT: u64 = 1000;
 
-/// More than any test sends at a time, in bytes.
+/// A size in bytes that exceeds what any test sends at a time.
 const PLENTY: usize = 64 * 1024 * 1024;
 
-/// What arrived of the numbers that somebody counts.
+/// The numbers that have arrived from one counter.
 #[derive(Debug, Default)]
 pub(super) struct Arrived {
     pub(super) next: u64,
@@ -47,7 +47,7 @@ pub(super) struct Site<T> {
     pub(super) socket: Socket<T>,
     pub(super) peer: Peer,
     pub(super) endpoint: String,
-    /// How far the libzmq may count.
+    /// The number up to which the libzmq may count.
     pub(super) allowed: u64,
 }
 
@@ -62,22 +62,23 @@ impl<T: Kind> Site<T> {
     pub(super) fn socket(field: Field) -> Socket<T> {
         let mark = HighWaterMark { messages: 1000, bytes: PLENTY };
         let options = field.options::<T>().linger(PATIENCE).send_mark(mark);
-        // A REP of libzmq that connects gives its answer to the one before to whoever is there then.
+        // A REP of libzmq that connects sends its reply to an earlier question to the peer that is
+        // there then.
         Socket::with_options(if T::TYPE == SocketType::Req { options.correlate() } else { options })
     }
 
-    /// Starts a libzmq where one was killed.
+    /// Starts a libzmq in place of a killed one.
     pub(super) fn revive(&mut self, kind: &str) {
         (self.peer, _) = Peer::spawn(&self.program, self.field.role(kind, &self.endpoint));
         self.allowed = 0;
     }
 
-    /// Takes our socket away. Another is there, but not at the endpoint yet.
+    /// Takes our socket away. A new one replaces it, but is not at the endpoint yet.
     pub(super) fn take(&mut self) -> Socket<T> {
         mem::replace(&mut self.socket, Self::socket(self.field))
     }
 
-    /// Has our socket take the place of the one that was taken away.
+    /// Binds or connects our new socket in place of the one that was taken away.
     pub(super) async fn replace(&mut self) {
         if !self.field.we_bind {
             self.socket.connect(self.endpoint.as_str()).unwrap();
@@ -93,19 +94,20 @@ impl<T: Kind> Site<T> {
 }
 
 impl<T: Receives> Site<T> {
-    /// Has the libzmq count on.
+    /// Lets the libzmq count up to `end`.
     pub(super) fn allow(&mut self, end: u64) {
         self.allowed = end;
         self.peer.write_line(&end.to_string());
     }
 
-    /// The next number that comes; at a ROUTER it is behind an identity.
+    /// Returns the next number received. A ROUTER gets it behind an identity.
     pub(super) async fn number(&mut self) -> u64 {
         let message = within(self.socket.recv()).await.unwrap();
         std::str::from_utf8(message.frames().last().unwrap()).unwrap().parse().unwrap()
     }
 
-    /// The next number after a connection has ended. All that the libzmq was let count may be lost, and what it counts before it has noticed.
+    /// Returns the next number after a connection has ended. All numbers that the libzmq was
+    /// allowed to count may be lost, and those that it counts before it notices the end.
     pub(super) async fn number_after_all(&mut self) -> u64 {
         let mut ticks = interval(Duration::from_millis(1));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -119,7 +121,7 @@ impl<T: Receives> Site<T> {
         }
     }
 
-    /// Receives until `end` has been reached, and lets the libzmq count on.
+    /// Receives until `end`, and lets the libzmq count on.
     pub(super) async fn receive(&mut self, arrived: &mut Arrived, end: u64) {
         while arrived.next < end {
             if arrived.next + WINDOW / 2 > self.allowed {
@@ -131,12 +133,13 @@ impl<T: Receives> Site<T> {
 }
 
 impl<T: Sends> Site<T> {
-    /// The next number that the libzmq has printed; a ROUTER prints an identity before.
+    /// Returns the next number that the libzmq has printed. A ROUTER prints an identity before it.
     pub(super) fn printed(&self) -> u64 {
         printed(&block_in_place(|| self.peer.line()))
     }
 
-    /// Sends what comes after what was sent, until `end` has been reached, and never further ahead of what has arrived than the window.
+    /// Sends the next numbers until `end` has arrived. It is never further ahead of the arrivals
+    /// than the window.
     pub(super) async fn send(&mut self, sent: &mut u64, arrived: &mut Arrived, end: u64) {
         while arrived.next < end {
             self.send_until(sent, arrived.next + WINDOW).await;
@@ -151,7 +154,8 @@ impl<T: Sends> Site<T> {
         }
     }
 
-    /// After its libzmq was killed: how many messages wait for another. All others were dropped or given away.
+    /// Returns the number of messages that wait for the next peer after the libzmq was killed. All
+    /// others were dropped or passed to the killed one.
     pub(super) async fn waiting(&self, monitor: &mut Monitor) -> u64 {
         let uncertain = event(monitor, |event| match event {
             MonitorEvent::Disconnected { uncertain, .. } => Some(*uncertain),

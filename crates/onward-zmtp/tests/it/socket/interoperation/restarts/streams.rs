@@ -1,7 +1,8 @@
-//! Messages that are numbers, one way.
+//! Messages that are numbers, in one direction.
 //!
-//! Of PAIR we are started again only where libzmq connects: to one that is bound, and has not noticed yet that its peer is gone, the next is one too many, and
-//! libzmq neither closes the connection of that nor ever reads from it.
+//! Our PAIR is restarted only where libzmq connects. A bound PAIR of libzmq that has not noticed
+//! the end of its peer takes the next one as one too many. It then neither closes that connection
+//! nor ever reads from it.
 
 use onward_zmtp::protocol::Message;
 use onward_zmtp::socket::kind::{self, Receives, Sends};
@@ -10,15 +11,17 @@ use super::site::{Arrived, COUNT, Site, WINDOW, printed};
 use crate::socket::events::{peers, within};
 use crate::socket::interoperation::field::Field;
 
-/// How many a libzmq that counts one each millisecond sends to somebody who is gone, at most: it looks about once in that time whether anybody is.
+/// The most messages that a libzmq, which counts one each millisecond, sends to a peer that is
+/// gone. It checks about once in that time whether a peer is connected.
 const UNNOTICED: u64 = 20;
-/// How many large ones are sent: more than there is room for in buffers of the operating system.
+/// The number of large messages, more than the buffers of the operating system have room for.
 const LARGE_COUNT: u64 = 400;
-/// The payload of a large one.
+/// The payload of a large message.
 const LARGE: usize = 64 * 1024;
 
-/// Of what a killed libzmq sent before, what had not left it is missing, and so at most what it was let count and had not arrived. That what
-/// arrives after all is read beside what the next one sends is as it should be: it is another peer, for all we know, where we are bound.
+/// Kills the sending libzmq. The messages that had not left it are missing, so at most those that
+/// it was allowed to count and that had not arrived. Late arrivals may be mixed with those of the
+/// next libzmq, because a bound socket cannot tell that both are the same peer.
 async fn their_sender_is_killed<T: Receives>(kind: &str) {
     for field in Field::few() {
         let Some(mut site) = Site::<T>::new(field, kind).await else { return };
@@ -55,8 +58,9 @@ async fn our_pair_finds_a_pair_of_libzmq_again_that_is_killed_and_started_again_
     their_sender_is_killed::<kind::Pair>("count-pair").await;
 }
 
-/// What the socket before had received and the program had not is missing, and what was on its way to it: at most what libzmq was let count before, and
-/// the few that it counts before it has noticed. Once a number has reached the new socket none is.
+/// Drops our receiver. Missing are messages that the program had not read, and those on their way.
+/// They are at most what libzmq was allowed to count, and the few that it counts before it notices.
+/// After the first number has reached the new socket, none is missing.
 async fn our_receiver_is_dropped<T: Receives>(fields: Vec<Field>, kind: &str) {
     for field in fields {
         let Some(mut site) = Site::<T>::new(field, kind).await else { return };
@@ -92,9 +96,10 @@ async fn a_pair_of_libzmq_that_connects_finds_us_again_when_we_start_again_in_th
     our_receiver_is_dropped::<kind::Pair>(Field::few_that_we_bind(), "count-pair").await;
 }
 
-/// Every number that `send` accepted is printed by the killed libzmq or waits in our queue and is printed by the next one, except what our socket had
-/// given away and the killed one had not printed: what is counted as dropped, what the operating system held, and what the killed one had read. With the
-/// window that is at most the window.
+/// Kills the receiving libzmq. Each accepted number is printed by the killed one, or waits in our
+/// queue and is printed by the next one. The exceptions are numbers that our socket had passed on
+/// and the killed one had not printed: those counted as dropped, those in the operating system, and
+/// those that the killed one had read. These are at most the window.
 async fn their_receiver_is_killed<T: Sends>(kind: &str) {
     for field in Field::few() {
         let Some(mut site) = Site::<T>::new(field, kind).await else { return };
@@ -134,7 +139,8 @@ async fn a_pair_of_libzmq_that_is_killed_and_started_again_misses_only_what_was_
     their_receiver_is_killed::<kind::Pair>("number-pair").await;
 }
 
-/// The killed one had room for little, so that the most of what was sent waits in our queue. All of that goes to the next one.
+/// The killed libzmq had little room, so most messages wait in our queue. All of them go to the
+/// next one.
 ///
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -157,7 +163,8 @@ async fn what_waited_for_a_libzmq_that_received_nothing_and_was_killed_goes_to_t
     }
 }
 
-/// Receives what two sockets of ours have sent, one after the other, and the one may still have been sending when the other began.
+/// Receives the messages of two sockets of ours, which overlap: the first may still send when the
+/// second begins.
 fn expect_all_of_both<T: Sends>(site: &Site<T>) {
     let (mut first, mut second) = (Arrived::default(), Arrived::from(COUNT));
     for _ in 0..2 * COUNT {
@@ -167,7 +174,7 @@ fn expect_all_of_both<T: Sends>(site: &Site<T>) {
     assert_eq!((first.missing, second.missing), (0, 0), "{:?}", site.field);
 }
 
-/// Nothing that was sent is missing: a socket lingers.
+/// Drops our sender. No message may be missing, because a socket lingers.
 async fn our_sender_is_dropped<T: Sends>(fields: Vec<Field>, kind: &str) {
     for field in fields {
         let Some(mut site) = Site::<T>::new(field, kind).await else { return };
