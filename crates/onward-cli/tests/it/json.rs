@@ -41,6 +41,7 @@ pub(crate) const COMMANDS: &[&str] = &[
     "queue resume default",
     "queue history",
     "queue purge default --state dead --dry-run",
+    "queue wait slow",
     "queue delete slow",
     "limit set --group tenant --concurrency 2",
     "limit list",
