@@ -24,7 +24,8 @@ pub(crate) struct Artifact {
     pub(crate) path: PathBuf,
 }
 
-/// Builds all that `cargo test --workspace` builds, with the same features, and names the programs and examples in it.
+/// Builds all that `cargo test --workspace` builds, with the same features, and names the programs
+/// and examples in it.
 pub(crate) fn build(project: &Project) -> Result<Vec<Artifact>> {
     let output = command::cargo()
         .args(["test", "--workspace", "--no-run", "--quiet", "--message-format=json"])

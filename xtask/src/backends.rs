@@ -1,7 +1,8 @@
 //! What the tests need beside cargo, store by store.
 //!
-//! `ONWARD_REQUIRE_BACKENDS` says which stores must be there: `all`, or names with commas between. A required store that
-//! cannot be prepared is an error; one that is not required is reported, and its tests say that they did not run.
+//! `ONWARD_REQUIRE_BACKENDS` says which stores must be there: `all`, or names with commas between.
+//! A required store that cannot be prepared is an error; one that is not required is reported, and
+//! its tests say that they did not run.
 
 use anyhow::{Result, bail};
 

@@ -12,7 +12,8 @@ use crate::project::Project;
 
 const MANIFEST: &str = "bench/Cargo.toml";
 
-/// The arguments of the runner in CI, which shows that our own workloads run, not how fast they are.
+/// The arguments of the runner in CI, which shows that our own workloads run, not how fast they
+/// are.
 const SMOKE: &[&str] = &["--quick", "--sample", "--peer", "onward"];
 
 /// What `cargo xtask bench` takes.
@@ -30,8 +31,8 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     runner(project, &options.arguments)
 }
 
-/// Runs one short row of each of our own workloads, and checks that the pages are those of their records. The
-/// record of the round is thrown away; each row must have a result.
+/// Runs one short row of each of our own workloads, and checks that the pages are those of their
+/// records. The record of the round is thrown away; each row must have a result.
 pub(crate) fn smoke(project: &Project) -> Result<Verdict> {
     let record = project.scratch("bench")?.join("record.json");
     let programs = build_for_smoke(project)?;
@@ -62,7 +63,8 @@ fn build_for_smoke(project: &Project) -> Result<PathBuf> {
     Ok(target.join("debug"))
 }
 
-/// The rows of a record that have no result, or that lost or doubled something. Its first line describes the machine.
+/// The rows of a record that have no result, or that lost or doubled something. Its first line
+/// describes the machine.
 fn problems(record: &str) -> Result<Vec<String>> {
     let entries: Vec<Value> = record.lines().skip(1).map(serde_json::from_str).collect::<Result<_, _>>()?;
     ensure!(!entries.is_empty(), "the record has no rows");

@@ -19,7 +19,8 @@ pub(crate) struct Options {
     toolchain: String,
 }
 
-/// The tests that run unless others are named. Those that would take Miri too long leave themselves out.
+/// The tests that run unless others are named. Those that would take Miri too long leave themselves
+/// out.
 const TESTS: [&str; 2] = ["fair_queue::", "zmtp::"];
 
 /// Miri takes a thousand times as long as the processor; what has not ended by then hangs.

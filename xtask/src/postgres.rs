@@ -1,4 +1,5 @@
-//! A PostgreSQL server for the tests, and a pooler before it: started for one run, as an ordinary user, and stopped after it.
+//! A PostgreSQL server for the tests, and a pooler before it: started for one run, as an ordinary
+//! user, and stopped after it.
 
 use std::fs;
 use std::net::TcpListener;
@@ -31,7 +32,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server with an empty database in a directory of its own, installing it first where that can be done.
+    /// Starts a server with an empty database in a directory of its own, installing it first where
+    /// that can be done.
     pub(crate) fn start() -> Result<Self> {
         if programs().is_err() || pooler().is_none() {
             install()?;

@@ -15,7 +15,8 @@ pub(crate) struct Project {
 impl Project {
     /// Finds the project and lists its files.
     pub(crate) fn open() -> Result<Self> {
-        // Set by cargo when it runs us, and right also when the checkout has moved since we were built.
+        // Set by cargo when it runs us, and right also when the checkout has moved since we were
+        // built.
         let manifest = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let root = Path::new(&manifest).parent().context("xtask has no parent directory")?.to_path_buf();
         let files = list(&root)?;
@@ -37,7 +38,8 @@ impl Project {
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.path("target"), PathBuf::from)
     }
 
-    /// Every file that git keeps or would keep, relative to the root, with `/` between the parts, sorted.
+    /// Every file that git keeps or would keep, relative to the root, with `/` between the parts,
+    /// sorted.
     pub(crate) fn files(&self) -> &[String] {
         &self.files
     }

@@ -10,7 +10,8 @@ use crate::ci::Verdict;
 use crate::project::Project;
 use crate::{artifacts, command};
 
-/// What the README types to run the program; the smoke test puts the program that is built already in its place.
+/// What the README types to run the program; the smoke test puts the program that is built already
+/// in its place.
 pub(crate) const RUN: &str = "cargo run --release --bin onward --";
 
 /// What is typed after the README.
@@ -51,7 +52,8 @@ fn quick_start(project: &Project, program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The lines of the shell blocks behind the one that builds, but those of a worker, which works until it is interrupted, and of who waits for it.
+/// The lines of the shell blocks behind the one that builds, but those of a worker, which works
+/// until it is interrupted, and of who waits for it.
 fn lines_for_one_terminal(text: &str) -> Vec<String> {
     let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
     let joined: Vec<String> =
@@ -61,7 +63,8 @@ fn lines_for_one_terminal(text: &str) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// The first command in a shell block of the README that runs the program, its continued lines included.
+/// The first command in a shell block of the README that runs the program, its continued lines
+/// included.
 fn first_command(readme: &str) -> Option<String> {
     let block =
         readme.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).find(|it| it.contains(RUN))?;

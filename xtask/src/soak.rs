@@ -1,8 +1,9 @@
 //! The long forms of the reliability tests.
 //!
-//! Each is a test of some crate whose length and seed are set by variables; it prints what it did as a line
-//! `attempted=… acknowledged=… lost=… duplicated=… recovered=… seed=…`. The sum of these lines is the last line here, and
-//! the command succeeds only if every run passed, printed its line, and nothing was lost or doubled.
+//! Each is a test of some crate whose length and seed are set by variables; it prints what it did
+//! as a line `attempted=… acknowledged=… lost=… duplicated=… recovered=… seed=…`. The sum of these
+//! lines is the last line here, and the command succeeds only if every run passed, printed its
+//! line, and nothing was lost or doubled.
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
@@ -20,16 +21,19 @@ use crate::project::Project;
 pub(crate) struct Options {
     /// Which one, or the beginning of several (`sockets`); `list` says what each does.
     name: String,
-    /// How many rounds (kills, points, flips per page, disks, tasks, sequences) one run has. Default: as `list` says.
+    /// How many rounds (kills, points, flips per page, disks, tasks, sequences) one run has.
+    /// Default: as `list` says.
     #[arg(long)]
     rounds: Option<u64>,
     /// Run again and again until so many minutes have passed.
     #[arg(long)]
     minutes: Option<u64>,
-    /// Start from this seed, to see a failure again; further runs count up from it. Default: another one each time.
+    /// Start from this seed, to see a failure again; further runs count up from it. Default:
+    /// another one each time.
     #[arg(long)]
     seed: Option<u64>,
-    /// Build it without optimisation, as for CI: starts sooner and runs slower, for a soak that waits more than it works.
+    /// Build it without optimisation, as for CI: starts sooner and runs slower, for a soak that
+    /// waits more than it works.
     #[arg(long)]
     dev: bool,
 }
@@ -254,7 +258,8 @@ fn repeat(project: &Project, soak: &Soak, options: &Options) -> Result<Summary> 
     }
 }
 
-/// Runs the test once, showing its output, and adds up the lines in which its parts say what they did.
+/// Runs the test once, showing its output, and adds up the lines in which its parts say what they
+/// did.
 fn execute(project: &Project, soak: &Soak, test: &mut Command) -> Result<Summary> {
     let mut child = test.current_dir(project.root()).stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
     let summary = add_up(BufReader::new(child.stdout.take().context("cargo has no output")?))?;
@@ -303,7 +308,8 @@ struct Summary {
 }
 
 impl Summary {
-    /// The summary in a line of output, if it has one; all its fields must be there. What a test says after each round is none.
+    /// The summary in a line of output, if it has one; all its fields must be there. What a test
+    /// says after each round is none.
     fn parse(line: &str) -> Option<Self> {
         if line.contains("round=") {
             return None;

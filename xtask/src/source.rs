@@ -1,7 +1,7 @@
 //! Rust source, taken apart just far enough to check it: code, comments, functions, tests.
 //!
-//! This is a scanner, not a parser: it tells code from comments and literals, and matches brackets. That is exact for
-//! everything that is checked, and does without a parser's build time.
+//! This is a scanner, not a parser: it tells code from comments and literals, and matches brackets.
+//! That is exact for everything that is checked, and does without a parser's build time.
 
 use std::ops::Range;
 

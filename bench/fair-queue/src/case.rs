@@ -62,10 +62,12 @@ impl FromStr for Case {
 }
 
 impl Case {
-    /// A function that reads as many messages as it is told, each time from the same sources. Making it is no part of the measurement.
+    /// A function that reads as many messages as it is told, each time from the same sources.
+    /// Making it is no part of the measurement.
     pub(crate) fn prepare<S: Endless + 'static>(self) -> Box<dyn FnMut(u64)> {
-        // All of them before any reader has memory of its own, so that they lie in memory alike for each: in equal distances the processor fetches their
-        // buffers ahead, and otherwise a thousand of them wait for memory.
+        // All of them before any reader has memory of its own, so that they lie in memory alike for
+        // each: in equal distances the processor fetches their buffers ahead, and otherwise a
+        // thousand of them wait for memory.
         let mut sources: Vec<S> = (0..self.sources).map(|_| S::new()).collect();
         match self.reader {
             Reader::Bare => Box::new(move |messages| match &mut sources[..] {

@@ -1,5 +1,5 @@
-//! What a message costs in the fair queue, beside a bare poll of its source: instructions (counted by valgrind, the same on any day),
-//! time, and allocations.
+//! What a message costs in the fair queue, beside a bare poll of its source: instructions (counted
+//! by valgrind, the same on any day), time, and allocations.
 //!
 //! `cargo run --release` prints the table. `run SOURCE CASE MESSAGES` is what valgrind is given.
 

@@ -1,4 +1,5 @@
-//! Sources to read from. None ever ends or has nothing, and none allocates, so that all other costs are the queue's.
+//! Sources to read from. None ever ends or has nothing, and none allocates, so that all other costs
+//! are the queue's.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -39,7 +40,8 @@ impl Stream for Counter {
 const FRAME: usize = 64;
 const FRAMES: usize = 256;
 
-/// Cuts frames of 64 bytes with a header of two out of a buffer, as a connection does with what one read brought.
+/// Cuts frames of 64 bytes with a header of two out of a buffer, as a connection does with what one
+/// read brought.
 pub(crate) struct Frames {
     all: Bytes,
     rest: Bytes,

@@ -17,7 +17,8 @@ const CASES: &[(Reader, &[usize])] = &[
     (Reader::SelectAll, &[1, 2, 8, 64, 1024]),
 ];
 
-/// A row for each case and source. Ratios are to a bare poll of the same kind of source, in the same run.
+/// A row for each case and source. Ratios are to a bare poll of the same kind of source, in the
+/// same run.
 pub(crate) fn all() -> Result<String> {
     let mut table = String::from(
         "| source | reader/sources | instructions | × bare | ns | × bare | allocations in 100 000 |\n|---|---|---|---|---|---|---|\n",

@@ -14,7 +14,8 @@ static COUNT: AtomicU64 = AtomicU64::new(0);
 
 struct Counting;
 
-/// How many allocations, also such that make one larger, there are from now on until the answer is called.
+/// How many allocations, also such that make one larger, there are from now on until the answer is
+/// called.
 pub fn count_allocations() -> impl FnOnce() -> u64 {
     let before = COUNT.load(Ordering::Relaxed);
     IS_COUNTING.store(true, Ordering::Relaxed);

@@ -3,9 +3,10 @@
 use anyhow::{Context as _, Result};
 use toml::{Table, Value};
 
-/// The rows that `row` stands for: one, unless it has a table `over` of axes. Each axis is a list of values. A table adds its fields
-/// to the row; what else there is becomes the field of the axis's name. In the row's name, `{field}` stands for that field, and
-/// `{axis}` for what a table of that axis calls `as`.
+/// The rows that `row` stands for: one, unless it has a table `over` of axes. Each axis is a list
+/// of values. A table adds its fields to the row; what else there is becomes the field of the
+/// axis's name. In the row's name, `{field}` stands for that field, and `{axis}` for what a table
+/// of that axis calls `as`.
 pub(crate) fn expand(mut row: Table) -> Result<Vec<Table>> {
     let over = row.remove("over").unwrap_or_else(|| Table::new().into());
     let mut rows = vec![row];

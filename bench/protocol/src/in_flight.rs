@@ -41,7 +41,8 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// One starter: does one after the other as long as there are numbers. `one` answers whether it ended as it should.
+    /// One starter: does one after the other as long as there are numbers. `one` answers whether it
+    /// ended as it should.
     pub async fn of_starter<F: Future<Output = bool>>(numbers: Numbers, mut one: impl FnMut(usize) -> F) -> Self {
         let mut ends = Self::default();
         while let Some(number) = numbers.take() {
@@ -61,8 +62,8 @@ impl Ends {
         self.failed += other.failed;
     }
 
-    /// The figure in the row's unit: so many a second, steps where the row is about them; what a step takes; or the median latency.
-    /// What ended otherwise than it should is lost.
+    /// The figure in the row's unit: so many a second, steps where the row is about them; what a
+    /// step takes; or the median latency. What ended otherwise than it should is lost.
     ///
     /// # Errors
     /// If none completed.

@@ -1,8 +1,9 @@
 //! What the benchmark programs and their runner say to each other.
 //!
-//! The workload is data: [`Row`]s read from `bench/scenarios/*.toml`. A program is asked for one row ([`Request`]), does it
-//! once, and answers with [`Measurement`]s, which [`run`] checks against the row's expected answer and prints as
-//! [`Line`]s, one JSON object each. Nothing here knows a database.
+//! The workload is data: [`Row`]s read from `bench/scenarios/*.toml`. A program is asked for one
+//! row ([`Request`]), does it once, and answers with [`Measurement`]s, which [`run`] checks against
+//! the row's expected answer and prints as [`Line`]s, one JSON object each. Nothing here knows a
+//! database.
 
 mod allocations;
 mod grid;

@@ -20,7 +20,8 @@ impl Marks {
         }
     }
 
-    /// The time of the last tenth of `steps` over that of the first, with what a step took in each (`first_us`, `last_us`).
+    /// The time of the last tenth of `steps` over that of the first, with what a step took in each
+    /// (`first_us`, `last_us`).
     ///
     /// # Errors
     /// If the steps were taken less than once, or more often.

@@ -22,8 +22,8 @@ pub fn monotonic_nanoseconds() -> u64 {
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
-/// Calls `arrive` `count` times, `rate` times a second, from this thread, whatever became of earlier arrivals. An arrival that is
-/// late is not left out: those that follow catch up.
+/// Calls `arrive` `count` times, `rate` times a second, from this thread, whatever became of
+/// earlier arrivals. An arrival that is late is not left out: those that follow catch up.
 #[expect(clippy::disallowed_methods, reason = "an open loop follows the machine's clock")]
 pub fn pace(count: usize, rate: u32, mut arrive: impl FnMut(u64)) {
     let start = Instant::now();
@@ -34,8 +34,8 @@ pub fn pace(count: usize, rate: u32, mut arrive: impl FnMut(u64)) {
     }
 }
 
-/// Does a row's timed part as often as the row says, after once that does not count, and answers the median figure with the
-/// latencies of all. Every repetition must give the expected answer.
+/// Does a row's timed part as often as the row says, after once that does not count, and answers
+/// the median figure with the latencies of all. Every repetition must give the expected answer.
 ///
 /// # Errors
 /// If one of them fails or observes something else than the row expects.
@@ -97,7 +97,8 @@ impl Latencies {
         self.nanoseconds.len()
     }
 
-    /// The latency in microseconds below or at which `fraction` of all lie (nearest rank); zero if there are none.
+    /// The latency in microseconds below or at which `fraction` of all lie (nearest rank); zero if
+    /// there are none.
     pub fn percentile(&mut self, fraction: f64) -> f64 {
         self.nanoseconds.sort_unstable();
         let rank = (self.nanoseconds.len() as f64 * fraction).ceil() as usize;
@@ -181,7 +182,8 @@ impl Usage {
     }
 }
 
-/// Sums the threads' nanosecond counters, which are finer than the 10 ms ticks of `stat`; threads that ended are in `stat` alone.
+/// Sums the threads' nanosecond counters, which are finer than the 10 ms ticks of `stat`; threads
+/// that ended are in `stat` alone.
 fn cpu_time() -> Result<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);

@@ -37,7 +37,8 @@ pub struct Arguments {
     /// The commit sizes of another run, for a ceiling: `commits,submits,claims,completions`.
     #[arg(long)]
     pub commits: Option<CommitSizes>,
-    /// The PostgreSQL server of the run, for rows that are done on one: the runner starts it, and ends it.
+    /// The PostgreSQL server of the run, for rows that are done on one: the runner starts it, and
+    /// ends it.
     #[arg(long, value_name = "URL")]
     pub postgres: Option<String>,
 }
@@ -101,7 +102,8 @@ impl Request {
     }
 }
 
-/// The whole of a program's `main`: parses the arguments, does the row, checks the answer, prints the lines.
+/// The whole of a program's `main`: parses the arguments, does the row, checks the answer, prints
+/// the lines.
 ///
 /// # Errors
 /// If the row could not be done, or what was observed is not what the row expects.

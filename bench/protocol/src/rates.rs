@@ -63,8 +63,8 @@ impl Row {
         Ok(if queues == Queues::Alone { vec![5] } else { (1..=5).collect() })
     }
 
-    /// The weights of the queues that get tasks at each arrival, in the order in which they do. One that is full of a backlog that
-    /// runs gets no others: they would wait behind it.
+    /// The weights of the queues that get tasks at each arrival, in the order in which they do. One
+    /// that is full of a backlog that runs gets no others: they would wait behind it.
     ///
     /// # Errors
     /// As [`weights`](Self::weights).
@@ -86,8 +86,9 @@ pub struct Arrival {
     pub due: u64,
 }
 
-/// Calls `arrive` for all tasks of a row at the moments of a schedule fixed beforehand, from this thread: `rate` arrivals a second,
-/// each a task for every queue in use. One that is late is not left out, and those that follow are not put off.
+/// Calls `arrive` for all tasks of a row at the moments of a schedule fixed beforehand, from this
+/// thread: `rate` arrivals a second, each a task for every queue in use. One that is late is not
+/// left out, and those that follow are not put off.
 ///
 /// # Errors
 /// If the row says nothing of queues, or nothing of a rate.
@@ -169,8 +170,9 @@ impl Starts {
         self.started.load(Ordering::Relaxed)
     }
 
-    /// The latencies of a run. The figure is the 99th percentile of the queue that has the highest; the extra figures have the rest, in
-    /// microseconds: of each queue, of all, and of all from the moment when they were due.
+    /// The latencies of a run. The figure is the 99th percentile of the queue that has the highest;
+    /// the extra figures have the rest, in microseconds: of each queue, of all, and of all from the
+    /// moment when they were due.
     ///
     /// # Errors
     /// If nothing was submitted, or the row says nothing of queues.

@@ -78,15 +78,18 @@ impl TryFrom<String> for Entry {
 pub struct Backlog {
     /// Completed tasks in history.
     pub finished: usize,
-    /// Due tasks that wait at every moment: they are claimed before newer ones, which take their place.
+    /// Due tasks that wait at every moment: they are claimed before newer ones, which take their
+    /// place.
     pub waiting: usize,
     /// Tasks not due for an hour.
     pub delayed: usize,
     /// Tasks that a process had claimed when it was killed.
     pub in_flight: usize,
-    /// Due tasks of a kind that no worker has a handler for, in equal parts in all queues of the row.
+    /// Due tasks of a kind that no worker has a handler for, in equal parts in all queues of the
+    /// row.
     pub unserved: usize,
-    /// Due tasks of the queue of the least weight that are worked off meanwhile; each takes a millisecond.
+    /// Due tasks of the queue of the least weight that are worked off meanwhile; each takes a
+    /// millisecond.
     pub runnable: usize,
 }
 
@@ -144,7 +147,8 @@ pub struct Row {
     /// How long an activity sleeps, in milliseconds.
     #[serde(default)]
     pub activity_ms: u64,
-    /// Whether it is done on a PostgreSQL server, which the runner starts for each run and ends after it.
+    /// Whether it is done on a PostgreSQL server, which the runner starts for each run and ends
+    /// after it.
     #[serde(default)]
     pub postgres: bool,
     /// The settings of that server, such as `fsync=on`, beside those that follow from the class.
@@ -168,16 +172,19 @@ pub struct Row {
     /// Arrivals per second of an open loop.
     #[serde(default)]
     pub rate: u32,
-    /// How often the timed part is repeated in one run, after one repetition that does not count; the median counts.
+    /// How often the timed part is repeated in one run, after one repetition that does not count;
+    /// the median counts.
     #[serde(default = "one")]
     pub repetitions: usize,
     /// The most runs of the row, where it takes long.
     pub most_runs: Option<u32>,
-    /// A row with which figures are compared: the two are run in turn, so that a machine that is fast for some minutes is so for both.
+    /// A row with which figures are compared: the two are run in turn, so that a machine that is
+    /// fast for some minutes is so for both.
     pub compared_with: Option<String>,
     /// The back-off of the rows that compare them.
     pub backoff: Option<BackoffName>,
-    /// Groups among which tasks are spread by Zipf's law; zero for none. What limits they have is a matter of settings.
+    /// Groups among which tasks are spread by Zipf's law; zero for none. What limits they have is a
+    /// matter of settings.
     #[serde(default)]
     pub groups: usize,
     /// Which queues there are, in the rows of rates.
@@ -227,7 +234,8 @@ impl Row {
     /// Checks what a program observed.
     ///
     /// # Errors
-    /// If an expected fact is missing or different: the result would say less than the workload did.
+    /// If an expected fact is missing or different: the result would say less than the workload
+    /// did.
     pub fn verify(&self, answer: &BTreeMap<String, u64>) -> Result<()> {
         for (name, expected) in &self.expect {
             let expected = match expected {

@@ -36,7 +36,8 @@ impl Order {
         Ok(serde_json::to_vec(self)?)
     }
 
-    /// The same filler with another number: cheap enough for the timed part. The size changes by the digits alone.
+    /// The same filler with another number: cheap enough for the timed part. The size changes by
+    /// the digits alone.
     #[must_use]
     pub fn numbered(&self, number: u64) -> Self {
         Self { number, ..self.clone() }
@@ -52,7 +53,8 @@ pub const BYTES_TOTAL: u64 = 1_048_576;
 /// How many of them it says at a time.
 pub const BYTES_CHUNK: u64 = 1024;
 
-/// The group of a task, where the row has groups: the first so many tasks are of the first group, and so on.
+/// The group of a task, where the row has groups: the first so many tasks are of the first group,
+/// and so on.
 #[must_use]
 pub fn group_of(row: &Row, number: usize) -> Option<String> {
     let each = row.count.checked_div(row.groups)?.max(1);

@@ -29,8 +29,9 @@ pub(crate) fn times_as_good(line: &Line, other: &Line) -> f64 {
     }
 }
 
-/// A ratio of the figures of lines whose rows are run in turn: the geometric mean of what it is in each round, for a machine with others at work is not
-/// as fast in the next one, and its standard error. Of the lines' medians where they were not run equally often.
+/// A ratio of the figures of lines whose rows are run in turn: the geometric mean of what it is in
+/// each round, for a machine with others at work is not as fast in the next one, and its standard
+/// error. Of the lines' medians where they were not run equally often.
 pub(crate) fn by_rounds<const N: usize>(lines: [&Line; N], ratio: impl Fn([f64; N]) -> f64) -> Ratio {
     let rounds = lines[0].figures.len();
     if rounds == 0 || lines.iter().any(|line| line.figures.len() != rounds) {
@@ -86,9 +87,10 @@ impl Comparison {
 const BACKLOGS: [&str; 4] =
     ["T/file_lives_history/1M", "T/file_lives_waiting/100k", "T/file_lives_delayed/100k", "T/file_lives_backlog/1.2M"];
 
-/// What the rows of tasks come to; what a backlog leaves of the throughput, ours over the ceiling's; what limits leave of it; what a sync costs; what the rate tests
-/// take beyond two bare commits; how orchestrations stand beside the best of each other system; and what a flood does to the latency of other
-/// peers.
+/// What the rows of tasks come to; what a backlog leaves of the throughput, ours over the
+/// ceiling's; what limits leave of it; what a sync costs; what the rate tests take beyond two bare
+/// commits; how orchestrations stand beside the best of each other system; and what a flood does to
+/// the latency of other peers.
 pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     const PLAIN: &str = "T/file_lives/4096";
     let ceiling = |row: &str, class| {
@@ -151,7 +153,8 @@ fn limits(entries: &[Entry], class: Class) -> Vec<Comparison> {
     pairs.into_iter().filter_map(|(settings, base)| over(settings, base)).collect()
 }
 
-/// How far the 99th percentiles of the rate tests are above what two bare commits took in the same run.
+/// How far the 99th percentiles of the rate tests are above what two bare commits took in the same
+/// run.
 fn above_two_commits(entries: &[Entry]) -> Vec<Comparison> {
     let lines = entries.iter().filter_map(Entry::line);
     let bare = lines.filter(|line| line.system == "ceiling" && line.settings == "two commits");
@@ -163,7 +166,8 @@ fn above_two_commits(entries: &[Entry]) -> Vec<Comparison> {
     bare.filter_map(above).collect()
 }
 
-/// Onward beside each other system of the rows of orchestrations and of those on PostgreSQL, in those of its settings in which it is best.
+/// Onward beside each other system of the rows of orchestrations and of those on PostgreSQL, in
+/// those of its settings in which it is best.
 fn beside_others(entries: &[Entry]) -> Vec<Comparison> {
     let lines: Vec<&Line> = entries.iter().filter_map(Entry::line).collect();
     let settings = ["default", "queued activities"];

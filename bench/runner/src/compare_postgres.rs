@@ -7,7 +7,8 @@ use crate::record::Entry;
 
 const CLASS: Class = Class::Full;
 
-/// How far a start is above two bare commits, what limits and backlogs leave of the throughput, and what two nodes do together.
+/// How far a start is above two bare commits, what limits and backlogs leave of the throughput, and
+/// what two nodes do together.
 pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     let parts = [above_two_commits(entries), limits(entries), kept(entries), claims(entries)];
     parts.into_iter().flatten().chain(nodes(entries)).collect()

@@ -8,7 +8,8 @@ use crate::record::Entry;
 /// Seconds of the row of an idle process.
 const IDLE_SECONDS: f64 = 60.0;
 
-/// Lives beside the ceiling with the same commits, a submit beside a bare one, and what an idle process takes.
+/// Lives beside the ceiling with the same commits, a submit beside a bare one, and what an idle
+/// process takes.
 pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     let mut all = Vec::new();
     for class in [Class::Normal, Class::Full] {

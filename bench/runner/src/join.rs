@@ -5,7 +5,8 @@ use bench_protocol::Line;
 
 use crate::record::{Entry, Record};
 
-/// Puts records together that were made of one commit on one machine. What several of them have is one line, with the runs of all.
+/// Puts records together that were made of one commit on one machine. What several of them have is
+/// one line, with the runs of all.
 pub(crate) fn join(records: Vec<Record>) -> Result<Record> {
     let mut records = records.into_iter();
     let mut joined = records.next().context("no record was named")?;
@@ -43,7 +44,8 @@ fn insert(entries: &mut Vec<Entry>, entry: Entry) {
     entries.insert(last.map_or(entries.len(), |last| last + 1), entry);
 }
 
-/// Adds the runs of another line. Of what is not kept for each run (percentiles, CPU time, memory, commits), the line with more runs tells.
+/// Adds the runs of another line. Of what is not kept for each run (percentiles, CPU time, memory,
+/// commits), the line with more runs tells.
 fn extend(line: &mut Line, mut other: Line) {
     if other.runs > line.runs {
         std::mem::swap(line, &mut other);

@@ -1,7 +1,9 @@
-//! Runs the benchmark programs in turn, prints one table, and keeps a record; makes the page of a record.
+//! Runs the benchmark programs in turn, prints one table, and keeps a record; makes the page of a
+//! record.
 //!
-//! The systems alternate (A B A B) within each row, each run in a process of its own, so that what else the machine does
-//! falls on all of them. A system that is missing, does not build or fails is a line of the table that says so.
+//! The systems alternate (A B A B) within each row, each run in a process of its own, so that what
+//! else the machine does falls on all of them. A system that is missing, does not build or fails is
+//! a line of the table that says so.
 
 mod compare;
 mod compare_postgres;
@@ -53,7 +55,8 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         json: PathBuf,
     },
-    /// Writes the pages of all records that are kept as `bench/record/NAME.json` for `docs/NAME.md`.
+    /// Writes the pages of all records that are kept as `bench/record/NAME.json` for
+    /// `docs/NAME.md`.
     Pages {
         /// Writes nothing; fails if a page is not what its record gives.
         #[arg(long)]
@@ -68,7 +71,8 @@ struct RunArguments {
     /// Systems to run beside onward; all if none is given.
     #[arg(long, num_args = 1..)]
     peer: Vec<String>,
-    /// A program of a system that is not built here, such as 'asynq-fork=PATH'; see bench/README.md.
+    /// A program of a system that is not built here, such as 'asynq-fork=PATH'; see
+    /// bench/README.md.
     #[arg(long, value_name = "SYSTEM=PATH")]
     program: Vec<programs::Given>,
     /// How often each system does each row.
@@ -77,7 +81,8 @@ struct RunArguments {
     /// Few operations, small backlogs and one run: to see that all of it works.
     #[arg(long)]
     quick: bool,
-    /// One row of each workload in one durability class. With `--quick` it shows that all of it works.
+    /// One row of each workload in one durability class. With `--quick` it shows that all of it
+    /// works.
     #[arg(long)]
     sample: bool,
     /// The record to write; bench/record/<date>-<machine>.json if absent.

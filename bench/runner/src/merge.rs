@@ -6,9 +6,10 @@ use crate::plan::Group;
 use crate::programs::Programs;
 use crate::record::{Entry, Missing};
 
-/// Does the rows of a round in turn, `runs` times or as often as a row allows, each with one system after the other. The commit sizes that
-/// Onward had in a run are those that the ceiling repeats in the same run; in rows that are compared with another, those that Onward had there:
-/// between them the ceiling shall differ by what the rows differ in, and by nothing else.
+/// Does the rows of a round in turn, `runs` times or as often as a row allows, each with one system
+/// after the other. The commit sizes that Onward had in a run are those that the ceiling repeats in
+/// the same run; in rows that are compared with another, those that Onward had there: between them
+/// the ceiling shall differ by what the rows differ in, and by nothing else.
 pub(crate) fn run_in_turn(programs: &Programs, round: &[Group<'_>], runs: u32) -> Vec<Entry> {
     let mut results: Vec<Results> =
         round.iter().map(|group| group.entries.iter().map(|_| Ok(Vec::new())).collect()).collect();
@@ -32,7 +33,8 @@ pub(crate) fn run_in_turn(programs: &Programs, round: &[Group<'_>], runs: u32) -
 /// What the systems of a row have done so far, or why one cannot.
 type Results = Vec<Result<Vec<Line>, String>>;
 
-/// Runs a row once with each system. Answers the commit sizes that the ceiling repeated: those given, or Onward's.
+/// Runs a row once with each system. Answers the commit sizes that the ceiling repeated: those
+/// given, or Onward's.
 fn run_systems(
     programs: &Programs,
     group: &Group<'_>,
@@ -90,8 +92,8 @@ fn merge(group: &Group<'_>, entry: &SystemEntry, result: Result<Vec<Line>, Strin
     }
 }
 
-/// The median line by figure, with the spread of all and their losses together. Percentiles are medians of the runs'
-/// percentiles.
+/// The median line by figure, with the spread of all and their losses together. Percentiles are
+/// medians of the runs' percentiles.
 fn merged(mut lines: Vec<Line>) -> Option<Line> {
     let figures = lines.iter().map(|line| line.value).collect();
     lines.sort_by(|one, other| one.value.total_cmp(&other.value));
@@ -126,7 +128,8 @@ fn median(sorted: &[f64]) -> Option<f64> {
     Some(f64::midpoint(*before, *after))
 }
 
-/// What is the maximum of a run is that of all runs; of other further figures, those of the median run stand.
+/// What is the maximum of a run is that of all runs; of other further figures, those of the median
+/// run stand.
 fn worst_if_maximum(lines: &[Line], name: &str, figure: f64) -> f64 {
     let maxima = lines.iter().filter(|_| name.ends_with("_max_us")).filter_map(|line| line.extra.get(name));
     maxima.copied().fold(figure, f64::max)

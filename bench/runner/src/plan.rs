@@ -12,8 +12,8 @@ pub(crate) struct Group<'a> {
     pub(crate) entries: Vec<&'a Entry>,
 }
 
-/// Groups that are run in turn: those of a row with which others are compared, and of these, in one class. Each stands where the first of it
-/// stood.
+/// Groups that are run in turn: those of a row with which others are compared, and of these, in one
+/// class. Each stands where the first of it stood.
 pub(crate) fn rounds(groups: Vec<Group<'_>>) -> Vec<Vec<Group<'_>>> {
     let mut rounds: Vec<Vec<Group<'_>>> = Vec::new();
     for group in groups {
@@ -31,8 +31,8 @@ impl Group<'_> {
     }
 }
 
-/// The groups of the rows that match one of `patterns`, with onward and the `peers`; no patterns mean all rows but those that want to be
-/// named, no peers mean all.
+/// The groups of the rows that match one of `patterns`, with onward and the `peers`; no patterns
+/// mean all rows but those that want to be named, no peers mean all.
 pub(crate) fn select<'a>(rows: &'a [Row], patterns: &[String], peers: &[String]) -> Vec<Group<'a>> {
     let row_wanted = |row: &Row| match patterns {
         [] => !row.only_when_named,
@@ -50,7 +50,8 @@ pub(crate) fn select<'a>(rows: &'a [Row], patterns: &[String], peers: &[String])
     groups
 }
 
-/// Keeps one row of each workload, in its first durability class: enough to see that all of it works.
+/// Keeps one row of each workload, in its first durability class: enough to see that all of it
+/// works.
 pub(crate) fn sample(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
     let mut seen = BTreeSet::new();
     groups.into_iter().filter(|group| seen.insert((group.row.workload.as_str(), group.row.postgres))).collect()

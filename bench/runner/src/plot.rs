@@ -16,7 +16,8 @@ const LABELS: f64 = 330.0;
 const WIDTH: f64 = 520.0;
 const STEP: f64 = 22.0;
 
-/// A picture of horizontal bars; a dashed line stands at `mark`. Bars without a positive value are left out.
+/// A picture of horizontal bars; a dashed line stands at `mark`. Bars without a positive value are
+/// left out.
 pub(crate) fn bars(title: &str, bars: &[Bar], mark: Option<f64>) -> String {
     let shown: Vec<&Bar> = bars.iter().filter(|bar| bar.value > 0.0).collect();
     let values = || shown.iter().map(|bar| bar.value).chain(mark);

@@ -1,7 +1,8 @@
 //! A PostgreSQL server of one run's own: started on the loopback interface, and ended after it.
 //!
-//! `xtask` and `onward-testkit` start servers too, and neither serves here: theirs do not wait for the disk, the one is a program and the other
-//! fails by panicking; and nothing that measures other systems is to depend on a crate of Onward.
+//! `xtask` and `onward-testkit` start servers too, and neither serves here: theirs do not wait for
+//! the disk, the one is a program and the other fails by panicking; and nothing that measures other
+//! systems is to depend on a crate of Onward.
 
 use std::fs::{File, Permissions};
 use std::net::TcpListener;
@@ -21,7 +22,8 @@ const USER: &str = "postgres";
 const ASK: Duration = Duration::from_millis(20);
 const ASKS: usize = 1000;
 
-/// The files of an empty database, which each server gets a copy of: to make them anew takes longer than many a run.
+/// The files of an empty database, which each server gets a copy of: to make them anew takes longer
+/// than many a run.
 #[derive(Debug)]
 pub(crate) struct Template {
     programs: PathBuf,
@@ -53,7 +55,8 @@ impl Template {
         self.directory.join("template")
     }
 
-    /// Copies them, and waits until the copy is on the disk, so that no run pays for that; a quick one may.
+    /// Copies them, and waits until the copy is on the disk, so that no run pays for that; a quick
+    /// one may.
     fn copy_to(&self, data: &Path, is_quick: bool) -> Result<()> {
         let copied = Command::new("cp").arg("-a").arg(self.files()).arg(data).status()?;
         ensure!(copied.success(), "the files of the server cannot be copied to {}", data.display());
@@ -93,8 +96,9 @@ pub(crate) struct Postgres<'t> {
 }
 
 impl<'t> Postgres<'t> {
-    /// Starts a server with `settings` such as `fsync=on`. In class `full` a commit waits until the server's log is synced; in the others it does not
-    /// (`synchronous_commit=off`). There is one at a time.
+    /// Starts a server with `settings` such as `fsync=on`. In class `full` a commit waits until the
+    /// server's log is synced; in the others it does not (`synchronous_commit=off`). There is one
+    /// at a time.
     ///
     /// # Errors
     /// If it does not start; with what it complains of.

@@ -19,7 +19,8 @@ use crate::postgres::{Postgres, Template};
 /// A program that takes longer for one run has failed.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
 
-/// How long the disk is left alone before a run that syncs: what the run before deleted is discarded in the background.
+/// How long the disk is left alone before a run that syncs: what the run before deleted is
+/// discarded in the background.
 const REST: Duration = Duration::from_secs(1);
 
 /// How much of what a program prints is kept.
@@ -142,7 +143,8 @@ fn build(bench: &Path, system: &str) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Has the disk done with what the run before wrote and deleted, so that the next does not pay for it.
+/// Has the disk done with what the run before wrote and deleted, so that the next does not pay for
+/// it.
 #[expect(clippy::disallowed_methods, reason = "nothing tells when the disk has discarded what was deleted")]
 fn settle(directory: &Path) -> Result<()> {
     let synced = Command::new("sync").arg("-f").arg(directory).status()?;
@@ -151,7 +153,8 @@ fn settle(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the release profile of the program `onward` says. Where the environment says something else, that holds, for all systems alike.
+/// What the release profile of the program `onward` says. Where the environment says something
+/// else, that holds, for all systems alike.
 const PROFILE: [(&str, &str); 2] =
     [("CARGO_PROFILE_RELEASE_LTO", "thin"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "4")];
 
@@ -170,7 +173,8 @@ fn go(peer: &Path, program: &Path) -> Command {
     command
 }
 
-/// A program for node.js is not built; what it needs is installed, as its lock file says, if it is not there.
+/// A program for node.js is not built; what it needs is installed, as its lock file says, if it is
+/// not there.
 fn node(peer: &Path) -> Result<PathBuf> {
     let installed = peer.join("node_modules/.package-lock.json");
     let since = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
@@ -184,7 +188,8 @@ fn node(peer: &Path) -> Result<PathBuf> {
     Ok(peer.join("main.mjs"))
 }
 
-/// What a command prints. A command that fails, or takes longer than `limit` and is killed, is an error with its last words.
+/// What a command prints. A command that fails, or takes longer than `limit` and is killed, is an
+/// error with its last words.
 fn output_within(command: &mut Command, limit: Duration) -> Result<String> {
     command.env("RUST_BACKTRACE", "0");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -202,8 +207,8 @@ fn output_within(command: &mut Command, limit: Duration) -> Result<String> {
     Ok(output)
 }
 
-/// Reads what a command prints while it runs: one that logs more than a pipe holds would else stand still. What comes beyond
-/// [`PRINTED_BYTES`] is read and forgotten.
+/// Reads what a command prints while it runs: one that logs more than a pipe holds would else stand
+/// still. What comes beyond [`PRINTED_BYTES`] is read and forgotten.
 fn read_aside(mut from: impl Read + Send + 'static) -> JoinHandle<io::Result<Vec<u8>>> {
     thread::spawn(move || {
         let mut printed = Vec::new();

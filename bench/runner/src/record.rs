@@ -1,4 +1,5 @@
-//! A record: JSON objects, one a line. The first says where it was made; the others are results, or say why there is none.
+//! A record: JSON objects, one a line. The first says where it was made; the others are results, or
+//! say why there is none.
 
 use std::fs::File;
 use std::io::Write as _;

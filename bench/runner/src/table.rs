@@ -92,9 +92,10 @@ fn line_cells(line: &Line, entries: &[Entry]) -> Vec<String> {
     ]
 }
 
-/// The settings, with the longest latency and the rate that was achieved, the CPU time for each message, or what the rows of orchestrations add, where a row has
-/// them, and with the commits that the run had or
-/// repeated: submits / claims / completions in a commit that has any, and how many commits there were for each 1000 tasks.
+/// The settings, with the longest latency and the rate that was achieved, the CPU time for each
+/// message, or what the rows of orchestrations add, where a row has them, and with the commits that
+/// the run had or repeated: submits / claims / completions in a commit that has any, and how many
+/// commits there were for each 1000 tasks.
 fn settings(line: &Line) -> String {
     let with_commits = with_commits(line);
     match (line.extra.get("all_max_us"), line.extra.get("per_second")) {

@@ -17,7 +17,8 @@ pub(crate) const BETWEEN_YIELDS: usize = 128;
 /// How many messages are sent at once, and taken at once at most, where many are.
 const MOST_AT_ONCE: usize = 512;
 
-/// A receiver and the senders that are connected to it: each of them has sent a message that has arrived.
+/// A receiver and the senders that are connected to it: each of them has sent a message that has
+/// arrived.
 pub(crate) async fn connected<S: Sends, R: Receives>(sockets: Sockets) -> Result<(Vec<S>, R)> {
     let endpoint = endpoint(sockets.transport)?;
     let mut receiver = R::bind(&endpoint).await?;

@@ -32,7 +32,8 @@ pub trait Sends: Socket {
     /// Sends a message of one frame.
     fn send(&mut self, payload: Bytes) -> impl Future<Output = Result<()>> + Send;
 
-    /// Sends `count` messages of the same frame: all at once, if it can. Otherwise it lets others run in between, as in the other shapes.
+    /// Sends `count` messages of the same frame: all at once, if it can. Otherwise it lets others
+    /// run in between, as in the other shapes.
     fn send_many(&mut self, payload: &Bytes, count: usize) -> impl Future<Output = Result<()>> + Send {
         async move {
             for index in 0..count {

@@ -54,7 +54,8 @@ pub(crate) fn unexpected(outcome: impl std::fmt::Debug) -> anyhow::Error {
     anyhow::anyhow!("the store answered what it should not ({outcome:?}); please report this as a fault of Onward")
 }
 
-/// Waits until a task has ended, in any process, and returns its record. Prints once why it waits if no worker serves it.
+/// Waits until a task has ended, in any process, and returns its record. Prints once why it waits
+/// if no worker serves it.
 ///
 /// Dropping the future stops the waiting and nothing else.
 pub(crate) async fn wait_for_end(store: &dyn Store, task: TaskId) -> anyhow::Result<TaskRecord> {
@@ -87,7 +88,8 @@ async fn tell_missing_worker(store: &dyn Store, task: TaskId) -> anyhow::Result<
     Ok(missing.is_some())
 }
 
-/// Completes when a task that waits may have expired; never if it does not expire or an attempt runs.
+/// Completes when a task that waits may have expired; never if it does not expire or an attempt
+/// runs.
 async fn until_expiry(store: &dyn Store, record: &TaskRecord) {
     match record.expires_at.filter(|_| record.state != TaskState::Running) {
         Some(at) => tokio::time::sleep((at - store.clock().now()).max(SOONEST_SWEEP)).await,

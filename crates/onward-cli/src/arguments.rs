@@ -12,7 +12,8 @@ use crate::exit_code::EXPLANATION;
 use crate::options::GlobalOptions;
 use crate::output::cleaned;
 
-/// Runs work that must not get lost: durable tasks and orchestrations, on a SQLite file or in PostgreSQL
+/// Runs work that must not get lost: durable tasks and orchestrations, on a SQLite file or in
+/// PostgreSQL
 #[derive(Debug, Parser)]
 #[command(name = "onward", version, after_help = EXPLANATION, max_term_width = 100, propagate_version = true)]
 pub(crate) struct Arguments {
@@ -36,7 +37,8 @@ pub(crate) enum Command {
     /// List, count, show, explain, cancel, retry, delete and await tasks
     #[command(subcommand)]
     Task(task::Command),
-    /// Start, list, show, signal, cancel, retry and await orchestrations: functions that cannot be lost
+    /// Start, list, show, signal, cancel, retry and await orchestrations: functions that cannot be
+    /// lost
     #[command(subcommand)]
     Orchestration(orchestration::Command),
     /// List the keys and values of tags
@@ -53,7 +55,8 @@ pub(crate) enum Command {
     Schedule(schedule::Command),
     /// Show how much there is and how it went: queues, kinds, sessions, pauses
     Stats,
-    /// Show what happens, live on a terminal: queues, running tasks, dead letters, limits, sessions, groups
+    /// Show what happens, live on a terminal: queues, running tasks, dead letters, limits,
+    /// sessions, groups
     #[cfg(feature = "top")]
     Top(top::Arguments),
     /// Check a store and say what is wrong and what to do
@@ -75,8 +78,8 @@ pub(crate) enum Command {
 /// The commands that run another one, which stands behind `--`.
 const WITH_A_COMMAND: [&str; 2] = ["each", "work"];
 
-/// Adds a hint to an error of reading the arguments, where the `--` before a command may be missing, and shows what was typed
-/// without characters that a terminal acts on.
+/// Adds a hint to an error of reading the arguments, where the `--` before a command may be
+/// missing, and shows what was typed without characters that a terminal acts on.
 pub(crate) fn explained(error: clap::Error) -> clap::Error {
     explained_for(error, std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()))
 }

@@ -50,7 +50,8 @@ impl ExitCode {
         if failed && self == Self::Done { Self::Failed } else { self }
     }
 
-    /// The code for an error that ended a command: decided by the innermost cause that is one of ours.
+    /// The code for an error that ended a command: decided by the innermost cause that is one of
+    /// ours.
     pub(crate) fn of(error: &anyhow::Error) -> Self {
         error.chain().find_map(of_cause).unwrap_or(Self::Failed)
     }

@@ -15,7 +15,8 @@ pub(crate) enum Location {
 }
 
 impl Location {
-    /// Returns the file, for the commands that work on one. `on_server` says what does the command's work on a server.
+    /// Returns the file, for the commands that work on one. `on_server` says what does the
+    /// command's work on a server.
     ///
     /// # Errors
     /// Wrong usage, with `on_server` as the remedy, for a PostgreSQL database.

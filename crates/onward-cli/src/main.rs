@@ -1,7 +1,8 @@
 //! The program `onward`.
 //!
-//! It is glue: what it does is in [`commands`], one file per command; what is durable is in the store. In reading order:
-//! [`arguments`] (what can be typed), [`commands`], [`process`] (running other programs), [`output`].
+//! It is glue: what it does is in [`commands`], one file per command; what is durable is in the
+//! store. In reading order: [`arguments`] (what can be typed), [`commands`], [`process`] (running
+//! other programs), [`output`].
 
 mod apply;
 mod arguments;
@@ -22,7 +23,8 @@ use clap::Parser;
 use crate::arguments::Arguments;
 use crate::exit_code::ExitCode;
 
-/// Many small allocations are made on one thread and freed on another, which costs glibc's allocator a fifth of a task's time.
+/// Many small allocations are made on one thread and freed on another, which costs glibc's
+/// allocator a fifth of a task's time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -63,7 +65,8 @@ fn report(error: &anyhow::Error, json: bool) {
     }
 }
 
-/// An error and its causes, each said once: some errors name their cause themselves, and have it beneath them for programs.
+/// An error and its causes, each said once: some errors name their cause themselves, and have it
+/// beneath them for programs.
 fn told(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told {
         told if told.is_empty() => cause,

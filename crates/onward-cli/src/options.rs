@@ -9,7 +9,8 @@ use crate::location::Location;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct GlobalOptions {
-    /// The store: a file, sqlite:PATH, or postgres://USER@HOST/DATABASE. Commands that add or set something make it if it is missing
+    /// The store: a file, sqlite:PATH, or postgres://USER@HOST/DATABASE. Commands that add or set
+    /// something make it if it is missing
     #[arg(long, global = true, env = "ONWARD_STORE", value_name = "STORE", default_value = "onward.db")]
     pub(crate) store: Location,
 

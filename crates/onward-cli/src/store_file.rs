@@ -40,22 +40,26 @@ pub(crate) async fn open_or_create_to_stay(options: &GlobalOptions) -> anyhow::R
     open(options, Need { create: true, ..STAY }).await
 }
 
-/// Opens the store as [`open_or_create_to_stay`] does, but lets it take payloads and results of up to `bytes`.
+/// Opens the store as [`open_or_create_to_stay`] does, but lets it take payloads and results of up
+/// to `bytes`.
 pub(crate) async fn open_with_payload_limit(options: &GlobalOptions, bytes: usize) -> anyhow::Result<Arc<dyn Store>> {
     open(options, Need { create: true, payload_limit: Some(bytes), ..STAY }).await
 }
 
-/// Opens the store for a command that changes what must be there already: a missing one is an error.
+/// Opens the store for a command that changes what must be there already: a missing one is an
+/// error.
 pub(crate) async fn open_existing(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
     open(options, BRIEF).await
 }
 
-/// Opens the store as [`open_existing`] does, for a command that waits for what other processes write.
+/// Opens the store as [`open_existing`] does, for a command that waits for what other processes
+/// write.
 pub(crate) async fn open_to_stay(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
     open(options, STAY).await
 }
 
-/// Opens the store for a command that only reads, and so waits for no writer and needs no room: a missing one is an error.
+/// Opens the store for a command that only reads, and so waits for no writer and needs no room: a
+/// missing one is an error.
 pub(crate) async fn open_to_read(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
     match &options.store {
         Location::File(path) => Ok(Arc::new(open_file_to_read(options, path).await?)),
@@ -84,7 +88,8 @@ pub(crate) async fn open_existing_file(options: &GlobalOptions, path: &Path) -> 
     open_file(options, path, BRIEF).await
 }
 
-/// The error for a store on a server in a build without them, which does not accept its URL in the first place.
+/// The error for a store on a server in a build without them, which does not accept its URL in the
+/// first place.
 #[cfg(not(feature = "postgres"))]
 pub(crate) fn not_built(store: &Location) -> anyhow::Error {
     crate::exit_code::wrong_usage(format!("this build has no store for {store}; give a file, such as onward.db"))
@@ -117,7 +122,8 @@ async fn open_server(options: &GlobalOptions, url: &str, need: Need) -> anyhow::
 /// The store's own error names the file.
 const CANNOT_OPEN: &str = "cannot open the store";
 
-/// Puts a backup in the place of a store that does not exist yet. `progress` is told of pages copied and pages in all.
+/// Puts a backup in the place of a store that does not exist yet. `progress` is told of pages
+/// copied and pages in all.
 pub(crate) async fn restore(backup: &Path, to: &Path, progress: impl FnMut(u64, u64)) -> anyhow::Result<()> {
     Ok(SqliteStore::restore(backup, to, progress).await?)
 }
@@ -133,7 +139,8 @@ pub(crate) async fn rebuild(from: &Path, to: &Path, page_checksums: bool) -> any
     Ok(SqliteStore::rebuild(from, to, page_checksums).await?)
 }
 
-/// Brings a store of an older version of Onward up to date; returns the number of its schema before and after.
+/// Brings a store of an older version of Onward up to date; returns the number of its schema before
+/// and after.
 pub(crate) async fn migrate(path: &Path) -> anyhow::Result<(u32, u32)> {
     SqliteStore::migrate(path).await.context(CANNOT_OPEN)
 }

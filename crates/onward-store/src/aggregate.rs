@@ -10,15 +10,18 @@ use crate::name::Name;
 use crate::task::{NewTask, TtlFrom, When};
 use crate::timestamp::Timestamp;
 
-/// Has a task collected with others of its queue, kind and group (those without a group together), to be handed over with them as one: a
-/// **bundle**, which is a task of that queue, kind and group with an empty payload, and adopts the tasks as its members.
+/// Has a task collected with others of its queue, kind and group (those without a group together),
+/// to be handed over with them as one: a **bundle**, which is a task of that queue, kind and group
+/// with an empty payload, and adopts the tasks as its members.
 ///
-/// A bundle is handed over as soon as one of these holds: it has `size` members; `delay` has passed since its first one; `grace` has passed since
-/// its newest one; its members' payloads are [`limits::BUNDLE_BYTES`]. Where members say different things, the newest one's size and grace
+/// A bundle is handed over as soon as one of these holds: it has `size` members; `delay` has passed
+/// since its first one; `grace` has passed since its newest one; its members' payloads are
+/// [`limits::BUNDLE_BYTES`]. Where members say different things, the newest one's size and grace
 /// hold, and none waits longer than its own delay allows.
 ///
-/// A member is [`Blocked`](crate::TaskState::Blocked) until its bundle has ended, and ends with it: completed (with its result), failed or dead
-/// as that is, else cancelled. Its priority, key, tags and parent are its own; the bundle is as urgent as its most urgent member, and takes timeout and
+/// A member is [`Blocked`](crate::TaskState::Blocked) until its bundle has ended, and ends with it:
+/// completed (with its result), failed or dead as that is, else cancelled. Its priority, key, tags
+/// and parent are its own; the bundle is as urgent as its most urgent member, and takes timeout and
 /// retry policy from its oldest one.
 ///
 /// ```
@@ -33,7 +36,8 @@ use crate::timestamp::Timestamp;
 pub struct Aggregate {
     /// How many members are enough: 1 to [`limits::BUNDLE`].
     pub size: u32,
-    /// The longest time since the first member: more than nothing, at most [`limits::BUNDLE_DELAY`].
+    /// The longest time since the first member: more than nothing, at most
+    /// [`limits::BUNDLE_DELAY`].
     pub delay: Duration,
     /// The longest time since the newest member: more than nothing, at most `delay`.
     pub grace: Duration,
@@ -66,7 +70,8 @@ impl Aggregate {
     }
 }
 
-/// What is being collected of one queue, kind and group, until it is handed over as a bundle; see [`Aggregate`].
+/// What is being collected of one queue, kind and group, until it is handed over as a bundle; see
+/// [`Aggregate`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectionRecord {
     /// The queue of its members.
@@ -87,7 +92,8 @@ pub struct CollectionRecord {
     pub ripe_at: Timestamp,
 }
 
-/// Which of what is being collected is listed: that which is handed over next, if nothing more comes, goes first.
+/// Which of what is being collected is listed: that which is handed over next, if nothing more
+/// comes, goes first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CollectionSelection {

@@ -11,12 +11,14 @@ use crate::task::{TaskId, TaskState};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BulkVerb {
-    /// As [`Write::Cancel`](crate::Write::Cancel): of live tasks; those that were asked to stop already are passed over.
+    /// As [`Write::Cancel`](crate::Write::Cancel): of live tasks; those that were asked to stop
+    /// already are passed over.
     Cancel,
-    /// As [`Write::Retry`](crate::Write::Retry), of ended tasks. Those whose key is taken are passed over, and completed ones unless the filter
-    /// names their state.
+    /// As [`Write::Retry`](crate::Write::Retry), of ended tasks. Those whose key is taken are
+    /// passed over, and completed ones unless the filter names their state.
     Retry,
-    /// Removed without a trace, as by [`Write::Purge`](crate::Write::Purge): of all but running tasks.
+    /// Removed without a trace, as by [`Write::Purge`](crate::Write::Purge): of all but running
+    /// tasks.
     Delete,
     /// As [`Write::RunNow`](crate::Write::RunNow): of scheduled tasks.
     RunNow,
@@ -24,9 +26,11 @@ pub enum BulkVerb {
     Kill,
     /// As [`Write::PauseOrchestration`](crate::Write::PauseOrchestration): of live orchestrations.
     Pause,
-    /// As [`Write::ResumeOrchestration`](crate::Write::ResumeOrchestration): of live orchestrations.
+    /// As [`Write::ResumeOrchestration`](crate::Write::ResumeOrchestration): of live
+    /// orchestrations.
     Resume,
-    /// As [`Write::Move`](crate::Write::Move): of live tasks, to this queue; those that are there count too.
+    /// As [`Write::Move`](crate::Write::Move): of live tasks, to this queue; those that are there
+    /// count too.
     Move(Name),
 }
 
@@ -35,9 +39,11 @@ pub enum BulkVerb {
 pub struct Bulk {
     /// What is done.
     pub verb: BulkVerb,
-    /// To which tasks; those to which it cannot be done are left out. An empty filter means every task.
+    /// To which tasks; those to which it cannot be done are left out. An empty filter means every
+    /// task.
     pub filter: TaskFilter,
-    /// Only to tasks with lower numbers: [`BulkDone::next`] of the chunk before. Without it, to those there are now.
+    /// Only to tasks with lower numbers: [`BulkDone::next`] of the chunk before. Without it, to
+    /// those there are now.
     pub before: Option<TaskId>,
     /// To at most so many, from 1 to 1000.
     pub limit: usize,

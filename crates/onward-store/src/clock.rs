@@ -1,8 +1,8 @@
 //! The only place that reads the time.
 //!
-//! Two clocks are needed. **Wall time** says when a person wants something (`run_at`, retention); it may jump. **Steady time**
-//! measures how long a lease has held; it never jumps and counts while the machine sleeps. A store takes both from one
-//! [`Clock`], so that a test can move them by hand.
+//! Two clocks are needed. **Wall time** says when a person wants something (`run_at`, retention);
+//! it may jump. **Steady time** measures how long a lease has held; it never jumps and counts while
+//! the machine sleeps. A store takes both from one [`Clock`], so that a test can move them by hand.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -15,13 +15,15 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// Wall time. It may jump when somebody sets the clock.
     fn now(&self) -> Timestamp;
 
-    /// Time since some fixed moment, in a form that every process on this machine shares and that no clock change moves.
+    /// Time since some fixed moment, in a form that every process on this machine shares and that
+    /// no clock change moves.
     fn steady(&self) -> Duration;
 
-    /// Completes when `duration` of this clock's time has passed, or at any moment earlier (a caller looks again).
+    /// Completes when `duration` of this clock's time has passed, or at any moment earlier (a
+    /// caller looks again).
     ///
-    /// The default answers `None`: the clock is the machine's, and an ordinary timer serves. A manual clock answers a
-    /// receiver that is told of each move.
+    /// The default answers `None`: the clock is the machine's, and an ordinary timer serves. A
+    /// manual clock answers a receiver that is told of each move.
     fn moved(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
         None
     }
@@ -43,13 +45,15 @@ impl Clock for SystemClock {
     }
 }
 
-/// On Linux the boot-time clock, which counts while the machine sleeps and which all processes share.
+/// On Linux the boot-time clock, which counts while the machine sleeps and which all processes
+/// share.
 #[cfg(target_os = "linux")]
 const STEADY: rustix::time::ClockId = rustix::time::ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]
 const STEADY: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 
-/// The time of day since 1970, to be compared with the times of files, which the machine's clock gives them.
+/// The time of day since 1970, to be compared with the times of files, which the machine's clock
+/// gives them.
 #[cfg(feature = "sqlite")]
 pub(crate) fn file_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);

@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::rules::retry::{FailureClass, RetryPolicy};
 use crate::task::{Lease, TaskId};
 
-/// Names an attempt that is to be finished from elsewhere: a task, and which claim of it. As text `17.3`, or `17` for whichever attempt
-/// of task 17 waits to be finished.
+/// Names an attempt that is to be finished from elsewhere: a task, and which claim of it. As text
+/// `17.3`, or `17` for whichever attempt of task 17 waits to be finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CompletionToken {
     /// The task.

@@ -22,11 +22,12 @@ use crate::tag::{TagKeyPage, TagPage, TagValuePage};
 use crate::task::{TaskId, TaskRecord};
 use crate::write::{Claim, Write};
 
-/// Declares [`StoreDecorator`] and how it becomes a [`Store`], from the verbs of the seam, so that each of them stands here once.
+/// Declares [`StoreDecorator`] and how it becomes a [`Store`], from the verbs of the seam, so that
+/// each of them stands here once.
 macro_rules! decorator {
     ($(fn $verb:ident(&self $(, $argument:ident: $type:ty)*) -> $answer:ty;)*) => {
-        /// A store in front of another one, such as one that counts, delays or fails calls. It says what it does otherwise; all else is passed
-        /// on. Whoever implements this has a [`Store`].
+        /// A store in front of another one, such as one that counts, delays or fails calls. It says
+        /// what it does otherwise; all else is passed on. Whoever implements this has a [`Store`].
         ///
         /// ```
         /// use std::sync::Arc;
@@ -56,8 +57,9 @@ macro_rules! decorator {
         /// }
         /// ```
         ///
-        /// The methods have the names of the verbs they stand for, so bring only one of the two traits into scope.
-        /// [`Store::as_any`] is not passed on: what only a sort of store can do would go past the decorator.
+        /// The methods have the names of the verbs they stand for, so bring only one of the two
+        /// traits into scope. [`Store::as_any`] is not passed on: what only a sort of store can do
+        /// would go past the decorator.
         pub trait StoreDecorator: fmt::Debug + Send + Sync + 'static {
             /// The store behind it. Asked once for each call that is passed on.
             fn inner(&self) -> &dyn Store;

@@ -6,11 +6,13 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::task::TaskId;
 
-/// The tasks that must end before a task may start, and what becomes of it if one of them does not complete.
+/// The tasks that must end before a task may start, and what becomes of it if one of them does not
+/// complete.
 ///
-/// A task that depends on live tasks is [`Blocked`](crate::TaskState::Blocked) until the last of them has ended, in whatever way.
-/// What has ended already at the submission counts at once, by how it ended. Dependencies are settled once: a task that was tried
-/// again after its end ([`Write::Retry`](crate::Write::Retry)) waits for none of them a second time.
+/// A task that depends on live tasks is [`Blocked`](crate::TaskState::Blocked) until the last of
+/// them has ended, in whatever way. What has ended already at the submission counts at once, by how
+/// it ended. Dependencies are settled once: a task that was tried again after its end
+/// ([`Write::Retry`](crate::Write::Retry)) waits for none of them a second time.
 ///
 /// ```
 /// use onward_store::{Dependencies, NewTask, OnDependencyFailure, TaskId};
@@ -23,7 +25,8 @@ use crate::task::TaskId;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Dependencies {
-    /// Which tasks: at most [`limits::DEPENDENCIES`]. Naming one twice is naming it once. Default: none.
+    /// Which tasks: at most [`limits::DEPENDENCIES`]. Naming one twice is naming it once. Default:
+    /// none.
     pub tasks: Vec<Dependency>,
     /// What to do when one of them ends otherwise than completed. Default: cancel.
     pub on_failure: OnDependencyFailure,
@@ -36,7 +39,8 @@ impl Dependencies {
         Self { tasks: tasks.into_iter().map(Dependency::Task).collect(), ..Self::default() }
     }
 
-    /// Depends on the tasks at these positions of the same batch; is cancelled if one of them does not complete.
+    /// Depends on the tasks at these positions of the same batch; is cancelled if one of them does
+    /// not complete.
     #[must_use]
     pub fn on_members(positions: impl IntoIterator<Item = usize>) -> Self {
         Self { tasks: positions.into_iter().map(Dependency::Member).collect(), ..Self::default() }
@@ -67,7 +71,8 @@ impl Dependencies {
 pub enum Dependency {
     /// A task that the store knows.
     Task(TaskId),
-    /// The task that stands for an earlier submit of the same [`Write::All`](crate::Write::All): its position there, counted from 0.
+    /// The task that stands for an earlier submit of the same [`Write::All`](crate::Write::All):
+    /// its position there, counted from 0.
     Member(usize),
 }
 

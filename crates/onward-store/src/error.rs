@@ -12,8 +12,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// What went wrong with a store, to what, and what to do about it.
 ///
 /// A *refusal* (a lease that no longer holds, a task that has ended) is not an error but an
-/// [`Outcome`](crate::Outcome). The predicates tell the few cases apart on which a program acts; the text is for people and
-/// must not be depended on. One pointer wide and cheap to clone, because a failed commit fails every caller in it.
+/// [`Outcome`](crate::Outcome). The predicates tell the few cases apart on which a program acts;
+/// the text is for people and must not be depended on. One pointer wide and cheap to clone, because
+/// a failed commit fails every caller in it.
 #[derive(Clone)]
 pub struct Error(Arc<Inner>);
 
@@ -85,7 +86,8 @@ impl Error {
         Self::new(Kind::Busy, message)
     }
 
-    /// The file of the store was moved, removed or replaced while it was open, or another store's files lie beside it.
+    /// The file of the store was moved, removed or replaced while it was open, or another store's
+    /// files lie beside it.
     #[cold]
     pub fn replaced(message: impl Into<String>) -> Self {
         Self::new(Kind::Replaced, message)
@@ -146,7 +148,8 @@ impl Error {
         Self(Arc::new(Inner { kind, message, source, refusal, may_pass }))
     }
 
-    /// The refusal, if the store [refused](Refusal) what was to be written in a transaction of the caller's own.
+    /// The refusal, if the store [refused](Refusal) what was to be written in a transaction of the
+    /// caller's own.
     #[must_use]
     pub fn refusal(&self) -> Option<&Refusal> {
         self.0.refusal.as_ref()
@@ -164,7 +167,8 @@ impl Error {
         self.0.kind == Kind::NotFound
     }
 
-    /// The disk (or a limit) is full; after room is made the store goes on without being opened again.
+    /// The disk (or a limit) is full; after room is made the store goes on without being opened
+    /// again.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.0.kind == Kind::Full
@@ -188,14 +192,16 @@ impl Error {
         self.0.kind == Kind::Version
     }
 
-    /// The file of the store is not the one that was opened: it was moved, removed, replaced or overwritten. Or the file to be opened has
-    /// the write-ahead log of another store beside it. Trying again does not help; the text says what does.
+    /// The file of the store is not the one that was opened: it was moved, removed, replaced or
+    /// overwritten. Or the file to be opened has the write-ahead log of another store beside it.
+    /// Trying again does not help; the text says what does.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         self.0.kind == Kind::Replaced
     }
 
-    /// Worth trying again as it is: somebody else held the store, a passing fault of the disk, a server that is away or takes no writes at the moment.
+    /// Worth trying again as it is: somebody else held the store, a passing fault of the disk, a
+    /// server that is away or takes no writes at the moment.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         self.0.may_pass || matches!(self.0.kind, Kind::Busy | Kind::Full | Kind::Io)

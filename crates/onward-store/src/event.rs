@@ -72,7 +72,8 @@ pub enum Change {
     Purged,
     /// What it depended on, or waited for, has ended.
     Unblocked,
-    /// Its attempt ended, and it waits for its children, or for somebody to finish it from elsewhere.
+    /// Its attempt ended, and it waits for its children, or for somebody to finish it from
+    /// elsewhere.
     Blocked,
     /// It is in another queue now.
     Moved,
@@ -91,14 +92,17 @@ mod seconds {
     }
 }
 
-/// A place in the stream of events, to be kept and used later, also after a restart. Its text form is opaque.
+/// A place in the stream of events, to be kept and used later, also after a restart. Its text form
+/// is opaque.
 ///
-/// The stream is ordered as the store made the changes durable. Submissions are not logged one by one: they are told from the
-/// tasks themselves, so a submission whose task has been pruned or purged is left out.
+/// The stream is ordered as the store made the changes durable. Submissions are not logged one by
+/// one: they are told from the tasks themselves, so a submission whose task has been pruned or
+/// purged is left out.
 ///
-/// Pruning forgets events, up to the last end that it removed ([`Write::Prune`](crate::Write::Prune)). A cursor from before that
-/// goes on with the oldest event that is still there, and the page [says](EventPage::forgotten_up_to) that some are missing between them:
-/// a reader that must see everything comes by more often than history is kept for.
+/// Pruning forgets events, up to the last end that it removed
+/// ([`Write::Prune`](crate::Write::Prune)). A cursor from before that goes on with the oldest event
+/// that is still there, and the page [says](EventPage::forgotten_up_to) that some are missing
+/// between them: a reader that must see everything comes by more often than history is kept for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct EventCursor {
     /// The log entry last read from.
@@ -187,9 +191,11 @@ pub struct EventPage {
     pub events: Vec<Event>,
     /// Where to go on; equal to the cursor given if there was nothing.
     pub next: EventCursor,
-    /// If events behind the cursor given have been forgotten: the cursor before the oldest that there still are, with which the page begins.
-    /// It is said once, by the page that leaves them out, and never to a reader from the [start](EventCursor::START). On PostgreSQL a batch
-    /// that failed may leave a number out, which a prune that ends just there makes look like one forgotten.
+    /// If events behind the cursor given have been forgotten: the cursor before the oldest that
+    /// there still are, with which the page begins. It is said once, by the page that leaves them
+    /// out, and never to a reader from the [start](EventCursor::START). On PostgreSQL a batch that
+    /// failed may leave a number out, which a prune that ends just there makes look like one
+    /// forgotten.
     pub forgotten_up_to: Option<EventCursor>,
 }
 

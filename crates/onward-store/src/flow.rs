@@ -9,7 +9,8 @@ use crate::name::Name;
 use crate::queue::ConcurrencyLimit;
 use crate::text::Shown;
 
-/// What a limit is on. Limits of different scopes combine: a task starts when every limit that it falls under lets it.
+/// What a limit is on. Limits of different scopes combine: a task starts when every limit that it
+/// falls under lets it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "scope", content = "name")]
 pub enum LimitScope {
@@ -21,8 +22,9 @@ pub enum LimitScope {
     Kind(Name),
     /// The tasks of one group together.
     Group(Name),
-    /// The tasks of each group whose name begins so, each group by itself, unless a [`Group`](Self::Group) of that name or a longer
-    /// beginning has a limit. The empty text is the beginning of every name.
+    /// The tasks of each group whose name begins so, each group by itself, unless a
+    /// [`Group`](Self::Group) of that name or a longer beginning has a limit. The empty text is the
+    /// beginning of every name.
     Groups(String),
 }
 
@@ -46,8 +48,9 @@ impl fmt::Display for LimitScope {
     }
 }
 
-/// How fast tasks may start: a token bucket. It holds at most `burst` tokens and gets `tasks` of them every `per`; a task that starts
-/// takes one. So in any time the tasks that start are at most `burst` and what that time brings.
+/// How fast tasks may start: a token bucket. It holds at most `burst` tokens and gets `tasks` of
+/// them every `per`; a task that starts takes one. So in any time the tasks that start are at most
+/// `burst` and what that time brings.
 ///
 /// A task starts, here, when a claim hands it to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -84,16 +87,17 @@ impl Rate {
 /// A limit on the tasks of one scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 pub struct Limit {
-    /// The most that run at once, in all processes of the store together: 1 to 1 000 000; `None` for any number. A task that is
-    /// claimed counts as running.
+    /// The most that run at once, in all processes of the store together: 1 to 1 000 000; `None`
+    /// for any number. A task that is claimed counts as running.
     pub concurrency: Option<u32>,
     /// How fast they start; `None` for as fast as they can.
     pub rate: Option<Rate>,
-    /// Of groups alone: the share of starts in each queue, beside the other groups that have work there: 1 to 1000; `None` counts as 1.
+    /// Of groups alone: the share of starts in each queue, beside the other groups that have work
+    /// there: 1 to 1000; `None` counts as 1.
     #[serde(default)]
     pub weight: Option<u32>,
-    /// Of groups alone: while fewer than so many of its tasks run, in all queues together, it goes before groups that have theirs: 1 to
-    /// 1 000 000; `None` for none.
+    /// Of groups alone: while fewer than so many of its tasks run, in all queues together, it goes
+    /// before groups that have theirs: 1 to 1 000 000; `None` for none.
     #[serde(default)]
     pub minimum: Option<u32>,
 }
@@ -186,21 +190,23 @@ impl SetLimit {
         Self { rate: Some(RateLimit::AtMost(rate)), ..self }
     }
 
-    /// Gives groups a weight: 1 to 1000. Groups that have work share the starts of their queue in proportion to their weights; one without
-    /// a weight has 1, and so have the tasks without a group, together. As soon as any group has a weight or a minimum, all share so.
+    /// Gives groups a weight: 1 to 1000. Groups that have work share the starts of their queue in
+    /// proportion to their weights; one without a weight has 1, and so have the tasks without a
+    /// group, together. As soon as any group has a weight or a minimum, all share so.
     #[must_use]
     pub fn weight(self, weight: u32) -> Self {
         Self { weight: Some(GroupShare::Of(weight)), ..self }
     }
 
-    /// Guarantees groups how many tasks run at once, as far as there are slots: 1 to 1 000 000. A group of which fewer run goes before those
-    /// that have their minimum.
+    /// Guarantees groups how many tasks run at once, as far as there are slots: 1 to 1 000 000. A
+    /// group of which fewer run goes before those that have their minimum.
     #[must_use]
     pub fn minimum(self, tasks: u32) -> Self {
         Self { minimum: Some(GroupShare::Of(tasks)), ..self }
     }
 
-    /// Takes every limit of the scope away, weight and minimum too. For a group, what its name begins with counts then.
+    /// Takes every limit of the scope away, weight and minimum too. For a group, what its name
+    /// begins with counts then.
     #[must_use]
     pub fn unlimited(self) -> Self {
         let share = self.scope.is_of_groups().then_some(GroupShare::Unset);
@@ -223,8 +229,10 @@ pub struct LimitRecord {
     /// The limit.
     #[serde(flatten)]
     pub limit: Limit,
-    /// How many of its tasks run; `None` for [`LimitScope::Groups`], whose groups count each for itself.
+    /// How many of its tasks run; `None` for [`LimitScope::Groups`], whose groups count each for
+    /// itself.
     pub running: Option<u64>,
-    /// How many more the rate lets start now; `None` without a rate, and for [`LimitScope::Groups`].
+    /// How many more the rate lets start now; `None` without a rate, and for
+    /// [`LimitScope::Groups`].
     pub tokens: Option<u32>,
 }

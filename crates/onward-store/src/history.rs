@@ -6,7 +6,8 @@ use crate::name::Name;
 use crate::store::EndedCounts;
 use crate::timestamp::Timestamp;
 
-/// How many tasks of a queue ended on a day. What is pruned, purged or tried again later is counted all the same.
+/// How many tasks of a queue ended on a day. What is pruned, purged or tried again later is counted
+/// all the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueDay {
     /// The day, in UTC: its first moment.

@@ -74,8 +74,9 @@ impl Io {
     }
 }
 
-/// What completed tasks of a kind were expected to move, and what they moved: of those that [said](crate::NewTask::io) or
-/// [recorded](crate::Write::RecordIo) anything. Sums stop at the greatest number.
+/// What completed tasks of a kind were expected to move, and what they moved: of those that
+/// [said](crate::NewTask::io) or [recorded](crate::Write::RecordIo) anything. Sums stop at the
+/// greatest number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IoStatistics {

@@ -1,7 +1,8 @@
 //! Where [Onward](https://docs.rs/onward) keeps its work.
 //!
-//! Everything that changes state is a value, a [`Write`], and there is one way to apply it: [`Store::apply`]. Each write is
-//! atomic in itself and gets its own [`Outcome`]; the writes of one call become durable together.
+//! Everything that changes state is a value, a [`Write`], and there is one way to apply it:
+//! [`Store::apply`]. Each write is atomic in itself and gets its own [`Outcome`]; the writes of one
+//! call become durable together.
 //!
 //! ```
 //! use onward_store::{Claim, MemoryStore, NewTask, OpenSession, Outcome, Store, Write};
@@ -25,10 +26,12 @@
 //! # Ok(()) }
 //! ```
 //!
-//! In reading order: [`NewTask`] and the states of a task; [`Write`] and [`Outcome`]; [`Store`]; the [`rules`], which every
-//! store obeys; [`MemoryStore`], which is their specification; and [`SqliteStore`].
+//! In reading order: [`NewTask`] and the states of a task; [`Write`] and [`Outcome`]; [`Store`];
+//! the [`rules`], which every store obeys; [`MemoryStore`], which is their specification; and
+//! [`SqliteStore`].
 //!
-//! This crate does not run anything: it knows no handlers, spawns no tasks on a runtime and has no policy. The engine has.
+//! This crate does not run anything: it knows no handlers, spawns no tasks on a runtime and has no
+//! policy. The engine has.
 
 mod aggregate;
 mod bulk;
@@ -98,8 +101,8 @@ pub use postgres::{AppliedOnServer, CompletionStatement, PostgresOptions, Postgr
 pub use queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTurn, SetQueue};
 pub use reason::WaitReason;
 pub use result::TaskResult;
-/// The driver under [`SqliteStore`], for those who [submit in a transaction of their own](SqliteStore::submit_in): the connection
-/// must come from the same version.
+/// The driver under [`SqliteStore`], for those who [submit in a transaction of their
+/// own](SqliteStore::submit_in): the connection must come from the same version.
 #[cfg(feature = "sqlite")]
 pub use rusqlite;
 pub use schedule::{
@@ -122,8 +125,8 @@ pub use task::{
     TaskRecord, TaskState, Ttl, TtlFrom, UniqueKey, When,
 };
 pub use timestamp::Timestamp;
-/// The driver under [`PostgresStore`], for those who [submit in a transaction of their own](PostgresStore::submit_in): the connection
-/// must come from the same version.
+/// The driver under [`PostgresStore`], for those who [submit in a transaction of their
+/// own](PostgresStore::submit_in): the connection must come from the same version.
 #[cfg(feature = "postgres")]
 pub use tokio_postgres;
 pub use write::{AfterFailure, Claim, KindMatch, KindSelection, OpenSession, Prune, QueueSelection, Scope, Write};

@@ -12,8 +12,9 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::text::{self, Shown};
 
-/// The name of a kind, a queue, a group, a schedule or an event: 1 to 128 bytes, without white space at either end and without
-/// characters that are not seen (controls, marks of direction such as U+202E, characters without a shape such as U+200B).
+/// The name of a kind, a queue, a group, a schedule or an event: 1 to 128 bytes, without white
+/// space at either end and without characters that are not seen (controls, marks of direction such
+/// as U+202E, characters without a shape such as U+200B).
 ///
 /// Cheap to clone; one of up to 23 bytes needs no memory of its own.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -24,8 +25,8 @@ impl Name {
     /// Checks and takes a name.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if `text` is empty or too long, has a character that is not seen, or white space at
-    /// its ends. The text names the character and its place.
+    /// [`is_invalid`](Error::is_invalid) if `text` is empty or too long, has a character that is
+    /// not seen, or white space at its ends. The text names the character and its place.
     pub fn new(text: impl AsRef<str>) -> Result<Self> {
         let text = text.as_ref();
         check(text)?;
@@ -43,7 +44,8 @@ impl Name {
         Self(SmolStr::new_static(limits::UNSTARTED_QUEUE))
     }
 
-    /// Returns true if the name begins as those that Onward keeps for itself ([`limits::RESERVED_PREFIX`]).
+    /// Returns true if the name begins as those that Onward keeps for itself
+    /// ([`limits::RESERVED_PREFIX`]).
     #[must_use]
     pub fn is_reserved(&self) -> bool {
         self.0.starts_with(limits::RESERVED_PREFIX)

@@ -37,7 +37,8 @@ pub enum TaskNews {
 pub enum Heard {
     /// What one commit of this process brought, in the order in which it happened.
     News(Arc<[TaskNews]>),
-    /// Any task may have ended or be live again without being told of: another process wrote, or the receiver was too slow.
+    /// Any task may have ended or be live again without being told of: another process wrote, or
+    /// the receiver was too slow.
     Missed,
 }
 
@@ -105,7 +106,8 @@ impl fmt::Debug for NewsReceiver {
 }
 
 impl NewsReceiver {
-    /// Waits for the next news; `None` when the store is gone. Cancel-safe: a dropped wait misses nothing.
+    /// Waits for the next news; `None` when the store is gone. Cancel-safe: a dropped wait misses
+    /// nothing.
     pub async fn next(&mut self) -> Option<Heard> {
         match self.receiver.recv().await {
             Ok(Heard::News(news)) if !self.maps.is_empty() => Some(Heard::News(self.map(&news))),

@@ -9,12 +9,14 @@ const NEIGHBOURS: u64 = 64;
 /// The bits of a hash by which a table tells apart what lies side by side.
 const TAG: u64 = !(u64::MAX >> 7);
 
-/// 2⁶⁴ over the golden ratio, by which consecutive numbers are spread evenly (Knuth, The Art of Computer Programming, volume 3, 6.4).
+/// 2⁶⁴ over the golden ratio, by which consecutive numbers are spread evenly (Knuth, The Art of
+/// Computer Programming, volume 3, 6.4).
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A hash map by numbers that are given out one after the other, as those of tasks are: those near each other lie near each other in memory. A
-/// hundred thousand tasks are awaited, claimed and ended in about the order of their numbers, and with another hash each look goes to memory
-/// that no cache has. Not for numbers that somebody else may choose.
+/// A hash map by numbers that are given out one after the other, as those of tasks are: those near
+/// each other lie near each other in memory. A hundred thousand tasks are awaited, claimed and
+/// ended in about the order of their numbers, and with another hash each look goes to memory that
+/// no cache has. Not for numbers that somebody else may choose.
 pub type NumberMap<Number, Value> = HashMap<Number, Value, NumberHash>;
 
 /// The hash of a [`NumberMap`].

@@ -33,13 +33,15 @@ pub enum Outcome {
     Submitted(Submitted),
     /// What a claim handed out.
     Claimed(Claimed),
-    /// Where a task stands that was to wait for its children: blocked; waiting, if none was live; or ended, because of a child that did not
-    /// complete or because its cancellation was requested.
+    /// Where a task stands that was to wait for its children: blocked; waiting, if none was live;
+    /// or ended, because of a child that did not complete or because its cancellation was
+    /// requested.
     AwaitsChildren {
         /// Its state now.
         state: TaskState,
     },
-    /// Where a task stands that was to wait to be finished from elsewhere: blocked, or cancelled, if that was requested.
+    /// Where a task stands that was to wait to be finished from elsewhere: blocked, or cancelled,
+    /// if that was requested.
     AwaitsCompletion {
         /// Its state now.
         state: TaskState,
@@ -80,7 +82,8 @@ pub enum Outcome {
     ScheduleFired(Fired),
     /// What time had brought.
     Swept(Swept),
-    /// The outcomes of the members of a [`Write::All`](crate::Write::All), in order; none of them is a refusal.
+    /// The outcomes of the members of a [`Write::All`](crate::Write::All), in order; none of them
+    /// is a refusal.
     All(Vec<Outcome>),
 }
 
@@ -93,7 +96,8 @@ pub enum Submitted {
         /// Its number.
         id: TaskId,
     },
-    /// A task with its key exists, or ended so recently that the key is still kept; nothing was changed.
+    /// A task with its key exists, or ended so recently that the key is still kept; nothing was
+    /// changed.
     Duplicate {
         /// The existing task.
         id: TaskId,
@@ -150,24 +154,25 @@ pub struct Claimed {
     pub tasks: Vec<ClaimedTask>,
     /// Tasks this session runs that somebody wants stopped.
     pub cancel: Vec<TaskId>,
-    /// How long until time alone changes something (a task becomes due or expires, a lease lapses, a pause ends, a rate lets another start); `None` if
-    /// nothing is pending.
+    /// How long until time alone changes something (a task becomes due or expires, a lease lapses,
+    /// a pause ends, a rate lets another start); `None` if nothing is pending.
     pub next_due: Option<Duration>,
-    /// How long until a [rate](crate::Rate) lets a task start that this claim would take otherwise; `None` if no such task waits. It is
-    /// in `next_due` too.
+    /// How long until a [rate](crate::Rate) lets a task start that this claim would take otherwise;
+    /// `None` if no such task waits. It is in `next_due` too.
     pub next_token: Option<Duration>,
-    /// How long until the first of the tasks that it left because they are not [urgent enough](crate::Claim::least) will be, if nothing else
-    /// holds that back; `None` if there is none, and where it handed out as many as were asked for. It is in `next_due` too.
+    /// How long until the first of the tasks that it left because they are not [urgent
+    /// enough](crate::Claim::least) will be, if nothing else holds that back; `None` if there is
+    /// none, and where it handed out as many as were asked for. It is in `next_due` too.
     pub next_aged: Option<Duration>,
     /// How it was chosen among queues.
     pub mode: QueueMode,
-    /// Whether groups share queues by weights and minimums: then it is not the most urgent that starts first, but the one whose group's
-    /// turn it is.
+    /// Whether groups share queues by weights and minimums: then it is not the most urgent that
+    /// starts first, but the one whose group's turn it is.
     pub groups_share: bool,
     /// Where the round of the claimer stands now, for its next claim.
     pub turn: QueueTurn,
-    /// Counts changes of pauses, weights, limits and the mode: what was claimed when it was another number might not be claimed
-    /// now, and what of it has not started had better be given back.
+    /// Counts changes of pauses, weights, limits and the mode: what was claimed when it was another
+    /// number might not be claimed now, and what of it has not started had better be given back.
     pub configuration: u64,
 }
 

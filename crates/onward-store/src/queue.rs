@@ -10,19 +10,21 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::name::Name;
 
-/// How a claim chooses among queues that have work for it. Within a queue the most urgent task goes first, then the oldest,
-/// whatever the mode.
+/// How a claim chooses among queues that have work for it. Within a queue the most urgent task goes
+/// first, then the oldest, whatever the mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueMode {
-    /// The queue with the highest weight first: while it has work, those of a lower weight wait. Queues of the same weight are one
-    /// line, in which the most urgent task goes first, then the oldest. With weights left alone, that is all there is to it.
+    /// The queue with the highest weight first: while it has work, those of a lower weight wait.
+    /// Queues of the same weight are one line, in which the most urgent task goes first, then the
+    /// oldest. With weights left alone, that is all there is to it.
     #[default]
     Strict,
-    /// Each turn goes to a queue drawn at random, by weight: one of weight 3 gets three times as many as one of weight 1.
+    /// Each turn goes to a queue drawn at random, by weight: one of weight 3 gets three times as
+    /// many as one of weight 1.
     Lenient,
-    /// Interleaved weighted round robin: in a round each queue gets as many turns as its weight, spread over the round. No queue with
-    /// work waits longer than a round.
+    /// Interleaved weighted round robin: in a round each queue gets as many turns as its weight,
+    /// spread over the round. No queue with work waits longer than a round.
     Interleaved,
 }
 
@@ -60,13 +62,15 @@ impl FromStr for QueueMode {
 /// How one queue is worked off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct QueueSettings {
-    /// Its share among the queues that have work: 1 to 1000, default 1. What it means depends on the [mode](QueueMode).
+    /// Its share among the queues that have work: 1 to 1000, default 1. What it means depends on
+    /// the [mode](QueueMode).
     pub weight: u32,
-    /// The most tasks of it that run at once, in all processes of the store together: 1 to 1 000 000; `None`, the default, for any
-    /// number. A task that is claimed counts as running.
+    /// The most tasks of it that run at once, in all processes of the store together: 1 to 1 000
+    /// 000; `None`, the default, for any number. A task that is claimed counts as running.
     pub concurrency: Option<u32>,
-    /// For how long a task of a [series](crate::NewTask::affinity), counted from when it became due, waits for the session that ran
-    /// the series last before it goes to any: 0 (never) to an hour, default 5 seconds.
+    /// For how long a task of a [series](crate::NewTask::affinity), counted from when it became
+    /// due, waits for the session that ran the series last before it goes to any: 0 (never) to an
+    /// hour, default 5 seconds.
     pub affinity_wait: Duration,
 }
 
@@ -85,7 +89,8 @@ pub struct SetQueue {
     pub weight: Option<u32>,
     /// Its concurrency from now on; `None` leaves it as it is.
     pub concurrency: Option<ConcurrencyLimit>,
-    /// How long its tasks wait for the session that their series prefers from now on, 0 to an hour; `None` leaves it as it is.
+    /// How long its tasks wait for the session that their series prefers from now on, 0 to an hour;
+    /// `None` leaves it as it is.
     pub affinity_wait: Option<Duration>,
 }
 
@@ -108,7 +113,8 @@ impl SetQueue {
         Self { concurrency: Some(ConcurrencyLimit::AtMost(tasks)), ..self }
     }
 
-    /// Sets how long a task waits for the session that its series prefers: 0 (never) to an hour, to the microsecond.
+    /// Sets how long a task waits for the session that its series prefers: 0 (never) to an hour, to
+    /// the microsecond.
     #[must_use]
     pub fn affinity_wait(self, wait: Duration) -> Self {
         Self { affinity_wait: Some(wait), ..self }
@@ -146,13 +152,15 @@ impl ConcurrencyLimit {
 pub struct QueueChoice {
     /// The mode of this claim; `None` for the store's.
     pub mode: Option<QueueMode>,
-    /// Where the claimer's round stands: what its last claim answered. Matters to [`QueueMode::Interleaved`].
+    /// Where the claimer's round stands: what its last claim answered. Matters to
+    /// [`QueueMode::Interleaved`].
     pub turn: QueueTurn,
     /// A number drawn at random for this claim. Matters to [`QueueMode::Lenient`].
     pub random: u64,
 }
 
-/// Where a round stands: to be handed to the next claim as it came from the last one. The default begins a round.
+/// Where a round stands: to be handed to the next claim as it came from the last one. The default
+/// begins a round.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueueTurn {
     /// The cycle of the round, counted from 1; 0 before the first turn.

@@ -18,7 +18,8 @@ use crate::write::Scope;
 /// How many of the tasks that another waits for are named in a text.
 const SHOWN_TASKS: usize = 10;
 
-/// One reason why a live task does not run now. As text it says what holds the task back and what would release it.
+/// One reason why a live task does not run now. As text it says what holds the task back and what
+/// would release it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "reason")]
 pub enum WaitReason {
@@ -36,12 +37,15 @@ pub enum WaitReason {
     Parked {
         /// When its next timer is due, if it has one.
         until: Option<Timestamp>,
-        /// The names of the events that it waits for, so far as it has told; at most [`limits::AWAITED_NAMES`].
+        /// The names of the events that it waits for, so far as it has told; at most
+        /// [`limits::AWAITED_NAMES`].
         events: Vec<Name>,
-        /// The activities and orchestrations that it has started and that have not ended, by number; at most [`limits::NAMED_TASKS`].
+        /// The activities and orchestrations that it has started and that have not ended, by
+        /// number; at most [`limits::NAMED_TASKS`].
         tasks: Vec<TaskId>,
     },
-    /// It is no more than what was sent to a key, and is kept for an orchestration that starts with it.
+    /// It is no more than what was sent to a key, and is kept for an orchestration that starts with
+    /// it.
     Unstarted {
         /// Until when it is kept.
         until: Option<Timestamp>,
@@ -91,12 +95,13 @@ pub enum WaitReason {
     },
     /// Groups share the queue, and it is the turn of others.
     Turn {
-        /// How many groups with tasks of its queue and kind go before its own, the tasks without a group counted as one;
-        /// [`limits::AHEAD`] stands for that many and more.
+        /// How many groups with tasks of its queue and kind go before its own, the tasks without a
+        /// group counted as one; [`limits::AHEAD`] stands for that many and more.
         groups: u64,
     },
-    /// Nothing else holds it back but those before it, and every worker that [serves](crate::Served) it has tasks in hand. How many slots a worker
-    /// has, a store does not know.
+    /// Nothing else holds it back but those before it, and every worker that
+    /// [serves](crate::Served) it has tasks in hand. How many slots a worker has, a store does not
+    /// know.
     Slot {
         /// How many workers serve it.
         workers: u64,
@@ -135,7 +140,8 @@ pub enum WaitReason {
         /// True if that was its deadline, and false if it was the end of its time to live.
         deadline: bool,
     },
-    /// The engine that was asked is under pressure and starts nothing that is so little urgent. Only an engine tells it, not a store.
+    /// The engine that was asked is under pressure and starts nothing that is so little urgent.
+    /// Only an engine tells it, not a store.
     Pressure {
         /// The source of the pressure.
         source: String,
@@ -173,9 +179,11 @@ pub enum WaitReason {
         kind: Name,
         /// Its queue.
         queue: Name,
-        /// The names of workers that serve the kind, in other queues; at most [`limits::NAMED_WORKERS`].
+        /// The names of workers that serve the kind, in other queues; at most
+        /// [`limits::NAMED_WORKERS`].
         kind_served_by: Vec<String>,
-        /// The names of workers that serve the queue, for other kinds; at most [`limits::NAMED_WORKERS`].
+        /// The names of workers that serve the queue, for other kinds; at most
+        /// [`limits::NAMED_WORKERS`].
         queue_served_by: Vec<String>,
     },
 }

@@ -3,14 +3,16 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// The result of a task in a [`TaskRecord`](crate::TaskRecord): that a listing did not read it is another thing than that
-/// there is none.
+/// The result of a task in a [`TaskRecord`](crate::TaskRecord): that a listing did not read it is
+/// another thing than that there is none.
 ///
-/// As JSON it is the result, or `null` where there is none; where it was not read the field is left out.
+/// As JSON it is the result, or `null` where there is none; where it was not read the field is left
+/// out.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(from = "Option<Bytes>", into = "Option<Bytes>")]
 pub enum TaskResult {
-    /// The listing was asked to leave payloads and results out ([`TaskFilter::with_payload`](crate::TaskFilter::with_payload)).
+    /// The listing was asked to leave payloads and results out
+    /// ([`TaskFilter::with_payload`](crate::TaskFilter::with_payload)).
     #[default]
     NotRead,
     /// The task has none: it has not completed, or its handler returned none.

@@ -1,7 +1,7 @@
 //! Schedules: tasks that recur, as data.
 //!
-//! A store keeps schedules and fires them when it is told to; it computes no moments. Time zones and cron text mean nothing to it: who
-//! sets or fires a schedule says when the next firing is.
+//! A store keeps schedules and fires them when it is told to; it computes no moments. Time zones
+//! and cron text mean nothing to it: who sets or fires a schedule says when the next firing is.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,14 +18,17 @@ use crate::timestamp::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recurrence {
-    /// At every whole multiple of the interval since [`starts_at`](NewSchedule::starts_at), or since 1970-01-01T00:00:00Z where there
-    /// is none; so the moments do not depend on who set the schedule when. 100 ms to 3660 days.
+    /// At every whole multiple of the interval since [`starts_at`](NewSchedule::starts_at), or
+    /// since 1970-01-01T00:00:00Z where there is none; so the moments do not depend on who set the
+    /// schedule when. 100 ms to 3660 days.
     Every(Duration),
     /// At the moments of a cron expression in a time zone.
     Cron {
-        /// Five fields (minute, hour, day of month, month, day of week), or six with seconds before them; at most 256 bytes.
+        /// Five fields (minute, hour, day of month, month, day of week), or six with seconds before
+        /// them; at most 256 bytes.
         expression: String,
-        /// The name of a zone in the IANA database, such as `Europe/Berlin` or `UTC`; at most 64 bytes.
+        /// The name of a zone in the IANA database, such as `Europe/Berlin` or `UTC`; at most 64
+        /// bytes.
         zone: String,
     },
 }
@@ -41,7 +44,8 @@ pub enum Overlap {
     Allow,
     /// Submit the new one when the task has ended. One waits so; further ones are left out.
     QueueOne,
-    /// Cancel the task, and submit the new one when it has ended. A newer one takes the place of one that waits so.
+    /// Cancel the task, and submit the new one when it has ended. A newer one takes the place of
+    /// one that waits so.
     CancelRunning,
 }
 
@@ -126,14 +130,16 @@ pub struct NewSchedule {
     pub name: Name,
     /// When it fires.
     pub recurrence: Recurrence,
-    /// What it submits. Without a key of its own, each firing's task gets the key `schedule:NAME:MOMENT`. It may wait
-    /// ([`When::After`](crate::When::After)), but may have no moment or deadline of its own.
+    /// What it submits. Without a key of its own, each firing's task gets the key
+    /// `schedule:NAME:MOMENT`. It may wait ([`When::After`](crate::When::After)), but may have no
+    /// moment or deadline of its own.
     pub task: NewTask,
     /// What to do while the task of the firing before is active. Default: skip.
     pub overlap: Overlap,
     /// What becomes of missed firings. Default: the last one fires.
     pub catch_up: CatchUp,
-    /// Each firing is put off by a part of this that depends on its name and moment: at most a day. Default: none.
+    /// Each firing is put off by a part of this that depends on its name and moment: at most a day.
+    /// Default: none.
     pub jitter: Duration,
     /// No firing is before this moment.
     pub starts_at: Option<Timestamp>,
@@ -182,7 +188,8 @@ pub struct NextFiring {
 pub struct SetSchedule {
     /// What it is to be.
     pub schedule: NewSchedule,
-    /// Its next firing, where it is new or fires at other moments than before; else what was due stays due.
+    /// Its next firing, where it is new or fires at other moments than before; else what was due
+    /// stays due.
     pub next: Option<NextFiring>,
 }
 
@@ -193,9 +200,11 @@ pub struct FireSchedule {
     pub name: Name,
     /// Its [revision](ScheduleRecord::revision) when it was decided to fire it.
     pub revision: u64,
-    /// The moments for which it fires, in order; at most 1000. One that was held until now is not held any more, or again.
+    /// The moments for which it fires, in order; at most 1000. One that was held until now is not
+    /// held any more, or again.
     pub firings: Vec<Timestamp>,
-    /// What to do while the task of the firing before is active; `None` for the schedule's own policy.
+    /// What to do while the task of the firing before is active; `None` for the schedule's own
+    /// policy.
     pub overlap: Option<Overlap>,
     /// How many firings were missed and are left out.
     pub missed: u64,

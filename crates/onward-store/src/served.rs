@@ -12,8 +12,8 @@ use crate::write::{Claim, KindSelection, QueueSelection};
 /// How many kinds or queues are named in a text.
 const SHOWN: usize = 5;
 
-/// From which queues and of which kinds a worker takes tasks, as it said when it opened its session. It lets people know who is there for what; claims
-/// are not held to it.
+/// From which queues and of which kinds a worker takes tasks, as it said when it opened its
+/// session. It lets people know who is there for what; claims are not held to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Served {
     /// From these queues; `None` for every one there is or will be.

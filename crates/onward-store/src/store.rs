@@ -35,14 +35,16 @@ pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
 /// Where work is kept: one verb of change, a few reads, and hints.
 ///
-/// * **[`apply`](Self::apply)** takes writes, which act in list order; each gets its own outcome, and all are durable, in the
-///   class with which the store was opened, when the future completes. Dropping the future does not take the writes back:
-///   they happen, or not, as if the answer had been lost.
+/// * **[`apply`](Self::apply)** takes writes, which act in list order; each gets its own outcome,
+///   and all are durable, in the class with which the store was opened, when the future completes.
+///   Dropping the future does not take the writes back: they happen, or not, as if the answer had
+///   been lost.
 /// * **Reads** see every write acknowledged before they began.
-/// * **[`changes`](Self::changes)** hints that a look may be worth while. A hint is never the truth; a missed one costs
-///   time, never work.
+/// * **[`changes`](Self::changes)** hints that a look may be worth while. A hint is never the
+///   truth; a missed one costs time, never work.
 ///
-/// No transaction, SQL or driver type crosses this seam. A [`MemoryStore`](crate::MemoryStore) is its specification.
+/// No transaction, SQL or driver type crosses this seam. A [`MemoryStore`](crate::MemoryStore) is
+/// its specification.
 pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Applies writes; the outcomes are in the order of the writes.
     ///
@@ -53,18 +55,20 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Hints of change, by this process or another one.
     fn changes(&self) -> Changes;
 
-    /// Tells of each task that ends in a commit of this process from now on, in the order of the commits and before they are
-    /// answered; of others' commits only that there were some.
+    /// Tells of each task that ends in a commit of this process from now on, in the order of the
+    /// commits and before they are answered; of others' commits only that there were some.
     fn news(&self) -> NewsReceiver;
 
     /// The store's clock.
     fn clock(&self) -> Arc<dyn Clock>;
 
-    /// For how many tasks a claim should ask at the most where several are under way at once: for few where a claim costs little beside what
-    /// it hands out, so that claims and ends share the commits evenly; for [`limits::CLAIM`](crate::limits::CLAIM) where each costs a round trip.
+    /// For how many tasks a claim should ask at the most where several are under way at once: for
+    /// few where a claim costs little beside what it hands out, so that claims and ends share the
+    /// commits evenly; for [`limits::CLAIM`](crate::limits::CLAIM) where each costs a round trip.
     fn claim_size(&self) -> usize;
 
-    /// One task with all that is known of it, whether it is live or ended. Cost does not depend on how many there are.
+    /// One task with all that is known of it, whether it is live or ended. Cost does not depend on
+    /// how many there are.
     ///
     /// # Errors
     /// If the store could not be read.
@@ -85,14 +89,17 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// If the store could not be read.
     fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage>;
 
-    /// The task that a claim would hand out first, without claiming it; `claim.session` and `claim.limit` are ignored.
+    /// The task that a claim would hand out first, without claiming it; `claim.session` and
+    /// `claim.limit` are ignored.
     ///
     /// # Errors
     /// If the store could not be read.
     fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>>;
 
-    /// Every queue with its sizes, by name. Cost follows the queues, the running tasks and the lines of waiting tasks, at the most
-    /// [`limits::LINES_LOOKED_AT`](crate::limits::LINES_LOOKED_AT) of them, and not how many tasks wait.
+    /// Every queue with its sizes, by name. Cost follows the queues, the running tasks and the
+    /// lines of waiting tasks, at the most
+    /// [`limits::LINES_LOOKED_AT`](crate::limits::LINES_LOOKED_AT) of them, and not how many tasks
+    /// wait.
     ///
     /// # Errors
     /// If the store could not be read.
@@ -122,14 +129,15 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// If the store could not be read.
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>>;
 
-    /// The limits in force, in the order of their scopes; of queues those too that were set as their concurrency.
+    /// The limits in force, in the order of their scopes; of queues those too that were set as
+    /// their concurrency.
     ///
     /// # Errors
     /// If the store could not be read.
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>>;
 
-    /// What is being collected to be handed over as one, what is handed over next first. Cost follows how much of it is listed, or how much there is
-    /// where one queue is asked for.
+    /// What is being collected to be handed over as one, what is handed over next first. Cost
+    /// follows how much of it is listed, or how much there is where one queue is asked for.
     ///
     /// # Errors
     /// If the store could not be read.
@@ -150,55 +158,61 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// What this store is and promises.
     fn info(&self) -> StoreInfo;
 
-    /// The numbers of a page of tasks, newest (highest) first: what [`tasks`](Self::tasks) shows, without the tasks. Where tags are asked for, cost
-    /// follows the tasks with the rarest of them, not the store.
+    /// The numbers of a page of tasks, newest (highest) first: what [`tasks`](Self::tasks) shows,
+    /// without the tasks. Where tags are asked for, cost follows the tasks with the rarest of them,
+    /// not the store.
     ///
     /// # Errors
     /// If the store could not be read.
     fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage>;
 
-    /// How many tasks a listing shows in all. The count of one tag alone is known without counting; otherwise cost is as that of
-    /// [`task_ids`](Self::task_ids) for every page.
+    /// How many tasks a listing shows in all. The count of one tag alone is known without counting;
+    /// otherwise cost is as that of [`task_ids`](Self::task_ids) for every page.
     ///
     /// # Errors
     /// If the store could not be read.
     fn count(&self, filter: TaskFilter) -> Answer<'_, u64>;
 
-    /// A page of the values that a tag key has, and how many of the tasks that a listing shows have each. Without a filter cost follows
-    /// the page alone; with one, the tasks that have the key.
+    /// A page of the values that a tag key has, and how many of the tasks that a listing shows have
+    /// each. Without a filter cost follows the page alone; with one, the tasks that have the key.
     ///
     /// # Errors
     /// If the store could not be read.
     fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage>;
 
-    /// A page of the tag keys that begin with a text, all for an empty one. Cost follows the page alone.
+    /// A page of the tag keys that begin with a text, all for an empty one. Cost follows the page
+    /// alone.
     ///
     /// # Errors
     /// If the store could not be read.
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage>;
 
-    /// How tasks ended on each of the last `days` days, 1 to [`limits::HISTORY_DAYS`](crate::limits::HISTORY_DAYS), in UTC, today the last of
-    /// them: the oldest day first, and of a day by queue; what had no ends is left out. A clock that was set back counts to the latest day
-    /// that there was. Cost follows queues and days.
+    /// How tasks ended on each of the last `days` days, 1 to
+    /// [`limits::HISTORY_DAYS`](crate::limits::HISTORY_DAYS), in UTC, today the last of them: the
+    /// oldest day first, and of a day by queue; what had no ends is left out. A clock that was set
+    /// back counts to the latest day that there was. Cost follows queues and days.
     ///
     /// # Errors
     /// If the store could not be read.
     fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>>;
 
-    /// What is kept of an orchestration beside its task; `None` for a task that is none, or is not there.
+    /// What is kept of an orchestration beside its task; `None` for a task that is none, or is not
+    /// there.
     ///
     /// # Errors
     /// If the store could not be read.
     fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>>;
 
-    /// The history of an orchestration from the chunk that has event number `from` on, at most `limit` chunks (and at most 1000), oldest first.
+    /// The history of an orchestration from the chunk that has event number `from` on, at most
+    /// `limit` chunks (and at most 1000), oldest first.
     ///
     /// # Errors
     /// If the store could not be read.
     fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>>;
 
-    /// The store itself, for what only stores of its sort can do, as inherent methods: taking part in transactions of the caller's own.
-    /// `None`, the default, for one that has nothing of the kind.
+    /// The store itself, for what only stores of its sort can do, as inherent methods: taking part
+    /// in transactions of the caller's own. `None`, the default, for one that has nothing of the
+    /// kind.
     fn as_any(&self) -> Option<&dyn Any> {
         None
     }
@@ -305,7 +319,8 @@ pub struct QueueRecord {
     pub name: Name,
     /// Tasks that wait until others have ended.
     pub blocked: u64,
-    /// Tasks not due yet, or due since the last sweep: an engine that runs sweeps when one becomes due.
+    /// Tasks not due yet, or due since the last sweep: an engine that runs sweeps when one becomes
+    /// due.
     pub scheduled: u64,
     /// Tasks due and waiting.
     pub waiting: u64,
@@ -313,8 +328,9 @@ pub struct QueueRecord {
     pub running: u64,
     /// Ended tasks still in history, by state: completed, failed, dead, cancelled, expired.
     pub ended: EndedCounts,
-    /// When the waiting task was due that is first in line by its priority and the time that it has waited: how far behind the queue is. Where
-    /// there are more lines of groups than are looked at, it is the first of those that are, and may be missing.
+    /// When the waiting task was due that is first in line by its priority and the time that it has
+    /// waited: how far behind the queue is. Where there are more lines of groups than are looked
+    /// at, it is the first of those that are, and may be missing.
     pub oldest_waiting: Option<Timestamp>,
     /// Whether the queue itself is paused.
     pub paused: bool,
@@ -439,7 +455,8 @@ impl PauseRecord {
     }
 }
 
-/// Whether a pause that ends then has not ended by itself. Whoever writes next removes one that has; until then nobody is to be told of it.
+/// Whether a pause that ends then has not ended by itself. Whoever writes next removes one that
+/// has; until then nobody is to be told of it.
 pub(crate) fn pause_holds(until: Option<Timestamp>, now: Timestamp) -> bool {
     until.is_none_or(|until| until > now)
 }
@@ -527,8 +544,8 @@ impl Changes {
         *self.receiver.borrow()
     }
 
-    /// Waits until something changed that was not seen yet, and answers the counts; `None` if the store is gone.
-    /// Cancel-safe: a dropped wait misses nothing.
+    /// Waits until something changed that was not seen yet, and answers the counts; `None` if the
+    /// store is gone. Cancel-safe: a dropped wait misses nothing.
     pub async fn changed(&mut self) -> Option<Hint> {
         self.receiver.changed().await.ok()?;
         Some(self.hint())

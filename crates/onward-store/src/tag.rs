@@ -13,8 +13,9 @@ use crate::text::Shown;
 
 /// The tags of a task: up to 32 keys, each with one value.
 ///
-/// A key has 1 to 64 bytes, without `=` and characters that are not seen, as a [`Name`](crate::Name); a value up to 256 bytes, any text, also none. Cheap to clone, and a
-/// task without tags pays nothing for them.
+/// A key has 1 to 64 bytes, without `=` and characters that are not seen, as a
+/// [`Name`](crate::Name); a value up to 256 bytes, any text, also none. Cheap to clone, and a task
+/// without tags pays nothing for them.
 ///
 /// ```
 /// use onward_store::Tags;
@@ -80,7 +81,8 @@ impl Tags {
     /// Checks what a store would refuse.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for too many tags, and for a key or a value that is out of bounds; the text names it.
+    /// [`is_invalid`](Error::is_invalid) for too many tags, and for a key or a value that is out of
+    /// bounds; the text names it.
     pub fn check(&self) -> Result<()> {
         if self.len() > limits::TAGS {
             return Err(Error::invalid(format!(

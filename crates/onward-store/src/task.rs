@@ -19,7 +19,8 @@ use crate::rules::retry::RetryPolicy;
 use crate::tag::Tags;
 use crate::timestamp::Timestamp;
 
-/// The number of a task. Numbers grow in the order in which a store accepted the tasks and are never used again.
+/// The number of a task. Numbers grow in the order in which a store accepted the tasks and are
+/// never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TaskId(pub i64);
@@ -52,10 +53,12 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// The right to work on a task, given by a claim: who holds it, and which claim of this task it was.
+/// The right to work on a task, given by a claim: who holds it, and which claim of this task it
+/// was.
 ///
-/// A write that ends or extends an attempt carries its lease. If the session has lapsed, or the task has been claimed again
-/// since, the lease no longer fits and the write is refused: that is the fence.
+/// A write that ends or extends an attempt carries its lease. If the session has lapsed, or the
+/// task has been claimed again since, the lease no longer fits and the write is refused: that is
+/// the fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Lease {
     /// The task.
@@ -86,8 +89,8 @@ pub enum TaskState {
     Cancelled,
     /// Ended because it had not started in its time to live.
     Expired,
-    /// Not ended: waits until other tasks have ended, until somebody finishes it from elsewhere, or is collected with others and ends with
-    /// their bundle.
+    /// Not ended: waits until other tasks have ended, until somebody finishes it from elsewhere, or
+    /// is collected with others and ends with their bundle.
     Blocked,
 }
 
@@ -127,7 +130,8 @@ impl TaskState {
         }
     }
 
-    /// The number under which a store keeps this state. Never changed, never used again for another.
+    /// The number under which a store keeps this state. Never changed, never used again for
+    /// another.
     #[must_use]
     pub fn code(self) -> i64 {
         match self {
@@ -167,9 +171,9 @@ impl FromStr for TaskState {
     }
 }
 
-/// How urgent a task is: 0 to 255, higher first; within one level, what was due first. A level is worth 60 seconds of waiting
-/// ([`limits::PRIORITY_LEVEL`](crate::limits::PRIORITY_LEVEL)): so much later may a more urgent task become due and still go first,
-/// so that nothing starves.
+/// How urgent a task is: 0 to 255, higher first; within one level, what was due first. A level is
+/// worth 60 seconds of waiting ([`limits::PRIORITY_LEVEL`](crate::limits::PRIORITY_LEVEL)): so much
+/// later may a more urgent task become due and still go first, so that nothing starves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Priority(pub u8);
@@ -208,17 +212,20 @@ pub enum When {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDuplicate {
-    /// Keep the existing task. If the new one is more urgent and the existing one has not started, raise its priority.
+    /// Keep the existing task. If the new one is more urgent and the existing one has not started,
+    /// raise its priority.
     #[default]
     Skip,
     /// Cancel the existing task and take the new one in its place.
     Supersede,
     /// Keep the existing task and say so as a rejection.
     Reject,
-    /// If the existing task is running, take the new one when that ends; if it has not started, keep it.
+    /// If the existing task is running, take the new one when that ends; if it has not started,
+    /// keep it.
     Requeue,
-    /// Take the key over from this task, if it has ended and nobody but it has the key, which may be [kept](UniqueKey::keep_for) for it; a key that
-    /// another has, or that it has while it is active, is refused with [`KeyTaken`](crate::Refusal::KeyTaken).
+    /// Take the key over from this task, if it has ended and nobody but it has the key, which may
+    /// be [kept](UniqueKey::keep_for) for it; a key that another has, or that it has while it is
+    /// active, is refused with [`KeyTaken`](crate::Refusal::KeyTaken).
     TakeOver(TaskId),
 }
 
@@ -230,7 +237,8 @@ pub struct UniqueKey {
     /// What to do when the key is taken.
     #[serde(default)]
     pub on_duplicate: OnDuplicate,
-    /// How long the key stays taken after the task has ended. Zero (the default): it is free at once.
+    /// How long the key stays taken after the task has ended. Zero (the default): it is free at
+    /// once.
     #[serde(default)]
     pub keep_for: Duration,
 }
@@ -284,22 +292,26 @@ pub struct NewTask {
     pub unique: Option<UniqueKey>,
     /// How long it may wait before it expires. Default: for ever.
     pub ttl: Option<Ttl>,
-    /// How long one attempt may take from the moment its handler starts. Default: as the engine says.
+    /// How long one attempt may take from the moment its handler starts. Default: as the engine
+    /// says.
     pub timeout: Option<Duration>,
-    /// How long an attempt may go on without a sign of life of its handler, whose process lives; after that it counts as failed. Default: as the
-    /// handler says.
+    /// How long an attempt may go on without a sign of life of its handler, whose process lives;
+    /// after that it counts as failed. Default: as the handler says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heartbeat_timeout: Option<Duration>,
-    /// No attempt runs past this moment; with a timeout, the earlier of the two counts. A task that waits for an attempt then expires, at once
-    /// if the moment has passed when it is submitted. Default: none.
+    /// No attempt runs past this moment; with a timeout, the earlier of the two counts. A task that
+    /// waits for an attempt then expires, at once if the moment has passed when it is submitted.
+    /// Default: none.
     pub deadline: Option<Timestamp>,
-    /// How long it is kept after its end, with its result and its errors, however it ended: the first [prune](crate::Prune) after that forgets it, and none
-    /// before. Zero: the next prune does. Default: for as long as prunes leave it.
+    /// How long it is kept after its end, with its result and its errors, however it ended: the
+    /// first [prune](crate::Prune) after that forgets it, and none before. Zero: the next prune
+    /// does. Default: for as long as prunes leave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention: Option<Duration>,
     /// How it is tried again. Default: as its kind, its queue or the engine says, in this order.
     pub retry: Option<RetryPolicy>,
-    /// The group with whose tasks it shares [limits](crate::Limit): a tenant, a bucket, an endpoint. Default: none.
+    /// The group with whose tasks it shares [limits](crate::Limit): a tenant, a bucket, an
+    /// endpoint. Default: none.
     pub group: Option<Name>,
     /// The moment of the schedule's firing that submits it. Default: none; a schedule sets it.
     pub scheduled_at: Option<Timestamp>,
@@ -309,24 +321,28 @@ pub struct NewTask {
     /// Which tasks must have ended before it may start. Default: none.
     #[serde(default)]
     pub depends_on: Dependencies,
-    /// The task whose child it is: if that ends otherwise than completed, it is cancelled. Default: none.
+    /// The task whose child it is: if that ends otherwise than completed, it is cancelled. Default:
+    /// none.
     #[serde(default)]
     pub parent: Option<TaskId>,
-    /// What one attempt is expected to move, to be known before it starts: an engine with a [bandwidth](crate::IoKind) counts it from then on.
-    /// Default: nothing.
+    /// What one attempt is expected to move, to be known before it starts: an engine with a
+    /// [bandwidth](crate::IoKind) counts it from then on. Default: nothing.
     #[serde(default, skip_serializing_if = "Io::is_none")]
     pub io: Io,
-    /// Has it collected with others, to be handed over with them as one. Default: it is a task by itself.
+    /// Has it collected with others, to be handed over with them as one. Default: it is a task by
+    /// itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<Aggregate>,
-    /// The series that it belongs to: it prefers the session that last started a task of the same series, for as long as its
-    /// [queue](crate::QueueSettings::affinity_wait) says. Default: none.
+    /// The series that it belongs to: it prefers the session that last started a task of the same
+    /// series, for as long as its [queue](crate::QueueSettings::affinity_wait) says. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Name>,
-    /// Whether it is an orchestration: its attempts are [turns](crate::Write::Turn), and it has a history and a mailbox. Default: no.
+    /// Whether it is an orchestration: its attempts are [turns](crate::Write::Turn), and it has a
+    /// history and a mailbox. Default: no.
     #[serde(default, skip_serializing_if = "is_false")]
     pub orchestration: bool,
-    /// Has its end told to its parent, an orchestration, in a [message](crate::MessageBody::Ended) with this reference. Default: it is not told.
+    /// Has its end told to its parent, an orchestration, in a [message](crate::MessageBody::Ended)
+    /// with this reference. Default: it is not told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<u64>,
 }
@@ -372,8 +388,9 @@ impl NewTask {
     /// Checks what a store would refuse, so that a caller can know before it submits.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid): the payload is larger than `payload_limit` bytes, the key is empty or too long, tags are
-    /// too many or out of bounds, a duration is zero where that makes no sense, or the kind or queue is one of Onward's own.
+    /// [`is_invalid`](Error::is_invalid): the payload is larger than `payload_limit` bytes, the key
+    /// is empty or too long, tags are too many or out of bounds, a duration is zero where that
+    /// makes no sense, or the kind or queue is one of Onward's own.
     pub fn check(&self, payload_limit: usize) -> Result<()> {
         self.check_names()?;
         check_payload("payload", self.payload.len(), payload_limit, &self.kind)?;
@@ -401,7 +418,8 @@ impl NewTask {
         self.retry.as_ref().map_or(Ok(()), |retry| retry.check(&self.kind))
     }
 
-    /// Lines of `onward each`, and orchestrations that keep signals for a start, are the only tasks with reserved names.
+    /// Lines of `onward each`, and orchestrations that keep signals for a start, are the only tasks
+    /// with reserved names.
     fn check_names(&self) -> Result<()> {
         let is_line = *self.kind == *limits::EACH_KIND
             && !self.orchestration
@@ -479,7 +497,8 @@ pub struct ClaimedTask {
     pub payload: Bytes,
     /// How urgent it is.
     pub priority: Priority,
-    /// Which attempt this is, counted from 1. Claims that were given back unstarted are not counted.
+    /// Which attempt this is, counted from 1. Claims that were given back unstarted are not
+    /// counted.
     pub attempt: u32,
     /// When the store accepted it.
     pub submitted_at: Timestamp,
@@ -503,7 +522,8 @@ pub struct ClaimedTask {
     pub ttl: Option<Ttl>,
     /// The task whose child it is.
     pub parent: Option<TaskId>,
-    /// What an earlier attempt left for when its children have ended ([`Write::AwaitChildren`](crate::Write::AwaitChildren)).
+    /// What an earlier attempt left for when its children have ended
+    /// ([`Write::AwaitChildren`](crate::Write::AwaitChildren)).
     pub memo: Option<Bytes>,
     /// What this attempt is expected to move.
     pub expected_io: Io,
@@ -516,7 +536,8 @@ pub struct ClaimedTask {
 /// One attempt that did not end well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptError {
-    /// Which attempt, counted from 1; where none was under way, the one before (0 before the first).
+    /// Which attempt, counted from 1; where none was under way, the one before (0 before the
+    /// first).
     pub attempt: u32,
     /// When it ended.
     pub at: Timestamp,
@@ -592,7 +613,8 @@ pub struct TaskRecord {
     pub session: Option<SessionId>,
     /// Whether somebody has asked a running task to stop.
     pub cancel_requested: bool,
-    /// What its handler returned, as far as it was read. Of a member it is that of its bundle, as long as that is kept.
+    /// What its handler returned, as far as it was read. Of a member it is that of its bundle, as
+    /// long as that is kept.
     #[serde(default, skip_serializing_if = "TaskResult::is_not_read")]
     pub result: TaskResult,
     /// Attempts that did not end well, oldest first.

@@ -1,7 +1,8 @@
 //! The characters that no name has, and the way in which texts of users are shown.
 //!
-//! A name is compared, typed and shown, so it consists of characters that a reader sees. A text that
-//! a user takes from elsewhere (a key, an error) may hold anything; it is escaped where it is shown.
+//! A name is compared, typed and shown, so it consists of characters that a reader sees. A text
+//! that a user takes from elsewhere (a key, an error) may hold anything; it is escaped where it is
+//! shown.
 
 use std::fmt::{self, Write as _};
 
@@ -33,7 +34,8 @@ fn is_joiner(character: char) -> bool {
         || matches!(character, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
-/// Returns the first character that a name may not have, and its place, counted in characters from 1.
+/// Returns the first character that a name may not have, and its place, counted in characters
+/// from 1.
 pub(crate) fn first_hidden(text: &str) -> Option<(usize, char)> {
     if text.is_ascii() && !text.bytes().any(|byte| byte.is_ascii_control()) {
         return None;
@@ -46,7 +48,8 @@ pub(crate) fn first_hidden(text: &str) -> Option<(usize, char)> {
     Some((found + 1, text.chars().nth(found)?))
 }
 
-/// Returns what is wrong with a name that has a character which is not seen, with the code of the character and its place.
+/// Returns what is wrong with a name that has a character which is not seen, with the code of the
+/// character and its place.
 #[must_use]
 pub fn hidden_in(text: &str) -> Option<String> {
     let (place, character) = first_hidden(text)?;

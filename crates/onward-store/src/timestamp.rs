@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// A moment of wall time with microsecond precision, shown and read as RFC 3339 (`2026-05-04T10:00:00Z`).
+/// A moment of wall time with microsecond precision, shown and read as RFC 3339
+/// (`2026-05-04T10:00:00Z`).
 ///
-/// Arithmetic saturates: a moment too far away to express becomes the furthest there is, never a wrong one.
+/// Arithmetic saturates: a moment too far away to express becomes the furthest there is, never a
+/// wrong one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
@@ -21,7 +23,8 @@ impl Timestamp {
     /// The latest moment (`9999-12-30T22:00:00Z`).
     pub const MAX: Self = Self(253_402_207_200_000_000);
 
-    /// From microseconds since 1970-01-01T00:00:00Z; what lies beyond [`MIN`](Self::MIN) or [`MAX`](Self::MAX) becomes that.
+    /// From microseconds since 1970-01-01T00:00:00Z; what lies beyond [`MIN`](Self::MIN) or
+    /// [`MAX`](Self::MAX) becomes that.
     #[must_use]
     pub fn from_microseconds(microseconds: i64) -> Self {
         Self(microseconds.clamp(Self::MIN.0, Self::MAX.0))

@@ -1,4 +1,5 @@
-//! A store on the bench: with a clock to move by hand, and a short word for everything a case does with it.
+//! A store on the bench: with a clock to move by hand, and a short word for everything a case does
+//! with it.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use crate::fixture::{Conditions, Fixture, Place};
 /// The lease of the sessions that [`Bench::session`] opens.
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
 
-/// One store and what a test needs around it. Everything panics where a store answers with an error, or with another outcome
-/// than the name of the call says.
+/// One store and what a test needs around it. Everything panics where a store answers with an
+/// error, or with another outcome than the name of the call says.
 #[derive(Debug)]
 pub struct Bench {
     store: Option<Arc<dyn Store>>,

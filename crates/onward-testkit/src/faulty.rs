@@ -11,8 +11,8 @@ use onward_store::{
 };
 use tokio::sync::Notify;
 
-/// How long a call with [`Fault::Timeout`] keeps its caller waiting, by the store's clock: as long as a SQLite store waits for
-/// another process, and longer than the usual lease.
+/// How long a call with [`Fault::Timeout`] keeps its caller waiting, by the store's clock: as long
+/// as a SQLite store waits for another process, and longer than the usual lease.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a failing call answers.
@@ -42,7 +42,8 @@ impl Fault {
     }
 }
 
-/// At which side of the change a fault lies. Either way the caller gets an error and cannot tell which it was.
+/// At which side of the change a fault lies. Either way the caller gets an error and cannot tell
+/// which it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The writes did not happen.
@@ -51,12 +52,13 @@ pub enum Side {
     After,
 }
 
-/// A store whose n-th [`apply`](Store::apply), or whose n-th read of tasks and orchestrations, fails, once or from then on. Without a plan it passes
-/// everything through.
+/// A store whose n-th [`apply`](Store::apply), or whose n-th read of tasks and orchestrations,
+/// fails, once or from then on. Without a plan it passes everything through.
 ///
-/// Calls and reads are counted from 1, each by themselves, when they are made. Reads are those of a task, of lists of tasks, of what is kept of an
-/// orchestration, and of its history; others are neither counted nor failed. To fail each operation of a scenario in turn, run it with n = 1, 2, 3 …
-/// until [`calls`](Self::calls) (or [`reads`](Self::reads)) stays below n.
+/// Calls and reads are counted from 1, each by themselves, when they are made. Reads are those of a
+/// task, of lists of tasks, of what is kept of an orchestration, and of its history; others are
+/// neither counted nor failed. To fail each operation of a scenario in turn, run it with n = 1, 2,
+/// 3 … until [`calls`](Self::calls) (or [`reads`](Self::reads)) stays below n.
 #[derive(Debug)]
 pub struct FaultyStore {
     inner: Arc<dyn Store>,

@@ -26,13 +26,15 @@ impl Default for Conditions {
     }
 }
 
-/// A kind of store. Each case asks it for a place of its own, so that cases can run at the same time.
+/// A kind of store. Each case asks it for a place of its own, so that cases can run at the same
+/// time.
 pub trait Fixture {
     /// A new, empty place.
     fn place(&self) -> Box<dyn Place>;
 
-    /// Why no store of this kind can be tested here, where none can: its server is not there. Nothing of the kit runs on such a
-    /// fixture; each test says so and passes, so that a fixture whose stores are required panics instead.
+    /// Why no store of this kind can be tested here, where none can: its server is not there.
+    /// Nothing of the kit runs on such a fixture; each test says so and passes, so that a fixture
+    /// whose stores are required panics instead.
     fn missing(&self) -> Option<String> {
         None
     }
@@ -52,9 +54,9 @@ pub fn is_missing(fixture: &(impl Fixture + ?Sized)) -> bool {
 
 /// Where one store lives. What it needs (a directory, a server) is gone when it is dropped.
 pub trait Place: fmt::Debug + Send + Sync {
-    /// Opens the store that lives here: an empty one the first time, and what the last one left from then on. The last one has
-    /// been dropped. A store that does not survive being closed answers the same store again, with its
-    /// [sessions closed](close_sessions).
+    /// Opens the store that lives here: an empty one the first time, and what the last one left
+    /// from then on. The last one has been dropped. A store that does not survive being closed
+    /// answers the same store again, with its [sessions closed](close_sessions).
     fn open(&mut self, conditions: &Conditions) -> Opening<'_>;
 }
 
@@ -103,7 +105,8 @@ pub async fn close_sessions(store: &dyn Store) {
     store.apply(closes).await.expect("sessions can be closed");
 }
 
-/// Another fixture's stores behind a [`FaultyStore`] without faults: shows that the decorator changes nothing.
+/// Another fixture's stores behind a [`FaultyStore`] without faults: shows that the decorator
+/// changes nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FaultyFixture<F>(pub F);
 
@@ -143,7 +146,8 @@ impl Place for CodecPlace {
     }
 }
 
-/// A codec that turns every octet around, so that nothing is readable without it and everything is as long as before.
+/// A codec that turns every octet around, so that nothing is readable without it and everything is
+/// as long as before.
 #[derive(Debug)]
 pub struct Inverted;
 

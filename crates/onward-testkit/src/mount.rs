@@ -1,4 +1,5 @@
-//! Small file systems in memory, which can be filled and made read-only. Mounting needs the rights of root on Linux.
+//! Small file systems in memory, which can be filled and made read-only. Mounting needs the rights
+//! of root on Linux.
 
 use std::fs::File;
 use std::io::Write as _;

@@ -1,4 +1,5 @@
-//! What tests with a long form share: how long and with which chances they run, and the line in which they say what they did.
+//! What tests with a long form share: how long and with which chances they run, and the line in
+//! which they say what they did.
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use std::env;

@@ -5,8 +5,9 @@
 //! valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/deps/instructions-… decode 64 10000
 //! ```
 //!
-//! Run it with two numbers of messages; the difference, divided by the difference of the numbers, is the cost of one. The connection
-//! is NULL, messages have one frame, and they come in reads of 64 KiB and go in batches as large as the output takes.
+//! Run it with two numbers of messages; the difference, divided by the difference of the numbers,
+//! is the cost of one. The connection is NULL, messages have one frame, and they come in reads of
+//! 64 KiB and go in batches as large as the output takes.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,7 +1,8 @@
-//! Clients ask, workers answer, and neither knows how many there are of the other: a broker stands between them.
+//! Clients ask, workers answer, and neither knows how many there are of the other: a broker stands
+//! between them.
 //!
-//! The shared queue of the ZeroMQ guide. Everything is in one process here; give the endpoints as `tcp://` or `ipc://` and each part may be
-//! a process of its own, in any language.
+//! The shared queue of the ZeroMQ guide. Everything is in one process here; give the endpoints as
+//! `tcp://` or `ipc://` and each part may be a process of its own, in any language.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use onward_zmtp::socket::{Endpoint, Error, Proxy};

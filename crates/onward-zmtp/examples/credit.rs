@@ -1,8 +1,11 @@
-//! A pool of workers, each of which says how much work it can take: nothing waits in the queue of a worker that is busy.
+//! A pool of workers, each of which says how much work it can take: nothing waits in the queue of a
+//! worker that is busy.
 //!
-//! The load balancing of the ZeroMQ guide, with credit: a worker grants the server so many tasks, and one more with each result. So a slow
-//! worker gets less. A task is kept until its result is there: when all have been given out and some worker has credit to spare, the oldest that is
-//! without a result goes out once more. One of the workers here dies with what it has, and all tasks are done all the same; a task may be done twice.
+//! The load balancing of the ZeroMQ guide, with credit: a worker grants the server so many tasks,
+//! and one more with each result. So a slow worker gets less. A task is kept until its result is
+//! there: when all have been given out and some worker has credit to spare, the oldest that is
+//! without a result goes out once more. One of the workers here dies with what it has, and all
+//! tasks are done all the same; a task may be done twice.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::collections::VecDeque;

@@ -1,7 +1,8 @@
 //! Prices are published, and whoever subscribes late gets the last one at once.
 //!
-//! The last value cache of the ZeroMQ guide: a cache stands between publisher and subscribers, keeps the last message of each topic, and
-//! sends it when it sees a subscription. Its XPUB must be verbose, for else it would see only the first subscription to a topic.
+//! The last value cache of the ZeroMQ guide: a cache stands between publisher and subscribers,
+//! keeps the last message of each topic, and sends it when it sees a subscription. Its XPUB must be
+//! verbose, for else it would see only the first subscription to a topic.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::collections::HashMap;

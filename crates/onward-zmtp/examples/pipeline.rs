@@ -1,7 +1,7 @@
 //! Work flows one way: a source pushes it, workers do it, a sink collects what came of it.
 //!
-//! The ventilator, workers and sink of the ZeroMQ guide. Work goes to the workers in turn; one whose queue is full is passed over, and when all
-//! are full the source waits.
+//! The ventilator, workers and sink of the ZeroMQ guide. Work goes to the workers in turn; one
+//! whose queue is full is passed over, and when all are full the source waits.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::time::Duration;

@@ -18,12 +18,14 @@
 //! # }
 //! ```
 //!
-//! The connections of all of them live in one thread that the first one starts, so heartbeats and reconnects go on while the program does something else.
-//! Dropping a socket waits until what is queued was sent, for at most [`SocketOptions::linger`]: a program that sends and returns from `main` loses nothing
-//! that could be sent in that time.
+//! The connections of all of them live in one thread that the first one starts, so heartbeats and
+//! reconnects go on while the program does something else. Dropping a socket waits until what is
+//! queued was sent, for at most [`SocketOptions::linger`]: a program that sends and returns from
+//! `main` loses nothing that could be sent in that time.
 //!
-//! Within a tokio runtime the methods that wait return an error ([`Error::is_state`]), for they would stop it: use the sockets of the crate there. A program that
-//! needs many sockets, halves, streams or a proxy uses those, too.
+//! Within a tokio runtime the methods that wait return an error ([`Error::is_state`]), for they
+//! would stop it: use the sockets of the crate there. A program that needs many sockets, halves,
+//! streams or a proxy uses those, too.
 
 use std::fmt;
 use std::future::pending;
@@ -177,7 +179,8 @@ impl<T: Kind> Socket<T> {
         self.socket.as_ref().map(socket::Socket::statistics).unwrap_or_default()
     }
 
-    /// Returns what happens to the socket's connections from now on; read it with [`Monitor::try_next`].
+    /// Returns what happens to the socket's connections from now on; read it with
+    /// [`Monitor::try_next`].
     ///
     /// # Errors
     ///
@@ -186,7 +189,8 @@ impl<T: Kind> Socket<T> {
         Ok(self.socket()?.monitor())
     }
 
-    /// Sends what is queued, for at most [`SocketOptions::linger`], and closes the socket. Returns how many messages were not sent. Dropping it does the same.
+    /// Sends what is queued, for at most [`SocketOptions::linger`], and closes the socket. Returns
+    /// how many messages were not sent. Dropping it does the same.
     ///
     /// # Errors
     ///
@@ -253,7 +257,8 @@ impl<T: Receives> Socket<T> {
         wait(async { timeout(limit, socket.recv()).await })?.map_or(Ok(None), |received| received.map(Some))
     }
 
-    /// Returns the next message with the peer that sent it, as [`socket::Socket::recv_with_peer`]; waits for one.
+    /// Returns the next message with the peer that sent it, as [`socket::Socket::recv_with_peer`];
+    /// waits for one.
     ///
     /// # Errors
     ///
@@ -269,7 +274,8 @@ impl<T: Receives> Socket<T> {
 }
 
 impl<T: Subscribes> Socket<T> {
-    /// Subscribes to all messages whose first frame begins with `topic`, as [`socket::Socket::subscribe`].
+    /// Subscribes to all messages whose first frame begins with `topic`, as
+    /// [`socket::Socket::subscribe`].
     ///
     /// # Errors
     ///
@@ -290,7 +296,8 @@ impl<T: Subscribes> Socket<T> {
 macro_rules! dialogue {
     ($($kind:ident)*) => {$(
         impl Socket<$kind> {
-            /// Sends the next message of the dialogue, as the socket of the crate's root does; waits for room.
+            /// Sends the next message of the dialogue, as the socket of the crate's root does;
+            /// waits for room.
             ///
             /// # Errors
             ///
@@ -299,7 +306,8 @@ macro_rules! dialogue {
                 wait(self.socket_mut()?.send(message))?
             }
 
-            /// Returns the next message of the dialogue, as the socket of the crate's root does; waits for it.
+            /// Returns the next message of the dialogue, as the socket of the crate's root does;
+            /// waits for it.
             ///
             /// # Errors
             ///

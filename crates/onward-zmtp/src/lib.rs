@@ -1,10 +1,14 @@
 //! A fair queue over many sources, and ZeroMQ-compatible sockets.
 //!
-//! * [`FairQueue`] reads from many sources (connections, channels, any [`Stream`](futures_core::Stream)) and lets none of them starve. It
-//!   needs neither sockets nor a runtime; [its module](fair_queue) has a complete example, and says how it works and what it costs.
-//! * [`socket`] has ZeroMQ's sockets on tokio, from PUSH to XSUB, which talk to libzmq and to each other.
+//! * [`FairQueue`] reads from many sources (connections, channels, any
+//!   [`Stream`](futures_core::Stream)) and lets none of them starve. It needs neither sockets nor a
+//!   runtime; [its module](fair_queue) has a complete example, and says how it works and what it
+//!   costs.
+//! * [`socket`] has ZeroMQ's sockets on tokio, from PUSH to XSUB, which talk to libzmq and to each
+//!   other.
 //! * [`blocking`] has the same sockets for programs without a runtime.
-//! * [`protocol`] is ZMTP 3.1 as a state machine without I/O: bytes in, events out. It runs on any stream and any runtime, or none.
+//! * [`protocol`] is ZMTP 3.1 as a state machine without I/O: bytes in, events out. It runs on any
+//!   stream and any runtime, or none.
 //!
 //! ```
 //! use onward_zmtp::{RepSocket, ReqSocket};
@@ -35,7 +39,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! The sockets stand behind the feature `tokio`, which is on by default. Without it, the crate needs no runtime.
+//! The sockets stand behind the feature `tokio`, which is on by default. Without it, the crate
+//! needs no runtime.
 
 #[cfg(feature = "tokio")]
 pub mod blocking;

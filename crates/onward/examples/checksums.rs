@@ -1,8 +1,9 @@
-//! Durable checksums of a directory tree: one typed task for each file, whose results are kept. Kill it while it runs and start it
-//! again: it goes on where it was, because files that are in progress keep their task and files that are done keep their result.
+//! Durable checksums of a directory tree: one typed task for each file, whose results are kept.
+//! Kill it while it runs and start it again: it goes on where it was, because files that are in
+//! progress keep their task and files that are done keep their result.
 //!
-//! `cargo run --example checksums [DIRECTORY [STORE]]`; without a store it keeps its work in memory, without a directory it takes
-//! the sources of this crate.
+//! `cargo run --example checksums [DIRECTORY [STORE]]`; without a store it keeps its work in
+//! memory, without a directory it takes the sources of this crate.
 
 use std::path::{Path, PathBuf};
 

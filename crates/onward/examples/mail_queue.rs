@@ -1,5 +1,6 @@
-//! A queue of mail to a server that is down at first: retries with back-off, dead letters, and their redrive once it is up again.
-//! Time is moved by hand, so that hours pass at once. `cargo run --example mail_queue`
+//! A queue of mail to a server that is down at first: retries with back-off, dead letters, and
+//! their redrive once it is up again. Time is moved by hand, so that hours pass at once. `cargo run
+//! --example mail_queue`
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

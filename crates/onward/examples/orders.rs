@@ -1,8 +1,10 @@
-//! A shop whose orders are reserved, charged, approved if they are large, and shipped; what goes wrong on the way undoes what was done. Each
-//! order is an orchestration, and the process that runs them is killed (`kill -9`) twice in the midst of it: no order is lost, and nothing
-//! is done twice.
+//! A shop whose orders are reserved, charged, approved if they are large, and shipped; what goes
+//! wrong on the way undoes what was done. Each order is an orchestration, and the process that runs
+//! them is killed (`kill -9`) twice in the midst of it: no order is lost, and nothing is done
+//! twice.
 //!
-//! `cargo run --example orders`. With a path (`cargo run --example orders STORE`) it is a process that works; the shop starts such ones itself.
+//! `cargo run --example orders`. With a path (`cargo run --example orders STORE`) it is a process
+//! that works; the shop starts such ones itself.
 
 use std::path::Path;
 use std::process::{Child, Command};
@@ -28,7 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How much happens in the shop between two kills.
 const EVENTS_BETWEEN_KILLS: usize = 100;
 
-/// What is done for orders. It is noted in the store's file; the primary key would refuse what is done twice.
+/// What is done for orders. It is noted in the store's file; the primary key would refuse what is
+/// done twice.
 const DEEDS: [&str; 5] = ["reserve", "charge", "refund", "release", "ship"];
 const TABLE: &str = "CREATE TABLE shop_deed (number INTEGER, deed TEXT, PRIMARY KEY (number, deed))";
 
@@ -133,7 +136,8 @@ async fn shop(path: &Path) -> Result<(), Anyhow> {
     Ok(())
 }
 
-/// Starts a worker and kills it in the midst of its work, twice: what loses three workers in a row would be held to be what kills them.
+/// Starts a worker and kills it in the midst of its work, twice: what loses three workers in a row
+/// would be held to be what kills them.
 async fn kill_workers(engine: &Engine, path: &Path) -> Result<(), Anyhow> {
     let mut events = engine.events(EventCursor::START);
     for _ in 0..2 {

@@ -1,8 +1,10 @@
-//! A ledger that pays exactly once: each transfer is a task, and its handler moves the money and finishes the task in one transaction
-//! on the store's file. Kill it wherever you like and start it again: no transfer is lost and none is made twice.
+//! A ledger that pays exactly once: each transfer is a task, and its handler moves the money and
+//! finishes the task in one transaction on the store's file. Kill it wherever you like and start it
+//! again: no transfer is lost and none is made twice.
 //!
-//! `cargo run --example payments [STORE [TRANSFERS]]`; without a store it works in a temporary directory. To show that it bears it,
-//! every fifth attempt fails after it has moved the money, and is rolled back.
+//! `cargo run --example payments [STORE [TRANSFERS]]`; without a store it works in a temporary
+//! directory. To show that it bears it, every fifth attempt fails after it has moved the money, and
+//! is rolled back.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +14,8 @@ use onward::{Backoff, OnDuplicate, Output, RetryPolicy, SqliteStore};
 use onward_store::rusqlite::{Connection, OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};
 
-/// The ledger's tables live in the store's file; their names have a prefix, so that they are in nobody's way.
+/// The ledger's tables live in the store's file; their names have a prefix, so that they are in
+/// nobody's way.
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS ledger_account (name TEXT PRIMARY KEY, cents INTEGER NOT NULL CHECK (cents >= 0));
     CREATE TABLE IF NOT EXISTS ledger_transfer (number INTEGER PRIMARY KEY, payer TEXT, payee TEXT, cents INTEGER);
@@ -97,7 +100,8 @@ fn pay(transaction: &Transaction<'_>, transfer: &Transfer) -> Result<i64, Failur
     Ok(left)
 }
 
-/// What was settled in an earlier run need not be ordered again; what was ordered and not settled still has its key.
+/// What was settled in an earlier run need not be ordered again; what was ordered and not settled
+/// still has its key.
 fn first_open(ledger: &Connection) -> Result<u64, Box<dyn std::error::Error>> {
     let last: Option<i64> = ledger.query_row("SELECT max(number) FROM ledger_transfer", [], |row| row.get(0))?;
     Ok(last.unwrap_or(0).unsigned_abs() + 1)

@@ -1,7 +1,9 @@
-//! Payments that happen exactly once, on PostgreSQL: a trigger orders each, in the transaction that stores the order, and the handler moves the money and
-//! finishes the task in one transaction. Start it on as many machines as you like, and kill any of them wherever you like.
+//! Payments that happen exactly once, on PostgreSQL: a trigger orders each, in the transaction that
+//! stores the order, and the handler moves the money and finishes the task in one transaction.
+//! Start it on as many machines as you like, and kill any of them wherever you like.
 //!
-//! `ONWARD_STORE=postgres://onward@127.0.0.1/shop cargo run --features postgres --example payments_on_postgres [ORDERS]`
+//! `ONWARD_STORE=postgres://onward@127.0.0.1/shop cargo run --features postgres --example
+//! payments_on_postgres [ORDERS]`
 
 use std::sync::Arc;
 
@@ -9,7 +11,8 @@ use onward::prelude::*;
 use onward::{Finished, PostgresStore};
 use onward_store::tokio_postgres::{Client, Error, NoTls, connect};
 
-/// The shop's own tables, and a trigger: an order and its payment are there together, or neither is.
+/// The shop's own tables, and a trigger: an order and its payment are there together, or neither
+/// is.
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS shop_order (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, cents bigint NOT NULL);
     CREATE TABLE IF NOT EXISTS shop_payment (number bigint PRIMARY KEY, cents bigint NOT NULL);

@@ -1,5 +1,6 @@
-//! A subscription that is paid every month for as long as the customer likes: an orchestration that goes on for ever, hears of new prices, and says
-//! goodbye when it is cancelled. Time is moved by hand, so that a year passes at once. `cargo run --example subscription`
+//! A subscription that is paid every month for as long as the customer likes: an orchestration that
+//! goes on for ever, hears of new prices, and says goodbye when it is cancelled. Time is moved by
+//! hand, so that a year passes at once. `cargo run --example subscription`
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -29,7 +29,8 @@ pub struct Transition {
     pub attempt: u32,
     /// What happened.
     pub change: Change,
-    /// How many transitions before this one were left out because the hook was too slow; zero as long as it keeps up.
+    /// How many transitions before this one were left out because the hook was too slow; zero as
+    /// long as it keeps up.
     pub missed: u64,
 }
 

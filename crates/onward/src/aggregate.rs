@@ -13,18 +13,20 @@ use crate::typed::{self, Task};
 
 /// Members of a bundle.
 impl Context {
-    /// How many tasks were handed over as one, if this is a [bundle](crate::Aggregate); 0 for any other task. Members that were cancelled or
-    /// removed before the bundle ran are counted.
+    /// How many tasks were handed over as one, if this is a [bundle](crate::Aggregate); 0 for any
+    /// other task. Members that were cancelled or removed before the bundle ran are counted.
     #[must_use]
     pub fn member_count(&self) -> u32 {
         self.attempt.task.members
     }
 
-    /// The members of this bundle, with their payloads, the oldest first; none for any other task. At most
-    /// [`limits::BUNDLE`](onward_store::limits::BUNDLE), with at most 16 MiB of payloads unless there is only one.
+    /// The members of this bundle, with their payloads, the oldest first; none for any other task.
+    /// At most [`limits::BUNDLE`](onward_store::limits::BUNDLE), with at most 16 MiB of payloads
+    /// unless there is only one.
     ///
-    /// The bundle's own [`payload`](Self::payload) is empty. Members that were cancelled or had expired before this attempt began are not
-    /// among them; one that is cancelled while it runs is, and is left out of a further attempt.
+    /// The bundle's own [`payload`](Self::payload) is empty. Members that were cancelled or had
+    /// expired before this attempt began are not among them; one that is cancelled while it runs
+    /// is, and is left out of a further attempt.
     ///
     /// # Errors
     /// What the store reports if it cannot be read.
@@ -36,10 +38,12 @@ impl Context {
         self.all_tasks(filter).await
     }
 
-    /// The payloads of [`members`](Self::members) as values; of a task that is no bundle, its own as the only one.
+    /// The payloads of [`members`](Self::members) as values; of a task that is no bundle, its own
+    /// as the only one.
     ///
     /// # Errors
-    /// What the store reports if it cannot be read; a permanent failure that names the member whose payload is not what the type expects.
+    /// What the store reports if it cannot be read; a permanent failure that names the member whose
+    /// payload is not what the type expects.
     pub async fn members_as<T: Task>(&self) -> std::result::Result<Vec<T>, Failure> {
         if self.member_count() == 0 {
             return Ok(vec![typed::decode_payload(self)?]);

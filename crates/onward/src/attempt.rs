@@ -42,8 +42,8 @@ pub(crate) struct Attempt {
     token: OnceLock<CancellationToken>,
 }
 
-/// Why an attempt is to stop before it has ended by itself ([`Context::interruption`](crate::Context::interruption)). The first reason
-/// given stays.
+/// Why an attempt is to stop before it has ended by itself
+/// ([`Context::interruption`](crate::Context::interruption)). The first reason given stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -56,9 +56,11 @@ pub enum Interruption {
     SessionLost = 3,
     /// The engine stops.
     ShuttingDown = 4,
-    /// More urgent work waits for its slot ([`Preemption`](crate::Preemption)). The task is given back when the handler is over.
+    /// More urgent work waits for its slot ([`Preemption`](crate::Preemption)). The task is given
+    /// back when the handler is over.
     Preempted = 5,
-    /// Its handler gave no sign of life for as long as its [heartbeat timeout](crate::Context::heartbeat) says.
+    /// Its handler gave no sign of life for as long as its [heartbeat
+    /// timeout](crate::Context::heartbeat) says.
     Silent = 6,
 }
 

@@ -1,4 +1,5 @@
-//! A batch whose tasks depend on each other and do not stand in an order in which they can be submitted.
+//! A batch whose tasks depend on each other and do not stand in an order in which they can be
+//! submitted.
 
 use onward_store::rules::dependencies::order;
 use onward_store::{Dependency, NewTask, Refusal, Submitted};

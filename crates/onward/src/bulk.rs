@@ -19,11 +19,12 @@ pub struct BulkSummary {
     pub passed_over: u64,
 }
 
-/// Looking after many tasks at once. A filter says which; an empty one means all. Each goes in steps of up to 1000 tasks, each a commit
-/// of its own, from the newest task there is down to the oldest, so that nobody is held up for long: a future that is dropped has done a part.
+/// Looking after many tasks at once. A filter says which; an empty one means all. Each goes in
+/// steps of up to 1000 tasks, each a commit of its own, from the newest task there is down to the
+/// oldest, so that nobody is held up for long: a future that is dropped has done a part.
 impl Engine {
-    /// Cancels every live task that a filter selects: one that has not started ends; the handler of a running one is asked to stop, at
-    /// once in this process, else when its process hears of it.
+    /// Cancels every live task that a filter selects: one that has not started ends; the handler of
+    /// a running one is asked to stop, at once in this process, else when its process hears of it.
     ///
     /// # Errors
     /// What the store reports if it could not do it. What was done before stays done.
@@ -31,9 +32,10 @@ impl Engine {
         self.bulk(BulkVerb::Cancel, filter).await
     }
 
-    /// Makes every ended task that a filter selects wait again under its old number. A filter without states selects those that
-    /// failed, were cancelled, expired or are dead letters; name [`Completed`](onward_store::TaskState::Completed) to repeat finished work.
-    /// Of tasks with the same key the newest waits again.
+    /// Makes every ended task that a filter selects wait again under its old number. A filter
+    /// without states selects those that failed, were cancelled, expired or are dead letters; name
+    /// [`Completed`](onward_store::TaskState::Completed) to repeat finished work. Of tasks with the
+    /// same key the newest waits again.
     ///
     /// # Errors
     /// As [`cancel_all`](Self::cancel_all).
@@ -49,11 +51,13 @@ impl Engine {
         self.bulk(BulkVerb::Delete, filter).await
     }
 
-    /// Moves every live task that a filter selects to another queue, which is made if it is not there. As [`move_to`](Self::move_to): one
-    /// that runs goes on in the other queue if it goes on after its attempt, and counts here all the same; so does one that is there already.
+    /// Moves every live task that a filter selects to another queue, which is made if it is not
+    /// there. As [`move_to`](Self::move_to): one that runs goes on in the other queue if it goes on
+    /// after its attempt, and counts here all the same; so does one that is there already.
     ///
     /// # Errors
-    /// As [`cancel_all`](Self::cancel_all), and [`is_invalid`](Error::is_invalid) if `queue` is no name.
+    /// As [`cancel_all`](Self::cancel_all), and [`is_invalid`](Error::is_invalid) if `queue` is no
+    /// name.
     pub async fn move_all(&self, filter: TaskFilter, queue: impl AsRef<str>) -> Result<BulkSummary> {
         self.bulk(BulkVerb::Move(Name::new(queue)?), filter).await
     }

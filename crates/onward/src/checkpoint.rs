@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::json::encode;
 
-/// What a handler has kept in this attempt: a next one that this process starts by itself does not read it from the store.
+/// What a handler has kept in this attempt: a next one that this process starts by itself does not
+/// read it from the store.
 #[derive(Debug, Default)]
 pub(crate) struct Kept(Mutex<Option<Bytes>>);
 
@@ -28,14 +29,18 @@ impl Kept {
 
 /// Long work that goes on where its last attempt was.
 impl Context {
-    /// Keeps how far this attempt has come, as JSON, for the [next one](Self::last_checkpoint): durable when answered, whatever becomes of this process. A later
-    /// one replaces an earlier one. It is as large as a payload may be at the most, costs a commit, and is forgotten with the end of the task.
+    /// Keeps how far this attempt has come, as JSON, for the [next one](Self::last_checkpoint):
+    /// durable when answered, whatever becomes of this process. A later one replaces an earlier
+    /// one. It is as large as a payload may be at the most, costs a commit, and is forgotten with
+    /// the end of the task.
     ///
-    /// It is kept where [`memo`](Self::memo) is: a task that also [waits for children](Failure::await_children) leaves its last one, or its memo, whichever was later.
+    /// It is kept where [`memo`](Self::memo) is: a task that also [waits for
+    /// children](Failure::await_children) leaves its last one, or its memo, whichever was later.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if it cannot be written as JSON or is too large; a [refusal](Error::refusal) if the lease is lost, and
-    /// another attempt may run; what the store reports if it could not keep it.
+    /// [`is_invalid`](Error::is_invalid) if it cannot be written as JSON or is too large; a
+    /// [refusal](Error::refusal) if the lease is lost, and another attempt may run; what the store
+    /// reports if it could not keep it.
     pub async fn checkpoint<T: Serialize + Sync>(&self, details: &T) -> Result<()> {
         self.heartbeat();
         let memo = encode(details)
@@ -46,7 +51,8 @@ impl Context {
         Ok(())
     }
 
-    /// What an earlier attempt of this task kept last by [`checkpoint`](Self::checkpoint); `None` in one that is the first, or after none did.
+    /// What an earlier attempt of this task kept last by [`checkpoint`](Self::checkpoint); `None`
+    /// in one that is the first, or after none did.
     ///
     /// # Errors
     /// A permanent failure if what was kept is no `T`.

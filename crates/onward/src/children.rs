@@ -9,7 +9,8 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::typed::{self, Task};
 
-/// Tasks that an attempt has spawned and that are submitted with its end. Nothing is made for the many that spawn none.
+/// Tasks that an attempt has spawned and that are submitted with its end. Nothing is made for the
+/// many that spawn none.
 #[derive(Debug, Default)]
 pub(crate) struct Spawned(OnceLock<Mutex<Vec<NewTask>>>);
 
@@ -24,8 +25,9 @@ impl Spawned {
     }
 }
 
-/// Gives a task what it has in common with the one whose handler spawns it, where its submitter said nothing else: the priority, if it is
-/// the default one, the time to live, if it has none and may have that one, and the tags, if it has none.
+/// Gives a task what it has in common with the one whose handler spawns it, where its submitter
+/// said nothing else: the priority, if it is the default one, the time to live, if it has none and
+/// may have that one, and the tags, if it has none.
 fn inherit(from: &ClaimedTask, new: &mut NewTask) {
     if new.priority == Priority::default() {
         new.priority = from.priority;
@@ -42,15 +44,18 @@ fn inherit(from: &ClaimedTask, new: &mut NewTask) {
 /// Children and siblings.
 ///
 /// A **child** is cancelled with its parent if that ends otherwise than completed, and a parent may
-/// [wait](crate::Failure::await_children) for its children. What a handler spawns is submitted in the commit that ends its attempt well,
-/// by a result or by a wait for children, so that an attempt that fails and is tried again does not spawn twice. It inherits the
-/// priority where its own is the default one, and the time to live and the tags where it has none. Spawned tasks may
-/// [depend](onward_store::NewTask::depends_on) on each other by their positions among all that the attempt has spawned.
+/// [wait](crate::Failure::await_children) for its children. What a handler spawns is submitted in
+/// the commit that ends its attempt well, by a result or by a wait for children, so that an attempt
+/// that fails and is tried again does not spawn twice. It inherits the priority where its own is
+/// the default one, and the time to live and the tags where it has none. Spawned tasks may
+/// [depend](onward_store::NewTask::depends_on) on each other by their positions among all that the
+/// attempt has spawned.
 impl Context {
     /// Spawns a typed child.
     ///
     /// # Errors
-    /// [`is_invalid`](crate::Error::is_invalid) if it cannot be written as JSON, or its queue is no name.
+    /// [`is_invalid`](crate::Error::is_invalid) if it cannot be written as JSON, or its queue is no
+    /// name.
     #[expect(clippy::needless_pass_by_value, reason = "a spawned task is the store's")]
     pub fn spawn<T: Task>(&self, child: T) -> Result<()> {
         self.spawn_task(typed::new_task(&child)?);
@@ -62,7 +67,8 @@ impl Context {
         self.attempt.spawned.add(self.child(child));
     }
 
-    /// Spawns a child at once. If the attempt fails and is tried again, the next one may spawn it again: give it a key.
+    /// Spawns a child at once. If the attempt fails and is tried again, the next one may spawn it
+    /// again: give it a key.
     ///
     /// # Errors
     /// As [`Engine::submit_task`](crate::Engine::submit_task).
@@ -83,15 +89,17 @@ impl Context {
         self.attempt.task.parent
     }
 
-    /// What an earlier attempt of this task left when it began to [wait](crate::Failure::await_children) for its children: they have
-    /// ended, and this attempt is to go on from there. `None` in an attempt that is to begin.
+    /// What an earlier attempt of this task left when it began to
+    /// [wait](crate::Failure::await_children) for its children: they have ended, and this attempt
+    /// is to go on from there. `None` in an attempt that is to begin.
     #[must_use]
     pub fn memo(&self) -> Option<&Bytes> {
         self.attempt.task.memo.as_ref()
     }
 
-    /// All children of this task that the store knows, live and ended, with results and errors, the oldest first. Those that an earlier
-    /// attempt spawned at once are among them, and those from before somebody tried this task again.
+    /// All children of this task that the store knows, live and ended, with results and errors, the
+    /// oldest first. Those that an earlier attempt spawned at once are among them, and those from
+    /// before somebody tried this task again.
     ///
     /// # Errors
     /// What the store reports if it cannot be read.

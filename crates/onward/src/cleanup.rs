@@ -64,7 +64,8 @@ impl fmt::Debug for Cleanup {
     }
 }
 
-/// Runs what the handler left, if the attempt was asked to stop and did not complete, for as long as the engine allows. Never panics.
+/// Runs what the handler left, if the attempt was asked to stop and did not complete, for as long
+/// as the engine allows. Never panics.
 pub(crate) async fn clean_up(run: &Run, attempt: &Attempt, is_completed: bool) {
     let Some(mut cleanup) = attempt.cleanup.take() else { return };
     if !is_completed && attempt.interruption().is_some() {

@@ -11,18 +11,22 @@ use crate::failure::Failure;
 use crate::output::Output;
 
 impl Context {
-    /// What names this attempt when it is to be finished from elsewhere ([`Failure::await_completion`]). Hand it out as text to whoever will
-    /// finish it: a person, a webhook, another program. It is good as soon as it is known, and of no use after this attempt.
+    /// What names this attempt when it is to be finished from elsewhere
+    /// ([`Failure::await_completion`]). Hand it out as text to whoever will finish it: a person, a
+    /// webhook, another program. It is good as soon as it is known, and of no use after this
+    /// attempt.
     #[must_use]
     pub fn completion_token(&self) -> CompletionToken {
         self.attempt.task.lease.into()
     }
 }
 
-/// Finishing attempts whose handlers have [let go of them](Failure::await_completion), from any process on the store. Who knows no token
-/// may give the task's number: then whichever attempt waits is meant.
+/// Finishing attempts whose handlers have [let go of them](Failure::await_completion), from any
+/// process on the store. Who knows no token may give the task's number: then whichever attempt
+/// waits is meant.
 impl Engine {
-    /// Completes a task. By its token this also works while the handler still runs and has not let go of it.
+    /// Completes a task. By its token this also works while the handler still runs and has not let
+    /// go of it.
     ///
     /// ```
     /// # use onward::{CompletionToken, Engine, Result};
@@ -33,15 +37,16 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended) for the second of two that finish it, and a
-    /// [refusal](Error::refusal) if nothing waits to be finished or the token is that of an earlier attempt.
+    /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended) for the
+    /// second of two that finish it, and a [refusal](Error::refusal) if nothing waits to be
+    /// finished or the token is that of an earlier attempt.
     pub async fn complete(&self, token: impl Into<CompletionToken>, output: impl Into<Output>) -> Result<()> {
         let result = output.into().0;
         self.finish(token.into(), Finish::Complete { result }).await.map(drop)
     }
 
-    /// Fails an attempt; whether the task is tried again follows from the failure and the retry policy that held for its handler. Answers
-    /// where the task stands then.
+    /// Fails an attempt; whether the task is tried again follows from the failure and the retry
+    /// policy that held for its handler. Answers where the task stands then.
     ///
     /// # Errors
     /// As [`complete`](Self::complete); and a refusal while the handler still runs.
@@ -50,7 +55,8 @@ impl Engine {
         self.finish(token.into(), Finish::Fail { error, class }).await
     }
 
-    /// Has the time within which an attempt must be finished begin anew, from now: the heartbeat of whoever works on it. `None`: for ever.
+    /// Has the time within which an attempt must be finished begin anew, from now: the heartbeat of
+    /// whoever works on it. `None`: for ever.
     ///
     /// # Errors
     /// As [`fail`](Self::fail).
@@ -77,12 +83,13 @@ pub enum Moved {
 
 /// Where tasks are.
 impl Engine {
-    /// Moves a task to another queue, which is made if it is not there. A running one is left to its attempt, which counts in the queue
-    /// where it started; a handler moves its own task with [`Failure::move_to`].
+    /// Moves a task to another queue, which is made if it is not there. A running one is left to
+    /// its attempt, which counts in the queue where it started; a handler moves its own task with
+    /// [`Failure::move_to`].
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended); [`is_invalid`](Error::is_invalid) if `queue`
-    /// is no name.
+    /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended);
+    /// [`is_invalid`](Error::is_invalid) if `queue` is no name.
     pub async fn move_to(&self, task: TaskId, queue: impl AsRef<str>) -> Result<Moved> {
         match self.apply(Write::Move { task, queue: Name::new(queue)? }).await? {
             Outcome::Moved => Ok(Moved::Now),
@@ -91,11 +98,13 @@ impl Engine {
         }
     }
 
-    /// The task of a kind that has a key, by which the submitter may know it: the live one, else the newest that had it, as long as
-    /// history keeps it. To be waited for, or cancelled, by the number that it has.
+    /// The task of a kind that has a key, by which the submitter may know it: the live one, else
+    /// the newest that had it, as long as history keeps it. To be waited for, or cancelled, by the
+    /// number that it has.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if `kind` is no name; what the store reports if it could not be read.
+    /// [`is_invalid`](Error::is_invalid) if `kind` is no name; what the store reports if it could
+    /// not be read.
     pub async fn find(&self, kind: impl AsRef<str>, key: impl Into<String>) -> Result<Option<TaskRecord>> {
         let filter = TaskFilter {
             kind: Some(Name::new(kind)?),
@@ -115,10 +124,11 @@ impl Engine {
 }
 
 impl Failure {
-    /// Nothing went wrong: the handler has set something going that somebody else will finish, by the
-    /// [token](Context::completion_token) of this attempt, with [`Engine::complete`] or [`Engine::fail`] in any process, or
-    /// `onward task complete`. Until then the task holds neither a slot nor a lease and is neither run nor lost, however long that takes
-    /// and whatever happens to this process.
+    /// Nothing went wrong: the handler has set something going that somebody else will finish, by
+    /// the [token](Context::completion_token) of this attempt, with [`Engine::complete`] or
+    /// [`Engine::fail`] in any process, or `onward task complete`. Until then the task holds
+    /// neither a slot nor a lease and is neither run nor lost, however long that takes and whatever
+    /// happens to this process.
     ///
     /// ```
     /// use onward::{Context, Failure};
@@ -136,15 +146,15 @@ impl Failure {
         Self::letting_go(None)
     }
 
-    /// The same, for a time: if the attempt was neither finished nor [extended](Engine::extend) within it, it has failed, and the retry
-    /// policy says what follows.
+    /// The same, for a time: if the attempt was neither finished nor [extended](Engine::extend)
+    /// within it, it has failed, and the retry policy says what follows.
     #[must_use]
     pub fn await_completion_within(within: Duration) -> Self {
         Self::letting_go(Some(within))
     }
 
-    /// This attempt ends without counting, and the task goes on in another queue, which is made if it is not there. An invalid name is a
-    /// permanent failure that says so.
+    /// This attempt ends without counting, and the task goes on in another queue, which is made if
+    /// it is not there. An invalid name is a permanent failure that says so.
     pub fn move_to(queue: impl AsRef<str>) -> Self {
         match Name::new(queue) {
             Ok(queue) => Self::moving(queue),

@@ -57,7 +57,8 @@ impl Context {
         self.attempt.task.attempt
     }
 
-    /// What the submitter gave; empty for a bundle, whose [members](Self::members) have payloads of their own.
+    /// What the submitter gave; empty for a bundle, whose [members](Self::members) have payloads of
+    /// their own.
     #[must_use]
     pub fn payload(&self) -> &Bytes {
         &self.attempt.task.payload
@@ -75,8 +76,9 @@ impl Context {
         self.attempt.task.submitted_at
     }
 
-    /// The moment of the schedule's firing that submitted the task, in the schedule's terms: without jitter, and the one that was meant even if
-    /// it fired late. `None` for a task of no schedule.
+    /// The moment of the schedule's firing that submitted the task, in the schedule's terms:
+    /// without jitter, and the one that was meant even if it fired late. `None` for a task of no
+    /// schedule.
     #[must_use]
     pub fn scheduled_at(&self) -> Option<Timestamp> {
         self.attempt.task.scheduled_at
@@ -88,7 +90,8 @@ impl Context {
         self.attempt.task.deadline
     }
 
-    /// The value of type `T` that the handler's [module](crate::Module) was given, or else [`Engine::state`].
+    /// The value of type `T` that the handler's [module](crate::Module) was given, or else
+    /// [`Engine::state`].
     ///
     /// # Errors
     /// A permanent failure that names the type, if the engine was given none before it ran.
@@ -103,15 +106,17 @@ impl Context {
         })
     }
 
-    /// The engine that runs this attempt, to submit further tasks with. Prefer it to an engine kept by the handler's closure,
-    /// which would keep itself and its store open for ever; what has no context keeps a [`WeakEngine`](crate::WeakEngine).
+    /// The engine that runs this attempt, to submit further tasks with. Prefer it to an engine kept
+    /// by the handler's closure, which would keep itself and its store open for ever; what has no
+    /// context keeps a [`WeakEngine`](crate::WeakEngine).
     #[must_use]
     pub fn engine(&self) -> Engine {
         Engine::of(Arc::clone(&self.run.inner))
     }
 
-    /// Whether the attempt should stop: somebody asked for the task's cancellation, its time is over, its lease is lost, more
-    /// urgent work waits, or the engine stops. What the handler still answers within the grace period counts.
+    /// Whether the attempt should stop: somebody asked for the task's cancellation, its time is
+    /// over, its lease is lost, more urgent work waits, or the engine stops. What the handler still
+    /// answers within the grace period counts.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.attempt.interruption().is_some()
@@ -129,12 +134,14 @@ impl Context {
         self.attempt.token().clone()
     }
 
-    /// Leaves something to be run if this attempt is stopped: when it was asked to stop, for whatever reason, and the handler has answered an
-    /// error since, or was aborted after its grace. It does not run when the handler completes, or fails by itself. What was left before is
-    /// replaced.
+    /// Leaves something to be run if this attempt is stopped: when it was asked to stop, for
+    /// whatever reason, and the handler has answered an error since, or was aborted after its
+    /// grace. It does not run when the handler completes, or fails by itself. What was left before
+    /// is replaced.
     ///
-    /// The task stays this attempt's meanwhile: nobody starts another one (unless the lease was lost). It is aborted after the
-    /// [cleanup limit](crate::EngineBuilder::cleanup_limit); a panic in it is logged. It does not run if the process dies.
+    /// The task stays this attempt's meanwhile: nobody starts another one (unless the lease was
+    /// lost). It is aborted after the [cleanup limit](crate::EngineBuilder::cleanup_limit); a panic
+    /// in it is logged. It does not run if the process dies.
     ///
     /// ```
     /// # use onward::{Context, Failure};
@@ -155,8 +162,9 @@ impl Context {
 
     /// Says how far the task is, from 0.0 to 1.0 (clamped; not a number means unknown).
     ///
-    /// Costs a few nanoseconds, takes no lock and waits for nothing; only what is the first since progress was last saved, about once a second, wakes
-    /// the engine, for which tokio's `Notify` may take its own. [`Engine::snapshot`] shows the newest value at once; the store gets it
+    /// Costs a few nanoseconds, takes no lock and waits for nothing; only what is the first since
+    /// progress was last saved, about once a second, wakes the engine, for which tokio's `Notify`
+    /// may take its own. [`Engine::snapshot`] shows the newest value at once; the store gets it
     /// about once a second while work goes on, and with the end of the attempt.
     pub fn progress(&self, fraction: f32) {
         self.heartbeat();
@@ -164,12 +172,15 @@ impl Context {
         self.run.floor.progressed();
     }
 
-    /// Says how many bytes are done, and of how many if that is known: `progress_bytes(done, total)`, `progress_bytes(done, None)`. The rate and
-    /// the time left are reckoned from it, and the fraction too unless [`progress`](Self::progress) says it. Say it once before the
-    /// first byte if work goes on where an earlier attempt stopped: the rate counts from what was done then.
+    /// Says how many bytes are done, and of how many if that is known: `progress_bytes(done,
+    /// total)`, `progress_bytes(done, None)`. The rate and the time left are reckoned from it, and
+    /// the fraction too unless [`progress`](Self::progress) says it. Say it once before the first
+    /// byte if work goes on where an earlier attempt stopped: the rate counts from what was done
+    /// then.
     ///
-    /// Costs a few nanoseconds, takes no lock, as [`progress`](Self::progress), and reads no clock (but where a [heartbeat](Self::heartbeat) is waited for), so it may be called for
-    /// every block that is copied.
+    /// Costs a few nanoseconds, takes no lock, as [`progress`](Self::progress), and reads no clock
+    /// (but where a [heartbeat](Self::heartbeat) is waited for), so it may be called for every
+    /// block that is copied.
     ///
     /// ```
     /// # use onward::{Context, Failure};
@@ -192,9 +203,11 @@ impl Context {
 
     /// Says how far the task is and what it is doing; a message beyond 1024 bytes is cut.
     ///
-    /// The fraction is told as by [`progress`](Self::progress), without a lock. The message takes one, this attempt's own, for as long as it takes to
-    /// move the text in; whoever reads it (a snapshot, and what saves it about once a second) holds it for as long as it takes to copy the text. It never
-    /// waits for the store. What is said for every block that is copied is better said without a message.
+    /// The fraction is told as by [`progress`](Self::progress), without a lock. The message takes
+    /// one, this attempt's own, for as long as it takes to move the text in; whoever reads it (a
+    /// snapshot, and what saves it about once a second) holds it for as long as it takes to copy
+    /// the text. It never waits for the store. What is said for every block that is copied is
+    /// better said without a message.
     pub fn progress_message(&self, fraction: f32, message: impl Into<String>) {
         self.attempt.progress.set_message(message.into());
         self.progress(fraction);
@@ -206,8 +219,9 @@ impl Context {
         self.attempt.task.expected_io
     }
 
-    /// Counts bytes read from disk. Costs a few nanoseconds, as its like do. What an attempt has moved is kept with its end
-    /// ([`TaskRecord::io`](crate::TaskRecord::io)) and counts for the engine's [bandwidth](crate::EngineBuilder::bandwidth) at once.
+    /// Counts bytes read from disk. Costs a few nanoseconds, as its like do. What an attempt has
+    /// moved is kept with its end ([`TaskRecord::io`](crate::TaskRecord::io)) and counts for the
+    /// engine's [bandwidth](crate::EngineBuilder::bandwidth) at once.
     pub fn record_read(&self, bytes: u64) {
         self.record(IoKind::DiskRead, bytes);
     }

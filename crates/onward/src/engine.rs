@@ -50,7 +50,8 @@ use crate::weak::{HeldHandles, Origin};
 
 /// Submits tasks to a store and runs them. Cheap to clone; all clones are one engine.
 ///
-/// Any number of engines, in one process or several, may share a store: each task is run by one of them at a time.
+/// Any number of engines, in one process or several, may share a store: each task is run by one of
+/// them at a time.
 pub struct Engine {
     pub(crate) inner: Arc<Inner>,
     origin: Origin,
@@ -136,8 +137,9 @@ impl Inner {
 
 /// Opening.
 impl Engine {
-    /// Opens an engine with the default settings on a SQLite file, which is made if it is missing; or, with the feature `postgres`, on a
-    /// PostgreSQL database (`postgres://user@host/database`), where many processes on many machines work together.
+    /// Opens an engine with the default settings on a SQLite file, which is made if it is missing;
+    /// or, with the feature `postgres`, on a PostgreSQL database (`postgres://user@host/database`),
+    /// where many processes on many machines work together.
     ///
     /// # Errors
     /// What the store reports if it cannot be opened.
@@ -184,14 +186,17 @@ impl Engine {
     }
 }
 
-/// Handlers. They count from the next run on. Several that belong together are a [`Module`](crate::Module).
+/// Handlers. They count from the next run on. Several that belong together are a
+/// [`Module`](crate::Module).
 impl Engine {
-    /// Registers the handler of a kind, or of a pattern: the beginning of kinds and a `*` (`image:*`; `*` alone for every kind). A kind's own
-    /// handler goes before those of patterns, and of these the longest that matches holds. This engine leaves kinds that none of its
+    /// Registers the handler of a kind, or of a pattern: the beginning of kinds and a `*`
+    /// (`image:*`; `*` alone for every kind). A kind's own handler goes before those of patterns,
+    /// and of these the longest that matches holds. This engine leaves kinds that none of its
     /// handlers is for to others.
     ///
-    /// What is wrong with a registration (a bad name, a second handler of the same kind or pattern) is told by the run. Kinds that begin with
-    /// `onward.` are reserved, and no pattern matches them.
+    /// What is wrong with a registration (a bad name, a second handler of the same kind or pattern)
+    /// is told by the run. Kinds that begin with `onward.` are reserved, and no pattern matches
+    /// them.
     pub fn handle<F, Answer, R>(&self, kind: impl AsRef<str>, handler: F) -> &Self
     where
         F: Fn(Context) -> Answer + Send + Sync + 'static,
@@ -213,20 +218,22 @@ impl Engine {
         self
     }
 
-    /// Says what holds for every handler of a kind or of the kinds of a pattern (`*` for all): how it is tried again, how long it may take,
-    /// what becomes of failures, what runs around it.
+    /// Says what holds for every handler of a kind or of the kinds of a pattern (`*` for all): how
+    /// it is tried again, how long it may take, what becomes of failures, what runs around it.
     ///
-    /// What is said of fewer kinds holds before what is said of more, and a handler's own options before what is said of the pattern that it
-    /// was registered for. All middleware counts: that of the shorter pattern is outside, what was given first outside of what was given
-    /// later, and a handler's own is innermost. One pattern may be given options several times, but each setting other than middleware
-    /// once.
+    /// What is said of fewer kinds holds before what is said of more, and a handler's own options
+    /// before what is said of the pattern that it was registered for. All middleware counts: that
+    /// of the shorter pattern is outside, what was given first outside of what was given later, and
+    /// a handler's own is innermost. One pattern may be given options several times, but each
+    /// setting other than middleware once.
     pub fn options(&self, pattern: impl AsRef<str>, options: HandlerOptions) -> &Self {
         let target = Target::Pattern(pattern.as_ref().to_owned());
         lock(&self.inner.registrations).add_options(target, options);
         self
     }
 
-    /// Runs a middleware around every handler: `options("*", HandlerOptions::new().wrap(middleware))`.
+    /// Runs a middleware around every handler: `options("*",
+    /// HandlerOptions::new().wrap(middleware))`.
     ///
     /// ```
     /// # use onward::{Context, Engine, Next};
@@ -289,9 +296,10 @@ impl Engine {
         self
     }
 
-    /// Registers the handler of a typed task that is collected and handed over in [bundles](crate::Aggregate): it gets the members, the oldest
-    /// first. A task of the kind that was not to be collected comes as the only one. A payload that is not what the type expects fails all
-    /// of them for good.
+    /// Registers the handler of a typed task that is collected and handed over in
+    /// [bundles](crate::Aggregate): it gets the members, the oldest first. A task of the kind that
+    /// was not to be collected comes as the only one. A payload that is not what the type expects
+    /// fails all of them for good.
     pub fn register_bundles<T, F, Answer>(&self, handler: F) -> &Self
     where
         T: Task,
@@ -301,7 +309,8 @@ impl Engine {
         self.register_bundles_with(HandlerOptions::new(), handler)
     }
 
-    /// Registers the handler of a typed task that is handed over in bundles, with options that hold for its kind.
+    /// Registers the handler of a typed task that is handed over in bundles, with options that hold
+    /// for its kind.
     pub fn register_bundles_with<T, F, Answer>(&self, options: HandlerOptions, handler: F) -> &Self
     where
         T: Task,
@@ -313,18 +322,22 @@ impl Engine {
         self
     }
 
-    /// Calls a function after the commit of each change that this engine makes to a task it runs: when it is claimed
-    /// ([`Change::Started`](crate::Change::Started)) and however the attempt ends. What is told is durable, in the class of the store; what was
-    /// refused (a late result) is not told. Counts from the next run on; each function is told everything.
+    /// Calls a function after the commit of each change that this engine makes to a task it runs:
+    /// when it is claimed ([`Change::Started`](crate::Change::Started)) and however the attempt
+    /// ends. What is told is durable, in the class of the store; what was refused (a late result)
+    /// is not told. Counts from the next run on; each function is told everything.
     ///
-    /// Each function has a task of its own, in which it is called for one transition after the other, in the order of the commits: those of one
-    /// task come in their order. It holds nobody up. One that is slow has up to [`limits::HOOK_LINE`](crate::limits::HOOK_LINE)
-    /// transitions wait for it; those that come then are left out, and the next that it is told says how many were
-    /// ([`Transition::missed`]). A panic in it is logged, and it is called for the next. When the run ends it is waited for, up to the
-    /// [shutdown limit](EngineBuilder::shutdown_limit) and at least a second.
+    /// Each function has a task of its own, in which it is called for one transition after the
+    /// other, in the order of the commits: those of one task come in their order. It holds nobody
+    /// up. One that is slow has up to [`limits::HOOK_LINE`](crate::limits::HOOK_LINE) transitions
+    /// wait for it; those that come then are left out, and the next that it is told says how many
+    /// were ([`Transition::missed`]). A panic in it is logged, and it is called for the next. When
+    /// the run ends it is waited for, up to the [shutdown limit](EngineBuilder::shutdown_limit) and
+    /// at least a second.
     ///
-    /// What waits for it is lost if the process dies. To miss nothing ever, and to see what others do to tasks too (submits, other
-    /// engines, cancellations of what waits), follow [`events`](Self::events) from a cursor that you keep.
+    /// What waits for it is lost if the process dies. To miss nothing ever, and to see what others
+    /// do to tasks too (submits, other engines, cancellations of what waits), follow
+    /// [`events`](Self::events) from a cursor that you keep.
     ///
     /// ```
     /// # use onward::{Change, Engine};
@@ -345,8 +358,8 @@ impl Engine {
         self
     }
 
-    /// Registers the handler of a typed task that takes application state: `Arc<Client>`, or a tuple of such. What is missing is told by the
-    /// run, before anything is claimed.
+    /// Registers the handler of a typed task that takes application state: `Arc<Client>`, or a
+    /// tuple of such. What is missing is told by the run, before anything is claimed.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -389,7 +402,8 @@ impl Engine {
         self
     }
 
-    /// Gives handlers a value to share, found by its type with [`Context::state`]; one of the same type is replaced.
+    /// Gives handlers a value to share, found by its type with [`Context::state`]; one of the same
+    /// type is replaced.
     pub fn state<T: Send + Sync + 'static>(&self, value: T) -> &Self {
         lock(&self.inner.state).insert(value);
         self
@@ -400,26 +414,30 @@ impl Engine {
 impl Engine {
     /// Submits a typed task. To be waited for, or not: the task runs anyhow.
     ///
-    /// Nothing is written before the future is awaited; if it is dropped while the commit is under way, the task may have been submitted.
+    /// Nothing is written before the future is awaited; if it is dropped while the commit is under
+    /// way, the task may have been submitted.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if the task breaks a limit; what the store reports if it could not keep it.
+    /// [`is_invalid`](Error::is_invalid) if the task breaks a limit; what the store reports if it
+    /// could not keep it.
     #[expect(clippy::needless_pass_by_value, reason = "a submitted task is the store's")]
     pub fn submit<T: Task>(&self, task: T) -> impl Future<Output = Result<Handle<T::Output>>> + Send + use<T> {
         submit_described(self.clone(), typed::new_task(&task).map(Box::new))
     }
 
-    /// Submits a typed task with other than its type's settings: `engine.submit_with(task).priority(Priority::HIGH).await?`.
+    /// Submits a typed task with other than its type's settings:
+    /// `engine.submit_with(task).priority(Priority::HIGH).await?`.
     #[expect(clippy::needless_pass_by_value, reason = "a submitted task is the store's")]
     pub fn submit_with<T: Task>(&self, task: T) -> Submission<T> {
         Submission::new(self.clone(), &task)
     }
 
-    /// Submits a task. Nothing is written before the future is awaited; if it is dropped while the commit is under way, the task may
-    /// have been submitted.
+    /// Submits a task. Nothing is written before the future is awaited; if it is dropped while the
+    /// commit is under way, the task may have been submitted.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if the task breaks a limit; what the store reports if it could not keep it.
+    /// [`is_invalid`](Error::is_invalid) if the task breaks a limit; what the store reports if it
+    /// could not keep it.
     pub fn submit_task(&self, task: NewTask) -> impl Future<Output = Result<Submitted>> + Send {
         self.submit_boxed(Box::new(task))
     }
@@ -447,16 +465,19 @@ impl Engine {
         Ok(submitted)
     }
 
-    /// Submits several tasks, at most 100 000, in one commit: all or none. The answers are in the order of the tasks.
+    /// Submits several tasks, at most 100 000, in one commit: all or none. The answers are in the
+    /// order of the tasks.
     ///
-    /// A typed task is turned into a [`NewTask`] by [`Task::to_new_task`], or by [`Submission::into_new_task`] with other settings.
+    /// A typed task is turned into a [`NewTask`] by [`Task::to_new_task`], or by
+    /// [`Submission::into_new_task`] with other settings.
     ///
-    /// Tasks may [depend](NewTask::depends_on) on each other by their positions ([`Dependency::Member`](crate::Dependency::Member)),
-    /// earlier ones on later ones too: where the order does not do, they are submitted, and so numbered, in one that does.
+    /// Tasks may [depend](NewTask::depends_on) on each other by their positions
+    /// ([`Dependency::Member`](crate::Dependency::Member)), earlier ones on later ones too: where
+    /// the order does not do, they are submitted, and so numbered, in one that does.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if a task breaks a limit, or if tasks depend on each other in a circle; the text says which.
-    /// Then none was kept.
+    /// [`is_invalid`](Error::is_invalid) if a task breaks a limit, or if tasks depend on each other
+    /// in a circle; the text says which. Then none was kept.
     pub async fn submit_all(&self, tasks: Vec<NewTask>) -> Result<Vec<Submitted>> {
         tasks.iter().try_for_each(|task| task.kind.check_own("kind"))?;
         if !onward_store::rules::dependencies::is_in_order(&tasks) {
@@ -492,8 +513,9 @@ impl Engine {
     /// Runs tasks until [`stop`](Self::stop), and [schedules](Self::schedule) with them.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if the handlers are not in order or the engine runs already; what the store reports if
-    /// it failed for good. Passing failures of the store are waited out.
+    /// [`is_invalid`](Error::is_invalid) if the handlers are not in order or the engine runs
+    /// already; what the store reports if it failed for good. Passing failures of the store are
+    /// waited out.
     pub async fn run(&self) -> Result<()> {
         self.run_to(Goal::Stopped).await.map(drop)
     }
@@ -506,10 +528,11 @@ impl Engine {
         self.run_to(Goal::Stopped).await
     }
 
-    /// Runs tasks until every task that this engine could run has ended: those due later and those that others run are waited
-    /// for, as are pauses that end by themselves, and limits that hold tasks back until others have ended or a token comes. What is
-    /// paused without an end, what waits to be [finished elsewhere](Failure::await_completion), and kinds and queues that this engine does not
-    /// serve, are left. No schedules are fired.
+    /// Runs tasks until every task that this engine could run has ended: those due later and those
+    /// that others run are waited for, as are pauses that end by themselves, and limits that hold
+    /// tasks back until others have ended or a token comes. What is paused without an end, what
+    /// waits to be [finished elsewhere](Failure::await_completion), and kinds and queues that this
+    /// engine does not serve, are left. No schedules are fired.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -517,9 +540,9 @@ impl Engine {
         self.run_to(Goal::Drained).await
     }
 
-    /// Fires the schedules that are due, and runs tasks until nothing is due and nothing runs here. What a
-    /// [rate](crate::Rate) holds back is due and is waited for. What is due later stays, and so does what waits because others run
-    /// as many tasks as a concurrency allows.
+    /// Fires the schedules that are due, and runs tasks until nothing is due and nothing runs here.
+    /// What a [rate](crate::Rate) holds back is due and is waited for. What is due later stays, and
+    /// so does what waits because others run as many tasks as a concurrency allows.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -532,10 +555,11 @@ impl Engine {
         self.run_to(Goal::Settled).await
     }
 
-    /// Stops the run: it claims nothing more, gives back what has not started, and waits for running handlers up to the
-    /// [shutdown limit](EngineBuilder::shutdown_limit). Those that still run are then asked to stop, aborted after their
-    /// [grace](EngineBuilder::grace), and their tasks given back without the attempt being counted. The run's future
-    /// completes when that is done. If nothing runs, the next run ends at once.
+    /// Stops the run: it claims nothing more, gives back what has not started, and waits for
+    /// running handlers up to the [shutdown limit](EngineBuilder::shutdown_limit). Those that still
+    /// run are then asked to stop, aborted after their [grace](EngineBuilder::grace), and their
+    /// tasks given back without the attempt being counted. The run's future completes when that is
+    /// done. If nothing runs, the next run ends at once.
     pub fn stop(&self) {
         lock(&self.inner.course).stop.cancel();
     }
@@ -563,7 +587,8 @@ impl Engine {
         }
     }
 
-    /// Runs the dispatcher, and fires schedules as long as it runs. In tasks of their own: the dispatcher wakes up often.
+    /// Runs the dispatcher, and fires schedules as long as it runs. In tasks of their own: the
+    /// dispatcher wakes up often.
     async fn beside_schedules(self, goal: Goal, dispatcher: Dispatcher) -> Result<DrainSummary> {
         match goal {
             Goal::Drained => dispatcher.run().await,
@@ -651,7 +676,8 @@ fn runs_already(is_stopping: bool) -> Error {
     })
 }
 
-/// Waits until hooks have been told everything, or the shutdown limit has passed, or a second if that is longer.
+/// Waits until hooks have been told everything, or the shutdown limit has passed, or a second if
+/// that is longer.
 async fn finish_hooks(run: &Run, mut hooks: JoinSet<()>) {
     if run.hooks.is_empty() {
         return;
@@ -718,10 +744,12 @@ pub enum Cancellation {
 
 /// Looking after tasks.
 impl Engine {
-    /// Waits until a task has ended, wherever it runs. Cancel-safe; thousands may wait at once, and nothing is polled.
+    /// Waits until a task has ended, wherever it runs. Cancel-safe; thousands may wait at once, and
+    /// nothing is polled.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found) if there is no such task; what the store reports if it could not be read.
+    /// [`is_not_found`](Error::is_not_found) if there is no such task; what the store reports if it
+    /// could not be read.
     pub async fn wait(&self, task: TaskId) -> Result<TaskRecord> {
         loop {
             let waiting = Waiting::new(&self.inner, task);
@@ -737,8 +765,8 @@ impl Engine {
         Ok(self.inner.store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?)
     }
 
-    /// Cancels a task, wherever it is: one that has not started ends; the handler of a running one is asked to stop, at once in
-    /// this process, else when its process hears of it.
+    /// Cancels a task, wherever it is: one that has not started ends; the handler of a running one
+    /// is asked to stop, at once in this process, else when its process hears of it.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended).
@@ -763,13 +791,14 @@ impl Engine {
     /// Makes an ended task wait again under its old number, with its attempts counted from zero.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found), and a [refusal](Error::refusal) if the task has not ended or its key is taken.
+    /// [`is_not_found`](Error::is_not_found), and a [refusal](Error::refusal) if the task has not
+    /// ended or its key is taken.
     pub async fn retry(&self, task: TaskId) -> Result<()> {
         self.done(Write::Retry { task }).await
     }
 
-    /// Stops claims of what `scope` names, in every process, until it is resumed. What runs goes on; what was claimed and has not
-    /// started is given back.
+    /// Stops claims of what `scope` names, in every process, until it is resumed. What runs goes
+    /// on; what was claimed and has not started is given back.
     ///
     /// # Errors
     /// What the store reports if it could not keep it.
@@ -812,7 +841,8 @@ impl Engine {
         told(self.inner.store.apply(vec![write]).await?.pop())
     }
 
-    /// The same of one that wakes orchestrations: where they run in this process, it goes with the claim of whom it wakes.
+    /// The same of one that wakes orchestrations: where they run in this process, it goes with the
+    /// claim of whom it wakes.
     pub(crate) async fn apply_and_wake(&self, write: Write) -> Result<Outcome> {
         self.origin.note_use(&self.inner);
         confined::check()?;

@@ -10,8 +10,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, with what, and what to do about it.
 ///
-/// Either the store could not do what was asked, or it refused to. The predicates tell the cases apart on which a program
-/// acts; the text is for people and must not be depended on.
+/// Either the store could not do what was asked, or it refused to. The predicates tell the cases
+/// apart on which a program acts; the text is for people and must not be depended on.
 #[derive(Clone)]
 pub struct Error(Cause);
 
@@ -61,7 +61,8 @@ impl Error {
         }
     }
 
-    /// Events were pruned before their [reader](crate::EventStream) had read them: the cursor before the oldest that there still are.
+    /// Events were pruned before their [reader](crate::EventStream) had read them: the cursor
+    /// before the oldest that there still are.
     #[must_use]
     pub fn events_forgotten(&self) -> Option<EventCursor> {
         match self.0 {
@@ -70,7 +71,8 @@ impl Error {
         }
     }
 
-    /// An orchestration did not answer an [update](crate::Engine::update) in time. It may still do what it was asked for.
+    /// An orchestration did not answer an [update](crate::Engine::update) in time. It may still do
+    /// what it was asked for.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         matches!(self.0, Cause::Unanswered(_))
@@ -122,7 +124,8 @@ impl Error {
         self.store().is_some_and(onward_store::Error::is_version)
     }
 
-    /// The store's file is not the one that was opened: it was moved, removed, replaced or overwritten.
+    /// The store's file is not the one that was opened: it was moved, removed, replaced or
+    /// overwritten.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         self.store().is_some_and(onward_store::Error::is_replaced)

@@ -8,9 +8,10 @@ use onward_store::{Changes, Event, EventCursor, Store};
 use crate::error::{Error, Result};
 use crate::limits;
 
-/// A reader of events: every transition of every task from its cursor on, in the order in which they became durable, by this
-/// process or another. It reads the store's history, so a slow reader costs nobody anything, and misses nothing for as long as history is
-/// kept. One that was away for longer is told so.
+/// A reader of events: every transition of every task from its cursor on, in the order in which
+/// they became durable, by this process or another. It reads the store's history, so a slow reader
+/// costs nobody anything, and misses nothing for as long as history is kept. One that was away for
+/// longer is told so.
 #[derive(Debug)]
 pub struct EventStream {
     store: Arc<dyn Store>,
@@ -31,8 +32,9 @@ impl EventStream {
     /// The next event; waits for it if there is none yet. Cancel-safe.
     ///
     /// # Errors
-    /// Once if events were pruned before this stream had read them ([`Error::events_forgotten`]); after that it goes on with the oldest there
-    /// are. If the store could not be read; the stream can be used again.
+    /// Once if events were pruned before this stream had read them ([`Error::events_forgotten`]);
+    /// after that it goes on with the oldest there are. If the store could not be read; the stream
+    /// can be used again.
     pub async fn next(&mut self) -> Result<Event> {
         loop {
             if let Some(event) = self.try_next().await? {

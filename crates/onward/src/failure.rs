@@ -10,9 +10,10 @@ use onward_store::{Name, OnDependencyFailure};
 
 /// Why an attempt did not succeed, and whether trying again may help.
 ///
-/// Whatever converts into `Box<dyn Error + Send + Sync>` becomes a retryable failure by `?`: any error, that box itself,
-/// `anyhow::Error` and `eyre::Report`, `String` and `&str`. The causes are kept in the text. A failure that was
-/// [turned into an error](Self::into_error) keeps its class on the way back, also below a context of anyhow.
+/// Whatever converts into `Box<dyn Error + Send + Sync>` becomes a retryable failure by `?`: any
+/// error, that box itself, `anyhow::Error` and `eyre::Report`, `String` and `&str`. The causes are
+/// kept in the text. A failure that was [turned into an error](Self::into_error) keeps its class on
+/// the way back, also below a context of anyhow.
 ///
 /// ```
 /// use std::time::Duration;
@@ -25,8 +26,9 @@ use onward_store::{Name, OnDependencyFailure};
 /// let overloaded = Failure::retry_after("the server asked for a pause", Duration::from_secs(30));
 /// ```
 ///
-/// It is no `std::error::Error` itself: then it could not be made of every other one. In a function that returns another
-/// error, write `.map_err(Failure::into_error)?`, or plain `?` into `anyhow::Error` with the feature `anyhow`.
+/// It is no `std::error::Error` itself: then it could not be made of every other one. In a function
+/// that returns another error, write `.map_err(Failure::into_error)?`, or plain `?` into
+/// `anyhow::Error` with the feature `anyhow`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     message: String,
@@ -68,22 +70,26 @@ impl Failure {
         Self { message: message.into(), class: FailureClass::Permanent, instead: None }
     }
 
-    /// Trying again may help after this time, which takes the place of the policy's delay. The attempt counts.
+    /// Trying again may help after this time, which takes the place of the policy's delay. The
+    /// attempt counts.
     pub fn retry_after(message: impl Into<String>, after: Duration) -> Self {
         Self { message: message.into(), class: FailureClass::RetryAfter(after), instead: None }
     }
 
-    /// Nothing was wrong with the task (something it needs is busy): try again after this time and do not count the attempt.
-    /// A handler that always answers so is tried for ever.
+    /// Nothing was wrong with the task (something it needs is busy): try again after this time and
+    /// do not count the attempt. A handler that always answers so is tried for ever.
     pub fn not_counted(message: impl Into<String>, after: Duration) -> Self {
         Self { message: message.into(), class: FailureClass::NotCounted(after), instead: None }
     }
 
-    /// Nothing went wrong: the attempt ends for a while, without a result, and the task goes on when all of its children have ended, however
-    /// they did. Its handler is then called once more and finds `memo` in [`Context::memo`](crate::Context::memo) and the children in
-    /// [`Context::children`](crate::Context::children). This attempt is not counted. The memo is at most as large as a payload may be.
+    /// Nothing went wrong: the attempt ends for a while, without a result, and the task goes on
+    /// when all of its children have ended, however they did. Its handler is then called once more
+    /// and finds `memo` in [`Context::memo`](crate::Context::memo) and the children in
+    /// [`Context::children`](crate::Context::children). This attempt is not counted. The memo is at
+    /// most as large as a payload may be.
     ///
-    /// What the attempt has spawned is submitted in the same commit. A task without live children goes on at once.
+    /// What the attempt has spawned is submitted in the same commit. A task without live children
+    /// goes on at once.
     ///
     /// ```
     /// use onward::{Context, Failure, NewTask};
@@ -101,7 +107,8 @@ impl Failure {
         Self::waiting(memo.into(), OnDependencyFailure::Ignore)
     }
 
-    /// The same, but fail-fast: the first child that ends otherwise than completed fails the task, and the other children are cancelled.
+    /// The same, but fail-fast: the first child that ends otherwise than completed fails the task,
+    /// and the other children are cancelled.
     pub fn await_children_or_fail(memo: impl Into<Bytes>) -> Self {
         Self::waiting(memo.into(), OnDependencyFailure::Fail)
     }

@@ -2,8 +2,8 @@
 //!
 //! `From<E> for Failure` holds for every error, so `Failure` cannot be an error itself: it would be
 //! made of itself in two ways. `anyhow::Error` is no `std::error::Error` for the same reason. Both,
-//! and boxed errors, convert into `Box<dyn Error + Send + Sync>`, so that is what the conversion asks
-//! for.
+//! and boxed errors, convert into `Box<dyn Error + Send + Sync>`, so that is what the conversion
+//! asks for.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -13,8 +13,8 @@ use crate::failure::Failure;
 /// The error that every other one converts into.
 type BoxedError = Box<dyn StdError + Send + Sync>;
 
-/// A [`Failure`] as an error: made by [`Failure::into_error`], and the same failure again when `?` turns it, or an error
-/// that it caused, into a `Failure`.
+/// A [`Failure`] as an error: made by [`Failure::into_error`], and the same failure again when `?`
+/// turns it, or an error that it caused, into a `Failure`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailureError(Failure);
 
@@ -35,7 +35,8 @@ impl fmt::Display for FailureError {
 impl StdError for FailureError {}
 
 impl Failure {
-    /// Returns the failure as an error, for functions that return another error type: `failing().map_err(Failure::into_error)?`.
+    /// Returns the failure as an error, for functions that return another error type:
+    /// `failing().map_err(Failure::into_error)?`.
     ///
     /// ```
     /// use onward::{Failure, FailureClass};
@@ -74,7 +75,8 @@ impl<E: Into<BoxedError> + 'static> From<E> for Failure {
     }
 }
 
-/// Returns a failure with the text of an error and of its causes, of the class of the first cause that has one.
+/// Returns a failure with the text of an error and of its causes, of the class of the first cause
+/// that has one.
 fn of_chain(error: &(dyn StdError + 'static)) -> Failure {
     let mut message = error.to_string();
     let mut own = error.downcast_ref::<FailureError>();
@@ -91,7 +93,8 @@ fn of_chain(error: &(dyn StdError + 'static)) -> Failure {
     }
 }
 
-/// Returns the failure of an `anyhow::Error` that has one in it; its box alone hides the outermost error.
+/// Returns the failure of an `anyhow::Error` that has one in it; its box alone hides the outermost
+/// error.
 #[cfg(feature = "anyhow")]
 fn of_anyhow<E: 'static>(error: E) -> Result<Failure, E> {
     let any: &dyn std::any::Any = &error;

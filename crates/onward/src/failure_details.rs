@@ -1,5 +1,6 @@
-//! What a failure says to programs, beside its text for people: a value, as JSON, in the last line of the text. So it goes wherever the
-//! text goes: into every store, to whoever waits, through orchestrations.
+//! What a failure says to programs, beside its text for people: a value, as JSON, in the last line
+//! of the text. So it goes wherever the text goes: into every store, to whoever waits, through
+//! orchestrations.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,8 +13,10 @@ use crate::orchestration::ActivityError;
 const MARK: &str = "\ndetails: ";
 
 impl Failure {
-    /// The same with a value for whoever deals with it: a code, a type of errors. It is the last line of the message, as JSON; a message of
-    /// more than 8 KiB is cut, and it with that. Like every error text it is kept as it is, also where there is a [codec](crate::EngineBuilder::codec).
+    /// The same with a value for whoever deals with it: a code, a type of errors. It is the last
+    /// line of the message, as JSON; a message of more than 8 KiB is cut, and it with that. Like
+    /// every error text it is kept as it is, also where there is a
+    /// [codec](crate::EngineBuilder::codec).
     ///
     /// ```
     /// use onward::Failure;
@@ -42,7 +45,8 @@ impl Failure {
 }
 
 impl ActivityError {
-    /// The value that the failure of the activity was [given](Failure::with_details); `None` if it has none, or one of another type.
+    /// The value that the failure of the activity was [given](Failure::with_details); `None` if it
+    /// has none, or one of another type.
     #[must_use]
     pub fn details<D: DeserializeOwned>(&self) -> Option<D> {
         match self {
@@ -53,7 +57,8 @@ impl ActivityError {
 }
 
 impl TaskError {
-    /// The value that the last failure of the task was [given](Failure::with_details); `None` if it has none, or one of another type.
+    /// The value that the last failure of the task was [given](Failure::with_details); `None` if it
+    /// has none, or one of another type.
     #[must_use]
     pub fn details<D: DeserializeOwned>(&self) -> Option<D> {
         match self {

@@ -1,4 +1,5 @@
-//! Finishing a task in the transaction of what its handler writes, so that the effect happens exactly once.
+//! Finishing a task in the transaction of what its handler writes, so that the effect happens
+//! exactly once.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,7 +15,8 @@ use crate::output::Output;
 
 /// The end of this attempt, written in a transaction that has not committed yet.
 ///
-/// Commit, then call [`committed`](Self::committed). After a rollback drop it: the attempt then ends as its handler answers.
+/// Commit, then call [`committed`](Self::committed). After a rollback drop it: the attempt then
+/// ends as its handler answers.
 #[must_use = "the engine learns from `committed` that the task is finished"]
 #[derive(Debug)]
 pub struct Finishing<'c> {
@@ -25,8 +27,8 @@ pub struct Finishing<'c> {
 impl Finishing<'_> {
     /// Tells the engine, and those who wait for the task, that the transaction has committed.
     ///
-    /// If it is called although the transaction did not commit, the task stays this attempt's until the engine stops or its session
-    /// ends, and is then tried again.
+    /// If it is called although the transaction did not commit, the task stays this attempt's until
+    /// the engine stops or its session ends, and is then tried again.
     pub fn committed(self) -> Finished {
         self.attempt.mark_finished();
         self.applied.committed();
@@ -72,14 +74,16 @@ impl Connections {
     }
 }
 
-/// Finishing in a transaction, for stores in a SQLite file and handlers that write to the same file. Either both what the handler
-/// wrote and the end of its task are committed, or neither, whatever happens to the process: the effect happens exactly once.
+/// Finishing in a transaction, for stores in a SQLite file and handlers that write to the same
+/// file. Either both what the handler wrote and the end of its task are committed, or neither,
+/// whatever happens to the process: the effect happens exactly once.
 ///
-/// The end is refused if the attempt has lost its lease, because another one may run by then. What the attempt has
-/// [spawned](Self::spawn_task), and how far it said it was, is written with it.
+/// The end is refused if the attempt has lost its lease, because another one may run by then. What
+/// the attempt has [spawned](Self::spawn_task), and how far it said it was, is written with it.
 impl Context {
-    /// Runs `work` in a transaction on the store's file, on a thread that may block, and completes the task in the same transaction, with
-    /// what `work` answers as its result. An error rolls everything back; answered by the handler, it ends the attempt as usual.
+    /// Runs `work` in a transaction on the store's file, on a thread that may block, and completes
+    /// the task in the same transaction, with what `work` answers as its result. An error rolls
+    /// everything back; answered by the handler, it ends the attempt as usual.
     ///
     /// ```
     /// # use onward::{Context, Failure, Finished};
@@ -94,16 +98,17 @@ impl Context {
     /// }
     /// ```
     ///
-    /// Keep `work` short, and wait for nothing of the engine within it: every write to the store waits for the transaction. Names of
-    /// tables that Onward uses are taken; give yours a prefix. In the handler of a typed task let `work` answer
-    /// [`Output::json`](crate::Output::json) of the result, and answer the result itself afterwards.
+    /// Keep `work` short, and wait for nothing of the engine within it: every write to the store
+    /// waits for the transaction. Names of tables that Onward uses are taken; give yours a prefix.
+    /// In the handler of a typed task let `work` answer [`Output::json`](crate::Output::json) of
+    /// the result, and answer the result itself afterwards.
     ///
-    /// If the future is dropped meanwhile, as when the attempt's time is over, `work` still goes on to its end; the lease decides
-    /// whether it commits.
+    /// If the future is dropped meanwhile, as when the attempt's time is over, `work` still goes on
+    /// to its end; the lease decides whether it commits.
     ///
     /// # Errors
-    /// What `work` answers; a failure that may pass if the file could not be written or the lease was lost; a permanent one if the
-    /// store is not in a SQLite file.
+    /// What `work` answers; a failure that may pass if the file could not be written or the lease
+    /// was lost; a permanent one if the store is not in a SQLite file.
     pub async fn finish<R, W>(&self, work: W) -> Result<Finished, Failure>
     where
         R: Into<Output>,
@@ -131,13 +136,14 @@ impl Context {
         Ok(finished)
     }
 
-    /// Completes the task in a transaction of the handler's own on a connection to the store's file, as
-    /// [`SqliteStore::complete_in`] does. Begin it with `BEGIN IMMEDIATE`, commit it, then call [`committed`](Finishing::committed)
-    /// and answer what that answers. It blocks, as SQLite does.
+    /// Completes the task in a transaction of the handler's own on a connection to the store's
+    /// file, as [`SqliteStore::complete_in`] does. Begin it with `BEGIN IMMEDIATE`, commit it, then
+    /// call [`committed`](Finishing::committed) and answer what that answers. It blocks, as SQLite
+    /// does.
     ///
     /// # Errors
-    /// A failure that may pass if the lease was lost: roll back. What [`SqliteStore::apply_in`] reports about the connection; a permanent
-    /// failure if the store is not in a SQLite file.
+    /// A failure that may pass if the lease was lost: roll back. What [`SqliteStore::apply_in`]
+    /// reports about the connection; a permanent failure if the store is not in a SQLite file.
     pub fn finish_in(&self, connection: &Connection, output: impl Into<Output>) -> Result<Finishing<'_>, Failure> {
         let applied = sqlite(&self.run.inner)?.apply_in(connection, self.finishing_writes(output.into()))?;
         Ok(Finishing { attempt: &self.attempt, applied })

@@ -12,7 +12,8 @@ use crate::output::Output;
 
 /// The end of this attempt, written in a transaction on the server that has not committed yet.
 ///
-/// Commit, then call [`committed`](Self::committed). After a rollback drop it: the attempt then ends as its handler answers.
+/// Commit, then call [`committed`](Self::committed). After a rollback drop it: the attempt then
+/// ends as its handler answers.
 #[must_use = "the engine learns from `committed` that the task is finished"]
 #[derive(Debug)]
 pub struct FinishingOnServer<'c> {
@@ -23,8 +24,8 @@ pub struct FinishingOnServer<'c> {
 impl FinishingOnServer<'_> {
     /// Tells the engine, and those who wait for the task, that the transaction has committed.
     ///
-    /// If it is called although the transaction did not commit, the task stays this attempt's until the engine stops or its session
-    /// ends, and is then tried again.
+    /// If it is called although the transaction did not commit, the task stays this attempt's until
+    /// the engine stops or its session ends, and is then tried again.
     pub fn committed(self) -> Finished {
         self.attempt.mark_finished();
         self.applied.committed();
@@ -32,9 +33,11 @@ impl FinishingOnServer<'_> {
     }
 }
 
-/// A statement that finishes this attempt within a transaction of any driver, and what is to be done when that has committed.
+/// A statement that finishes this attempt within a transaction of any driver, and what is to be
+/// done when that has committed.
 ///
-/// Commit, then call [`committed`](Self::committed). After a rollback drop it: the attempt then ends as its handler answers.
+/// Commit, then call [`committed`](Self::committed). After a rollback drop it: the attempt then
+/// ends as its handler answers.
 #[must_use = "the engine learns from `committed` that the task is finished"]
 #[derive(Debug)]
 pub struct FinishingByStatement<'c> {
@@ -52,8 +55,8 @@ impl FinishingByStatement<'_> {
 
     /// Tells the engine that the transaction has committed.
     ///
-    /// If it is called although the transaction did not commit, the task stays this attempt's until the engine stops or its session
-    /// ends, and is then tried again.
+    /// If it is called although the transaction did not commit, the task stays this attempt's until
+    /// the engine stops or its session ends, and is then tried again.
     pub fn committed(self) -> Finished {
         self.attempt.mark_finished();
         self.store.look_for_completions();
@@ -61,12 +64,14 @@ impl FinishingByStatement<'_> {
     }
 }
 
-/// Finishing in a transaction, for stores on PostgreSQL and handlers that write to the same database. Either both what the handler wrote and the end of its
-/// task are committed, or neither, whatever happens to the process or to the server: the effect happens exactly once.
+/// Finishing in a transaction, for stores on PostgreSQL and handlers that write to the same
+/// database. Either both what the handler wrote and the end of its task are committed, or neither,
+/// whatever happens to the process or to the server: the effect happens exactly once.
 impl Context {
-    /// Completes the task in a transaction of the handler's own on the store's database, as [`PostgresStore::complete_in`] does: last in the
-    /// transaction, which is then committed at once, for all writes to the store wait for it. What the attempt has [spawned](Self::spawn_task), and how far it said it
-    /// was, is written with it.
+    /// Completes the task in a transaction of the handler's own on the store's database, as
+    /// [`PostgresStore::complete_in`] does: last in the transaction, which is then committed at
+    /// once, for all writes to the store wait for it. What the attempt has
+    /// [spawned](Self::spawn_task), and how far it said it was, is written with it.
     ///
     /// ```no_run
     /// # use onward::{Context, Failure, Finished};
@@ -84,8 +89,9 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// A failure that may pass if the lease was lost: roll back, which dropping the transaction does. What [`PostgresStore::apply_in`] reports about the
-    /// transaction; a permanent failure if the store is not on PostgreSQL.
+    /// A failure that may pass if the lease was lost: roll back, which dropping the transaction
+    /// does. What [`PostgresStore::apply_in`] reports about the transaction; a permanent failure if
+    /// the store is not on PostgreSQL.
     pub async fn finish_on(
         &self,
         transaction: &impl GenericClient,
@@ -96,9 +102,10 @@ impl Context {
         Ok(FinishingOnServer { attempt: &self.attempt, applied })
     }
 
-    /// The statement that completes the task in a transaction of the handler's own on the store's database, for every other driver, such as sqlx: see
-    /// [`PostgresStore::completion_statement`], also for the right that its role needs. Run it last in the transaction, and commit at once. How far the attempt said
-    /// it was is written before, and apart from it.
+    /// The statement that completes the task in a transaction of the handler's own on the store's
+    /// database, for every other driver, such as sqlx: see [`PostgresStore::completion_statement`],
+    /// also for the right that its role needs. Run it last in the transaction, and commit at once.
+    /// How far the attempt said it was is written before, and apart from it.
     ///
     /// ```no_run
     /// use onward::{Context, Failure, Finished};
@@ -118,8 +125,10 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// A permanent failure if the store is not on PostgreSQL, or the attempt has [spawned](Self::spawn_task) tasks: these would come apart from its end; submit them by `onward_submit` in the
-    /// transaction instead. A failure that may pass if the store cannot be written to.
+    /// A permanent failure if the store is not on PostgreSQL, or the attempt has
+    /// [spawned](Self::spawn_task) tasks: these would come apart from its end; submit them by
+    /// `onward_submit` in the transaction instead. A failure that may pass if the store cannot be
+    /// written to.
     pub async fn finish_by_statement(&self, output: impl Into<Output>) -> Result<FinishingByStatement<'_>, Failure> {
         let store = postgres(&self.run.inner)?;
         let mut writes = self.finishing_writes(output.into());

@@ -6,15 +6,15 @@ use onward_store::{Limit, LimitRecord, Outcome, Refusal, SetLimit, TaskId, TaskS
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 
-/// Limits. What is set here is kept in the store and holds for every engine on it, in every process, from the next claim on; what was
-/// claimed before and has not started is given back.
+/// Limits. What is set here is kept in the store and holds for every engine on it, in every
+/// process, from the next claim on; what was claimed before and has not started is given back.
 impl Engine {
-    /// Changes the limit of everything, a queue, a kind, a group, or of each group whose name begins so, and answers what holds now. What
-    /// runs goes on, also beyond a new limit.
+    /// Changes the limit of everything, a queue, a kind, a group, or of each group whose name
+    /// begins so, and answers what holds now. What runs goes on, also beyond a new limit.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a value out of its range, and for a change of nothing; what the store reports if it
-    /// could not keep it.
+    /// [`is_invalid`](Error::is_invalid) for a value out of its range, and for a change of nothing;
+    /// what the store reports if it could not keep it.
     pub async fn set_limit(&self, set: SetLimit) -> Result<Limit> {
         match self.apply(Write::SetLimit(set)).await? {
             Outcome::LimitSet(limit) => Ok(limit),
@@ -22,11 +22,13 @@ impl Engine {
         }
     }
 
-    /// Why a task does not run: every reason that holds now, and as text what would release it. None for a task that could start now,
-    /// runs, or has ended. Of [pressure](crate::PressureSource) this engine's own is told.
+    /// Why a task does not run: every reason that holds now, and as text what would release it.
+    /// None for a task that could start now, runs, or has ended. Of
+    /// [pressure](crate::PressureSource) this engine's own is told.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found) if there is no such task; what the store reports if it could not be read.
+    /// [`is_not_found`](Error::is_not_found) if there is no such task; what the store reports if it
+    /// could not be read.
     pub async fn why(&self, task: TaskId) -> Result<Vec<WaitReason>> {
         let mut reasons = self.inner.store.why(task).await?.ok_or(Refusal::TaskNotFound(task))?;
         reasons.extend(self.pressure_on(task).await?);

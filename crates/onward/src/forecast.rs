@@ -1,23 +1,26 @@
-//! How far a running task is, how fast it goes and when it may be done. Plain functions from values to values.
+//! How far a running task is, how fast it goes and when it may be done. Plain functions from values
+//! to values.
 
 use std::time::Duration;
 
 use onward_store::{ByteProgress, KindStatistics, TaskRecord, TaskState, Timestamp};
 use serde::Serialize;
 
-/// How far a running task is, and how long it may still take: from what its handler says, or else from how long earlier tasks of its kind
-/// took.
+/// How far a running task is, and how long it may still take: from what its handler says, or else
+/// from how long earlier tasks of its kind took.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Forecast {
-    /// From 0.0 to 1.0: as the handler says, else by its bytes, else as time goes on ([`is_estimated`](Self::is_estimated)).
+    /// From 0.0 to 1.0: as the handler says, else by its bytes, else as time goes on
+    /// ([`is_estimated`](Self::is_estimated)).
     pub fraction: Option<f32>,
-    /// How fast it goes, in bytes a second, if the handler counts bytes: smoothed over some seconds where this engine runs the task, else the
-    /// mean since the attempt began.
+    /// How fast it goes, in bytes a second, if the handler counts bytes: smoothed over some seconds
+    /// where this engine runs the task, else the mean since the attempt began.
     pub bytes_per_second: Option<f64>,
     /// How long it may still take, in seconds.
     #[serde(serialize_with = "optional_seconds")]
     pub remaining: Option<Duration>,
-    /// Whether the handler says nothing, and this is told from the mean run time of its kind's completed tasks.
+    /// Whether the handler says nothing, and this is told from the mean run time of its kind's
+    /// completed tasks.
     pub is_estimated: bool,
 }
 
@@ -40,7 +43,8 @@ pub(crate) struct Told {
 }
 
 impl Forecast {
-    /// That of a task as the store has it, whoever runs it; `None` for one that does not run. `statistics` are those of its kind.
+    /// That of a task as the store has it, whoever runs it; `None` for one that does not run.
+    /// `statistics` are those of its kind.
     #[must_use]
     pub fn of_record(task: &TaskRecord, statistics: Option<&KindStatistics>, now: Timestamp) -> Option<Self> {
         let started = task.started_at.filter(|_| task.state == TaskState::Running)?;
@@ -54,7 +58,8 @@ impl Forecast {
         Some(Self::of(told, now - started, mean_run(statistics)))
     }
 
-    /// From what a handler has said in the time that it has run; else from the mean run time of its kind.
+    /// From what a handler has said in the time that it has run; else from the mean run time of its
+    /// kind.
     pub(crate) fn of(told: Told, elapsed: Duration, mean: Option<Duration>) -> Self {
         let fraction = told.fraction.or_else(|| told.bytes.and_then(ByteProgress::fraction));
         let remaining = by_rate(told).or_else(|| by_fraction(fraction?, elapsed));

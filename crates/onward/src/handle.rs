@@ -32,7 +32,8 @@ impl<O> Handle<O> {
         Self { engine, submitted, is_remembered, output: PhantomData }
     }
 
-    /// The number of the task that stands for what was submitted: the new one, or the one that has its key.
+    /// The number of the task that stands for what was submitted: the new one, or the one that has
+    /// its key.
     #[must_use]
     pub fn id(&self) -> TaskId {
         self.submitted.id()
@@ -46,11 +47,12 @@ impl<O> Handle<O> {
 }
 
 impl<O: DeserializeOwned> Handle<O> {
-    /// Waits until the task has ended, wherever it runs, and answers its result. Cancel-safe: the task goes on without the wait.
+    /// Waits until the task has ended, wherever it runs, and answers its result. Cancel-safe: the
+    /// task goes on without the wait.
     ///
     /// # Errors
-    /// How the task ended if it did not complete; [`TaskError::Result`] if its result is not an `O`; [`TaskError::Engine`] if
-    /// the store could not be read.
+    /// How the task ended if it did not complete; [`TaskError::Result`] if its result is not an
+    /// `O`; [`TaskError::Engine`] if the store could not be read.
     pub async fn wait(&self) -> Result<O, TaskError> {
         confined::check().map_err(Error::from)?;
         let task = self.id();

@@ -21,7 +21,8 @@ use crate::state::StateMap;
 pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = Result<Output, Failure>> + Send>>;
 pub(crate) type HandlerFunction = Arc<dyn Fn(Context) -> HandlerFuture + Send + Sync>;
 
-/// What holds for every task of a kind, or of the kinds of a pattern, unless the task says otherwise.
+/// What holds for every task of a kind, or of the kinds of a pattern, unless the task says
+/// otherwise.
 ///
 /// ```
 /// use std::time::Duration;
@@ -52,7 +53,8 @@ impl HandlerOptions {
         Self::default()
     }
 
-    /// How tasks of this kind are tried again. A task's own policy goes before it; the queue's and the engine's after it.
+    /// How tasks of this kind are tried again. A task's own policy goes before it; the queue's and
+    /// the engine's after it.
     #[must_use]
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = Some(policy);
@@ -66,32 +68,36 @@ impl HandlerOptions {
         self
     }
 
-    /// How long an attempt may go on without a sign of life of its handler ([`Context::heartbeat`]); then it is asked to stop, and after its grace
-    /// aborted, and counts as failed. It notices a handler that is stuck long before a timeout for the whole work could; a process that is gone
-    /// is noticed without it. A task's own goes before it. Default: the handler may be silent.
+    /// How long an attempt may go on without a sign of life of its handler
+    /// ([`Context::heartbeat`]); then it is asked to stop, and after its grace aborted, and counts
+    /// as failed. It notices a handler that is stuck long before a timeout for the whole work
+    /// could; a process that is gone is noticed without it. A task's own goes before it. Default:
+    /// the handler may be silent.
     #[must_use]
     pub fn heartbeat_timeout(mut self, timeout: Duration) -> Self {
         self.heartbeat_timeout = Some(timeout);
         self
     }
 
-    /// What becomes of an attempt that failed: called with the failure (of a panic and a timeout too), its attempt, and what the retry
-    /// policy makes of it, and answers what holds in its place. It has the last word, also over the number of attempts: one that
-    /// always answers [`Verdict::Retry`] has tasks tried for ever.
+    /// What becomes of an attempt that failed: called with the failure (of a panic and a timeout
+    /// too), its attempt, and what the retry policy makes of it, and answers what holds in its
+    /// place. It has the last word, also over the number of attempts: one that always answers
+    /// [`Verdict::Retry`] has tasks tried for ever.
     ///
-    /// It is called before the end of the attempt is written, in the attempt's slot, so it should be quick; it is not called for what
-    /// is cancelled or given back. Should it panic, the retry policy holds.
+    /// It is called before the end of the attempt is written, in the attempt's slot, so it should
+    /// be quick; it is not called for what is cancelled or given back. Should it panic, the retry
+    /// policy holds.
     #[must_use]
     pub fn on_failure(mut self, decide: impl Fn(&FailedAttempt<'_>) -> Verdict + Send + Sync + 'static) -> Self {
         self.failure_policy = Some(FailurePolicy::new(decide));
         self
     }
 
-    /// Runs a middleware around the handler: it is given the attempt, and goes on with [`Next::run`]. May be said several times: what was
-    /// given first is outermost.
+    /// Runs a middleware around the handler: it is given the attempt, and goes on with
+    /// [`Next::run`]. May be said several times: what was given first is outermost.
     ///
-    /// A middleware runs within the attempt: its time counts, a panic in it is a failure, and when the attempt is aborted it is dropped
-    /// where it awaits.
+    /// A middleware runs within the attempt: its time counts, a panic in it is a failure, and when
+    /// the attempt is aborted it is dropped where it awaits.
     #[must_use]
     pub fn wrap<F, Answer>(mut self, middleware: F) -> Self
     where
@@ -116,7 +122,8 @@ impl HandlerOptions {
         Ok(self.retry.map_or(Ok(()), |retry| retry.check(&pattern.to_string()))?)
     }
 
-    /// Adds what is said nearer to the handler: its settings hold before these, its middleware runs inside of these.
+    /// Adds what is said nearer to the handler: its settings hold before these, its middleware runs
+    /// inside of these.
     pub(crate) fn nearer(&mut self, nearer: &Self) {
         self.retry = nearer.retry.or(self.retry);
         self.timeout = nearer.timeout.or(self.timeout);

@@ -7,7 +7,8 @@ use onward_store::Clock;
 
 use crate::context::Context;
 
-/// When the handler of an attempt last gave a sign of life. Until somebody listens for one, a sign costs a look at a number.
+/// When the handler of an attempt last gave a sign of life. Until somebody listens for one, a sign
+/// costs a look at a number.
 #[derive(Debug, Default)]
 pub(crate) struct Heartbeat {
     /// How long it may be silent, in microseconds; 0: nobody listens.
@@ -29,7 +30,8 @@ impl Heartbeat {
         }
     }
 
-    /// When the handler has been silent for too long if no further sign comes, in steady time; `None` if it may be.
+    /// When the handler has been silent for too long if no further sign comes, in steady time;
+    /// `None` if it may be.
     pub(crate) fn silent_at(&self) -> Option<Duration> {
         let limit = self.limit()?;
         Some(Duration::from_micros(self.last.load(Ordering::Relaxed)).saturating_add(limit))
@@ -47,10 +49,13 @@ fn microseconds(duration: Duration) -> u64 {
 
 /// Long work whose handler may get stuck.
 impl Context {
-    /// Says that the handler is alive, where its task or [its options](crate::HandlerOptions::heartbeat_timeout) say how long it may be silent:
-    /// that time begins anew. What it says of its [progress](Self::progress) and keeps by [`checkpoint`](Self::checkpoint) says so too.
+    /// Says that the handler is alive, where its task or [its
+    /// options](crate::HandlerOptions::heartbeat_timeout) say how long it may be silent: that time
+    /// begins anew. What it says of its [progress](Self::progress) and keeps by
+    /// [`checkpoint`](Self::checkpoint) says so too.
     ///
-    /// Costs a few nanoseconds (some tens where a sign is waited for), takes no lock and writes nothing.
+    /// Costs a few nanoseconds (some tens where a sign is waited for), takes no lock and writes
+    /// nothing.
     pub fn heartbeat(&self) {
         self.attempt.heartbeat.beat(&*self.run.inner.clock);
     }

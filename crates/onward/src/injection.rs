@@ -12,7 +12,8 @@ use crate::typed::{self, Task};
 /// Whether there is a state of a type.
 pub(crate) type Has<'a> = &'a dyn Fn(TypeId) -> bool;
 
-/// What a handler of [`register_stateful`](crate::Engine::register_stateful) may take: an `Arc` of one state, or a tuple of up to four.
+/// What a handler of [`register_stateful`](crate::Engine::register_stateful) may take: an `Arc` of
+/// one state, or a tuple of up to four.
 pub trait FromState: sealed::Sealed + Sized + Send + 'static {
     /// Takes it from what the attempt's engine or module was given.
     ///

@@ -9,25 +9,29 @@ use crate::bulk::BulkSummary;
 use crate::engine::Engine;
 use crate::error::Result;
 
-/// The inspector: all that `onward task`, `onward queue` and `onward stats` do, a program does with these, [`cancel`](Self::cancel),
-/// [`retry`](Self::retry), their forms for many tasks, [`pause`](Self::pause), [`set_queue`](Self::set_queue),
-/// [`set_limit`](Self::set_limit), [`why`](Self::why) and the reads of the [`store`](Self::store).
+/// The inspector: all that `onward task`, `onward queue` and `onward stats` do, a program does with
+/// these, [`cancel`](Self::cancel), [`retry`](Self::retry), their forms for many tasks,
+/// [`pause`](Self::pause), [`set_queue`](Self::set_queue), [`set_limit`](Self::set_limit),
+/// [`why`](Self::why) and the reads of the [`store`](Self::store).
 impl Engine {
-    /// Makes a scheduled task due now: one that was to run later, or that waits for its next attempt. One that is due already is left as it is.
+    /// Makes a scheduled task due now: one that was to run later, or that waits for its next
+    /// attempt. One that is due already is left as it is.
     ///
     /// # Errors
-    /// [`is_not_found`](crate::Error::is_not_found), [`is_already_ended`](crate::Error::is_already_ended), and a
-    /// [refusal](crate::Error::refusal) for a task that runs, or waits for others.
+    /// [`is_not_found`](crate::Error::is_not_found),
+    /// [`is_already_ended`](crate::Error::is_already_ended), and a [refusal](crate::Error::refusal)
+    /// for a task that runs, or waits for others.
     pub async fn run_now(&self, task: TaskId) -> Result<()> {
         self.done(Write::RunNow { task }).await
     }
 
-    /// Ends a task that does not run as a dead letter: it will not run, and is kept to be looked at and, perhaps, [tried
-    /// again](Self::retry). Other systems call it archiving.
+    /// Ends a task that does not run as a dead letter: it will not run, and is kept to be looked at
+    /// and, perhaps, [tried again](Self::retry). Other systems call it archiving.
     ///
     /// # Errors
-    /// [`is_not_found`](crate::Error::is_not_found), [`is_already_ended`](crate::Error::is_already_ended), and a
-    /// [refusal](crate::Error::refusal) for a task that runs.
+    /// [`is_not_found`](crate::Error::is_not_found),
+    /// [`is_already_ended`](crate::Error::is_already_ended), and a [refusal](crate::Error::refusal)
+    /// for a task that runs.
     pub async fn kill(&self, task: TaskId) -> Result<()> {
         self.done(Write::Kill { task }).await
     }
@@ -35,7 +39,8 @@ impl Engine {
     /// Removes a task that does not run, live or ended, without a trace.
     ///
     /// # Errors
-    /// [`is_not_found`](crate::Error::is_not_found), and a [refusal](crate::Error::refusal) for a task that runs.
+    /// [`is_not_found`](crate::Error::is_not_found), and a [refusal](crate::Error::refusal) for a
+    /// task that runs.
     pub async fn delete(&self, task: TaskId) -> Result<()> {
         self.done(Write::Delete { task }).await
     }
@@ -56,8 +61,8 @@ impl Engine {
         self.bulk(BulkVerb::Kill, filter).await
     }
 
-    /// How tasks ended on each of the last `days` days, 1 to 90, by queue, today the last of them; see
-    /// [`Store::history`](crate::Store::history).
+    /// How tasks ended on each of the last `days` days, 1 to 90, by queue, today the last of them;
+    /// see [`Store::history`](crate::Store::history).
     ///
     /// # Errors
     /// If the store could not be read.
@@ -70,7 +75,8 @@ impl Engine {
     /// ended.
     ///
     /// # Errors
-    /// [`is_not_found`](crate::Error::is_not_found); what the store reports if it could not be read.
+    /// [`is_not_found`](crate::Error::is_not_found); what the store reports if it could not be
+    /// read.
     pub async fn serving(&self, task: TaskId) -> Result<Vec<SessionRecord>> {
         let record = self.inner.store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?;
         if record.state.is_ended() {
@@ -89,8 +95,8 @@ impl Engine {
         Ok(self.inner.store.sessions().await?.into_iter().filter(serves).collect())
     }
 
-    /// What is being collected to be handed over as one ([`Aggregate`](crate::Aggregate)), what is handed over next first; see
-    /// [`Store::collections`](crate::Store::collections).
+    /// What is being collected to be handed over as one ([`Aggregate`](crate::Aggregate)), what is
+    /// handed over next first; see [`Store::collections`](crate::Store::collections).
     ///
     /// # Errors
     /// If the store could not be read.
@@ -101,7 +107,8 @@ impl Engine {
     /// A queue with its sizes.
     ///
     /// # Errors
-    /// [`is_not_found`](crate::Error::is_not_found); what the store reports if it could not be read.
+    /// [`is_not_found`](crate::Error::is_not_found); what the store reports if it could not be
+    /// read.
     pub async fn queue(&self, name: &str) -> Result<QueueRecord> {
         let queues = self.inner.store.queues().await?;
         let found = queues.into_iter().find(|queue| queue.name.as_str() == name);

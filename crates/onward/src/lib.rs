@@ -1,7 +1,8 @@
 //! Runs work that must not get lost.
 //!
-//! A **task** is submitted to a store, which keeps it on disk, and is run by a **handler** until it has ended, whatever happens to
-//! the process meanwhile. The engine lives inside your program: there is no server to run.
+//! A **task** is submitted to a store, which keeps it on disk, and is run by a **handler** until it
+//! has ended, whatever happens to the process meanwhile. The engine lives inside your program:
+//! there is no server to run.
 //!
 //! ```
 //! use onward::prelude::*;

@@ -1,4 +1,5 @@
-//! Signals that go with what the dispatcher writes next: whom they wake is then claimed in the same commit, and not in the one after it.
+//! Signals that go with what the dispatcher writes next: whom they wake is then claimed in the same
+//! commit, and not in the one after it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -70,7 +71,8 @@ impl Mail {
     }
 }
 
-/// As long as this is there, the mail of a run is taken along (until it is [shut](Mail::shut) before): whatever ends the dispatcher, nobody waits for ever.
+/// As long as this is there, the mail of a run is taken along (until it is [shut](Mail::shut)
+/// before): whatever ends the dispatcher, nobody waits for ever.
 pub(crate) struct Opened(Arc<Run>);
 
 impl Opened {

@@ -8,7 +8,8 @@ const WINDOW: Duration = Duration::from_secs(5);
 /// Looks that are closer together are taken as one: over so short a time a rate says little.
 const SHORTEST: Duration = Duration::from_millis(200);
 
-/// A rate by exponential smoothing over what was seen at irregular looks: a look weighs by the time since the one before.
+/// A rate by exponential smoothing over what was seen at irregular looks: a look weighs by the time
+/// since the one before.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     last: Option<Look>,
@@ -22,8 +23,8 @@ struct Look {
 }
 
 impl Meter {
-    /// The rate a second when the count is `count` at `at`, in steady time; `None` before any time has passed. The first look counts from
-    /// `begin`, when the count was `base`.
+    /// The rate a second when the count is `count` at `at`, in steady time; `None` before any time
+    /// has passed. The first look counts from `begin`, when the count was `base`.
     pub(crate) fn look(&mut self, begin: Duration, base: u64, at: Duration, count: u64) -> Option<f64> {
         let last = *self.last.get_or_insert(Look { at: begin, count: base });
         let Some(grown) = count.checked_sub(last.count) else {

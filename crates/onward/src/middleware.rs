@@ -15,8 +15,9 @@ use crate::output::Output;
 pub struct Next(HandlerFunction);
 
 impl Next {
-    /// Runs the rest of the attempt. A panic in it passes through, unless the middleware catches it, and is a failure in the end; when the
-    /// attempt is aborted, the middleware is dropped together with what it waits for.
+    /// Runs the rest of the attempt. A panic in it passes through, unless the middleware catches
+    /// it, and is a failure in the end; when the attempt is aborted, the middleware is dropped
+    /// together with what it waits for.
     ///
     /// # Errors
     /// What the handler answers, or a middleware nearer to it.

@@ -13,11 +13,12 @@ use crate::registrations::Target;
 use crate::state::StateMap;
 use crate::typed::{self, Task};
 
-/// Handlers with what belongs to them (state, middleware, options), which an engine takes over as a whole with
-/// [`Engine::mount`](crate::Engine::mount).
+/// Handlers with what belongs to them (state, middleware, options), which an engine takes over as a
+/// whole with [`Engine::mount`](crate::Engine::mount).
 ///
-/// What a module says holds for its own handlers: two modules may each have a state of the same type, and neither sees the other's. Two
-/// handlers for one kind or pattern are an error of the run that names both modules.
+/// What a module says holds for its own handlers: two modules may each have a state of the same
+/// type, and neither sees the other's. Two handlers for one kind or pattern are an error of the run
+/// that names both modules.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -115,7 +116,8 @@ impl ModuleParts {
         self
     }
 
-    /// As [`Engine::register_stateful`](crate::Engine::register_stateful); the module's own state goes before the engine's.
+    /// As [`Engine::register_stateful`](crate::Engine::register_stateful); the module's own state
+    /// goes before the engine's.
     pub fn register_stateful<T, S, F, Answer>(&mut self, handler: F) -> &mut Self
     where
         T: Task,
@@ -127,20 +129,22 @@ impl ModuleParts {
         self
     }
 
-    /// Gives the module's handlers a value to share, found by its type before one that the engine was given. One of the same type is replaced.
+    /// Gives the module's handlers a value to share, found by its type before one that the engine
+    /// was given. One of the same type is replaced.
     pub fn state<T: Send + Sync + 'static>(&mut self, value: T) -> &mut Self {
         self.state.insert(value);
         self
     }
 
-    /// Says what holds for all handlers of the module, nearer than what the engine was told of their kinds, and less near than a handler's own
-    /// options. Replaces what was said before.
+    /// Says what holds for all handlers of the module, nearer than what the engine was told of
+    /// their kinds, and less near than a handler's own options. Replaces what was said before.
     pub fn options(&mut self, options: HandlerOptions) -> &mut Self {
         self.options = options;
         self
     }
 
-    /// Runs a middleware around all handlers of the module, inside of the engine's and outside of a handler's own.
+    /// Runs a middleware around all handlers of the module, inside of the engine's and outside of a
+    /// handler's own.
     pub fn wrap<F, Answer>(&mut self, middleware: F) -> &mut Self
     where
         F: Fn(Context, Next) -> Answer + Send + Sync + 'static,

@@ -18,7 +18,8 @@ impl Output {
         self.0.as_ref()
     }
 
-    /// A value as JSON: what the handler of a typed task answers. `()` and `None` are kept as no result.
+    /// A value as JSON: what the handler of a typed task answers. `()` and `None` are kept as no
+    /// result.
     ///
     /// # Errors
     /// A permanent failure if the value cannot be written as JSON.

@@ -12,11 +12,13 @@ use crate::forecast::{Forecast, mean_run};
 use crate::limits;
 use crate::snapshot::Snapshot;
 
-/// Everything that a dashboard shows, at about one moment: its parts are read one after the other. Serialisable.
+/// Everything that a dashboard shows, at about one moment: its parts are read one after the other.
+/// Serialisable.
 ///
-/// It costs by how many queues, kinds, limits, sessions and running tasks there are, not by the history. One part depends on the backlog:
-/// the sizes of the queues are counted, which takes a SQLite store some 20 ms for a million waiting tasks, so a dashboard should ask
-/// every few seconds rather than many times a second. [`Engine::snapshot`] reads memory alone.
+/// It costs by how many queues, kinds, limits, sessions and running tasks there are, not by the
+/// history. One part depends on the backlog: the sizes of the queues are counted, which takes a
+/// SQLite store some 20 ms for a million waiting tasks, so a dashboard should ask every few seconds
+/// rather than many times a second. [`Engine::snapshot`] reads memory alone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Overview {
     /// When it was read, by the store's clock.
@@ -33,11 +35,13 @@ pub struct Overview {
     pub limits: Vec<LimitRecord>,
     /// The sessions that are open, of all processes, with how many tasks each holds.
     pub sessions: Vec<SessionRecord>,
-    /// The schedules that fire next, by when, at most [`limits::SCHEDULES_SHOWN`](crate::limits::SCHEDULES_SHOWN).
+    /// The schedules that fire next, by when, at most
+    /// [`limits::SCHEDULES_SHOWN`](crate::limits::SCHEDULES_SHOWN).
     pub schedules: Vec<ScheduleRecord>,
     /// What ended tasks were like, by kind.
     pub kinds: Vec<KindStatistics>,
-    /// What this engine does, with the progress of what it runs; nothing where only a store was read.
+    /// What this engine does, with the progress of what it runs; nothing where only a store was
+    /// read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<Snapshot>,
 }
@@ -74,8 +78,9 @@ impl Overview {
 }
 
 impl Engine {
-    /// One picture of the store and of what this engine does: queues, limits, sessions, schedules, statistics, and the running tasks with
-    /// their progress, where they say nothing estimated from how long their kind took before.
+    /// One picture of the store and of what this engine does: queues, limits, sessions, schedules,
+    /// statistics, and the running tasks with their progress, where they say nothing estimated from
+    /// how long their kind took before.
     ///
     /// # Errors
     /// If the store could not be read.

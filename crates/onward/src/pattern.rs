@@ -51,7 +51,8 @@ impl KindPattern {
         }
     }
 
-    /// The order from what is said of many kinds to what is said of one: shorter beginnings first, whole kinds last.
+    /// The order from what is said of many kinds to what is said of one: shorter beginnings first,
+    /// whole kinds last.
     pub(crate) fn precision(&self) -> (bool, usize) {
         match self {
             Self::Prefix(prefix) => (false, prefix.len()),

@@ -2,7 +2,8 @@
 
 use onward_store::Priority;
 
-/// When a running task gives way to one that waits; given to [`EngineBuilder::preemption`](crate::EngineBuilder::preemption).
+/// When a running task gives way to one that waits; given to
+/// [`EngineBuilder::preemption`](crate::EngineBuilder::preemption).
 ///
 /// ```
 /// use onward::{Preemption, Priority};

@@ -13,9 +13,10 @@ use crate::meter::Meter;
 const UNKNOWN: u32 = u32::MAX;
 const NO_BYTES: u64 = u64::MAX;
 
-/// The latest progress of one attempt. Setting it never waits for the store: whoever reads it gets the newest value, and those between are
-/// gone. Fraction and bytes are atomic: setting them is lock-free and costs a few nanoseconds. The message has a lock, which is held while
-/// a text is moved in by the handler, or copied out by whoever looks or saves.
+/// The latest progress of one attempt. Setting it never waits for the store: whoever reads it gets
+/// the newest value, and those between are gone. Fraction and bytes are atomic: setting them is
+/// lock-free and costs a few nanoseconds. The message has a lock, which is held while a text is
+/// moved in by the handler, or copied out by whoever looks or saves.
 #[derive(Debug)]
 pub(crate) struct LiveProgress {
     fraction: AtomicU32,
@@ -97,7 +98,8 @@ impl LiveProgress {
         self.bytes.get()
     }
 
-    /// All that an attempt that began at `began` has told by now, in steady time, with how fast its bytes go.
+    /// All that an attempt that began at `began` has told by now, in steady time, with how fast its
+    /// bytes go.
     pub(crate) fn told(&self, began: Duration, now: Duration) -> Told {
         let bytes_per_second = self.bytes.per_second(began, now);
         Told { fraction: self.fraction(), bytes: self.bytes(), bytes_per_second }

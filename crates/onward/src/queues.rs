@@ -5,14 +5,15 @@ use onward_store::{Outcome, QueueMode, QueueSettings, SetQueue, Write};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 
-/// Queues. What is set here is kept in the store and holds for every engine on it, in every process, from the next claim on; what
-/// was claimed before and has not started is given back.
+/// Queues. What is set here is kept in the store and holds for every engine on it, in every
+/// process, from the next claim on; what was claimed before and has not started is given back.
 impl Engine {
-    /// Changes a queue's weight, its concurrency, or both, and answers what holds now. What runs goes on, also beyond a new limit.
+    /// Changes a queue's weight, its concurrency, or both, and answers what holds now. What runs
+    /// goes on, also beyond a new limit.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a value out of its range, and for a change of nothing; what the store reports if it
-    /// could not keep it.
+    /// [`is_invalid`](Error::is_invalid) for a value out of its range, and for a change of nothing;
+    /// what the store reports if it could not keep it.
     pub async fn set_queue(&self, set: SetQueue) -> Result<QueueSettings> {
         match self.apply(Write::SetQueue(set)).await? {
             Outcome::QueueSet(settings) => Ok(settings),

@@ -24,8 +24,9 @@ pub(crate) enum Since {
 
 /// The news told last, at most [`limits::RECENT_ENDS`] of them, oldest first.
 ///
-/// To keep them costs next to nothing, for that is done for every task that ends. To ask costs a comparison for each told since the
-/// moment, and mostly nothing: a task whose number is higher than that of any that ended has not ended.
+/// To keep them costs next to nothing, for that is done for every task that ends. To ask costs a
+/// comparison for each told since the moment, and mostly nothing: a task whose number is higher
+/// than that of any that ended has not ended.
 #[derive(Debug, Default)]
 pub(crate) struct RecentEnds {
     /// Of a task that was tried again, none.

@@ -40,7 +40,8 @@ impl Target {
         }
     }
 
-    /// Refuses a handler of what has, or needs, the code of an orchestration: one of the two would never run.
+    /// Refuses a handler of what has, or needs, the code of an orchestration: one of the two would
+    /// never run.
     fn check(&self, pattern: &KindPattern, codes: &CodeTable, owner: &Owner) -> Result<()> {
         let of = owner.as_ref().map_or_else(String::new, |module| format!(" of the module `{module}`"));
         if matches!(self, Self::Type { is_orchestration: true, .. }) {
@@ -77,9 +78,9 @@ impl Registrations {
         self.options.push((target, options));
     }
 
-    /// Checks the registrations and makes them a table. `state` is what the engine was given, and `codes` the code of its
-    /// orchestrations; an engine without handlers and code could run nothing. Only an engine of the program `onward` may have handlers
-    /// of reserved kinds.
+    /// Checks the registrations and makes them a table. `state` is what the engine was given, and
+    /// `codes` the code of its orchestrations; an engine without handlers and code could run
+    /// nothing. Only an engine of the program `onward` may have handlers of reserved kinds.
     pub(crate) fn table(&self, state: &StateMap, codes: &CodeTable, may_be_reserved: bool) -> Result<HandlerTable> {
         let options = self.ordered_options()?;
         let mut table = HandlerTable::default();

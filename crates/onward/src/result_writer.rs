@@ -34,7 +34,8 @@ impl WrittenResult {
     }
 }
 
-/// Appends to the result of an attempt: by [`std::io::Write`], or in whole pieces by [`append`](Self::append).
+/// Appends to the result of an attempt: by [`std::io::Write`], or in whole pieces by
+/// [`append`](Self::append).
 #[derive(Debug, Clone)]
 pub struct ResultWriter {
     attempt: Arc<Attempt>,
@@ -45,8 +46,8 @@ impl ResultWriter {
     /// Appends bytes; waits for nothing.
     ///
     /// # Errors
-    /// Of the kind [`FileTooLarge`](io::ErrorKind::FileTooLarge) if the result would be larger than a payload may be; then nothing of
-    /// `bytes` was appended.
+    /// Of the kind [`FileTooLarge`](io::ErrorKind::FileTooLarge) if the result would be larger than
+    /// a payload may be; then nothing of `bytes` was appended.
     pub fn append(&self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.attempt.result.append(bytes.as_ref(), self.limit)
     }
@@ -64,8 +65,9 @@ impl io::Write for ResultWriter {
 }
 
 impl Context {
-    /// Writes the result piece by piece. What was written is the result if the handler answers `Ok` without one; one that it answers goes
-    /// before it. All writers of an attempt write to one result, and a further attempt begins with an empty one.
+    /// Writes the result piece by piece. What was written is the result if the handler answers `Ok`
+    /// without one; one that it answers goes before it. All writers of an attempt write to one
+    /// result, and a further attempt begins with an empty one.
     ///
     /// ```
     /// use std::io::Write as _;

@@ -20,8 +20,9 @@ pub(crate) struct Retention {
     pub(crate) count: Option<u64>,
 }
 
-/// Until when tasks are kept that an engine has run and that said how long that is: the last of these moments. An engine that has run none has no need to
-/// look again and again for some that are over.
+/// Until when tasks are kept that an engine has run and that said how long that is: the last of
+/// these moments. An engine that has run none has no need to look again and again for some that are
+/// over.
 #[derive(Debug)]
 pub(crate) struct OwnRetentions(AtomicI64);
 
@@ -46,7 +47,8 @@ impl OwnRetentions {
 }
 
 impl Retention {
-    /// Forgets what is over, now and every [`limits::RETENTION_INTERVAL`], until the run is over. What the store cannot do now is tried again then.
+    /// Forgets what is over, now and every [`limits::RETENTION_INTERVAL`], until the run is over.
+    /// What the store cannot do now is tried again then.
     pub(crate) async fn run(self, engine: &Engine, over: &CancellationToken) {
         let clock = &*engine.inner.clock;
         let keep = async {
@@ -70,7 +72,8 @@ impl Retention {
         over.run_until_cancelled(keep).await;
     }
 
-    /// Whether anything may be over that was not when it was looked last. What other processes left behind is looked for once.
+    /// Whether anything may be over that was not when it was looked last. What other processes left
+    /// behind is looked for once.
     fn has_work(self, engine: &Engine, last: Option<Timestamp>) -> bool {
         let is_told = self.age.is_some() || self.count.is_some();
         is_told || last.is_none_or(|last| engine.inner.own_retentions.any_since(last))

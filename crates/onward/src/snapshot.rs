@@ -10,7 +10,8 @@ use crate::forecast::{Forecast, Told};
 use crate::pressure::Pressure;
 use crate::run::Run;
 
-/// What one engine does at this moment, with live progress. Reads memory only. Serialisable, for a dashboard.
+/// What one engine does at this moment, with live progress. Reads memory only. Serialisable, for a
+/// dashboard.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Snapshot {
     /// Whether the engine runs.
@@ -53,8 +54,8 @@ pub struct RunningTask {
     pub is_stopping: bool,
     /// How many bytes it says it has done, and of how many.
     pub bytes: Option<ByteProgress>,
-    /// How far it is, how fast it goes and how long it may take: from what it says; in an [`Overview`](crate::Overview), where it says
-    /// nothing, from how long its kind took before.
+    /// How far it is, how fast it goes and how long it may take: from what it says; in an
+    /// [`Overview`](crate::Overview), where it says nothing, from how long its kind took before.
     pub forecast: Forecast,
 }
 

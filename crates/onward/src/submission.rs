@@ -17,7 +17,8 @@ use crate::handle::Handle;
 use crate::typed::{Task, new_task};
 use crate::wait::Waiters;
 
-/// A submit that is being described; `.await` submits. What is wrong with the description is told then.
+/// A submit that is being described; `.await` submits. What is wrong with the description is told
+/// then.
 #[must_use = "nothing is submitted until it is awaited"]
 pub struct Submission<T: Task> {
     engine: Engine,
@@ -70,8 +71,8 @@ impl<T: Task> Submission<T> {
         }
     }
 
-    /// The series that it belongs to: it prefers the worker that ran one of the same series last, for as long as its
-    /// [queue](crate::QueueSettings::affinity_wait) says.
+    /// The series that it belongs to: it prefers the worker that ran one of the same series last,
+    /// for as long as its [queue](crate::QueueSettings::affinity_wait) says.
     pub fn affinity(mut self, series: impl AsRef<str>) -> Self {
         match Name::new(series) {
             Ok(series) => self.set(|task| task.affinity = Some(series)),
@@ -82,7 +83,8 @@ impl<T: Task> Submission<T> {
         }
     }
 
-    /// A key that makes it unique among the active tasks of its kind; keeps the type's way with duplicates, and for how long it stays taken.
+    /// A key that makes it unique among the active tasks of its kind; keeps the type's way with
+    /// duplicates, and for how long it stays taken.
     pub fn key(self, key: impl Into<String>) -> Self {
         self.set(|task| match &mut task.unique {
             Some(unique) => unique.key = key.into(),
@@ -113,7 +115,8 @@ impl<T: Task> Submission<T> {
         self.set(|task| task.depends_on.tasks.extend(tasks.into_iter().map(Dependency::Task)))
     }
 
-    /// What becomes of it if a task on which it depends does not complete. Default: it is cancelled.
+    /// What becomes of it if a task on which it depends does not complete. Default: it is
+    /// cancelled.
     pub fn on_dependency_failure(self, on_failure: OnDependencyFailure) -> Self {
         self.set(|task| task.depends_on.on_failure = on_failure)
     }
@@ -148,18 +151,20 @@ impl<T: Task> Submission<T> {
         self.set(|task| task.timeout = Some(timeout))
     }
 
-    /// How long an attempt may go on without a sign of life of its handler ([`Context::heartbeat`](crate::Context::heartbeat)).
+    /// How long an attempt may go on without a sign of life of its handler
+    /// ([`Context::heartbeat`](crate::Context::heartbeat)).
     pub fn heartbeat_timeout(self, timeout: Duration) -> Self {
         self.set(|task| task.heartbeat_timeout = Some(timeout))
     }
 
-    /// No attempt runs past this moment: a task that waits for one then expires, and one that failed and could not start again before has
-    /// failed, with its last error.
+    /// No attempt runs past this moment: a task that waits for one then expires, and one that
+    /// failed and could not start again before has failed, with its last error.
     pub fn deadline(self, deadline: Timestamp) -> Self {
         self.set(|task| task.deadline = Some(deadline))
     }
 
-    /// How long it is kept after its end, with its result and its errors, however it ended and whatever engines and prunes are told of others.
+    /// How long it is kept after its end, with its result and its errors, however it ended and
+    /// whatever engines and prunes are told of others.
     pub fn retention(self, retention: Duration) -> Self {
         self.set(|task| task.retention = Some(retention))
     }
@@ -174,8 +179,8 @@ impl<T: Task> Submission<T> {
         self.set(|task| task.io = expected)
     }
 
-    /// It is collected with others of its queue, kind and group, and handed over with them as one, to a handler of
-    /// [bundles](Engine::register_bundles).
+    /// It is collected with others of its queue, kind and group, and handed over with them as one,
+    /// to a handler of [bundles](Engine::register_bundles).
     pub fn aggregate(self, aggregate: Aggregate) -> Self {
         self.set(|task| task.aggregate = Some(aggregate))
     }
@@ -185,7 +190,8 @@ impl<T: Task> Submission<T> {
         self.set(|task| task.retry = Some(policy))
     }
 
-    /// Returns what was described without submitting it: for [`submit_all`](Engine::submit_all), and for `submit_in` of a store.
+    /// Returns what was described without submitting it: for [`submit_all`](Engine::submit_all),
+    /// and for `submit_in` of a store.
     ///
     /// # Errors
     /// [`is_invalid`](crate::Error::is_invalid) with what is wrong with the description.

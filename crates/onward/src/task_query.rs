@@ -9,11 +9,13 @@ use onward_store::{Name, Page, Priority, TaskFilter, TaskId, TaskPage, TaskRecor
 use crate::engine::Engine;
 use crate::error::Result;
 
-/// A listing of tasks that is being described: which tasks, newest first. Made by [`Engine::tasks`]; nothing is read before
-/// [`page`](Self::page), [`stream`](Self::stream), [`collect`](Self::collect), [`first`](Self::first) or [`count`](Self::count).
+/// A listing of tasks that is being described: which tasks, newest first. Made by
+/// [`Engine::tasks`]; nothing is read before [`page`](Self::page), [`stream`](Self::stream),
+/// [`collect`](Self::collect), [`first`](Self::first) or [`count`](Self::count).
 ///
-/// Conditions combine: a task is listed if it meets all of them. Payloads and results are read where
-/// [`with_payload`](Self::with_payload) asks for them. A name that is none is an error of the read.
+/// Conditions combine: a task is listed if it meets all of them. Payloads and results are read
+/// where [`with_payload`](Self::with_payload) asks for them. A name that is none is an error of the
+/// read.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -199,7 +201,8 @@ impl TaskQuery {
         Ok(self.engine.inner.store.tasks(self.filter.clone()?, page).await?)
     }
 
-    /// Returns the tasks one by one, read page by page. Tasks that are submitted meanwhile are not among them.
+    /// Returns the tasks one by one, read page by page. Tasks that are submitted meanwhile are not
+    /// among them.
     pub fn stream(self) -> TaskStream {
         TaskStream { query: self, read: VecDeque::new(), before: None, is_over: false }
     }

@@ -1,7 +1,8 @@
 //! Metrics and traces.
 //!
-//! Metrics go through the [`metrics`] facade: install a recorder (such as `metrics-exporter-prometheus`) **before** the engine is
-//! opened; without one they cost a branch each.
+//! Metrics go through the [`metrics`] facade: install a recorder (such as
+//! `metrics-exporter-prometheus`) **before** the engine is opened; without one they cost a branch
+//! each.
 //!
 //! | metric | labels | what it is |
 //! |---|---|---|
@@ -26,11 +27,13 @@
 //! | `onward_running` | – | slots in use |
 //! | `onward_buffered` | – | tasks claimed and not started |
 //!
-//! Traces go through [`tracing`]: a span `submit` (fields `task`, `kind`, `queue`) around each submit of one task, a span `submit_all` (fields
-//! `tasks`, `first`, `last`: how many, and the numbers of the first and the last) around each submit of several, and a span
-//! `attempt` (fields `task`, `kind`, `queue`, `attempt`) around each poll of a handler; the task's number links them. An event of the level
-//! `DEBUG` (fields `task`, `kind`, `attempt`, `state`) tells that the end of an attempt is durable, and in which state its task is. Further events
-//! tell of lost leases and sessions, of store errors, and of handlers that do not stop.
+//! Traces go through [`tracing`]: a span `submit` (fields `task`, `kind`, `queue`) around each
+//! submit of one task, a span `submit_all` (fields `tasks`, `first`, `last`: how many, and the
+//! numbers of the first and the last) around each submit of several, and a span `attempt` (fields
+//! `task`, `kind`, `queue`, `attempt`) around each poll of a handler; the task's number links them.
+//! An event of the level `DEBUG` (fields `task`, `kind`, `attempt`, `state`) tells that the end of
+//! an attempt is durable, and in which state its task is. Further events tell of lost leases and
+//! sessions, of store errors, and of handlers that do not stop.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};

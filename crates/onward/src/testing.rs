@@ -1,7 +1,8 @@
 //! For tests of programs that embed an engine: time that moves when told to.
 //!
-//! Give the engine a [`ManualClock`] and everything that it waits for by time (delays, back-off, timeouts, grace, leases) comes
-//! when the clock is moved, and not before. A month passes in no time:
+//! Give the engine a [`ManualClock`] and everything that it waits for by time (delays, back-off,
+//! timeouts, grace, leases) comes when the clock is moved, and not before. A month passes in no
+//! time:
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -30,8 +31,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Where much happens in between, [`run_for`] goes from one due moment to the next: a week with a timer a day takes seven steps, not one
-//! for each minute.
+//! Where much happens in between, [`run_for`] goes from one due moment to the next: a week with a
+//! timer a day takes seven steps, not one for each minute.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -66,12 +67,13 @@ use crate::summary::DrainSummary;
 /// The shortest step of the clock, where something is due that this engine does not do.
 const SHORTEST_STEP: Duration = Duration::from_millis(1);
 
-/// Runs an engine for a time of its clock: does what is due, moves the clock to the next due moment, and so on, until the time
-/// has passed and what is due then is done. The clock stands at the end of the time afterwards.
+/// Runs an engine for a time of its clock: does what is due, moves the clock to the next due
+/// moment, and so on, until the time has passed and what is due then is done. The clock stands at
+/// the end of the time afterwards.
 ///
-/// Due moments are those of delayed tasks, retries, timers of orchestrations, schedules, expiries, pauses, rates and lapsed
-/// leases, also of what other engines on the store are to do. A handler must not wait for the clock itself: the clock stands
-/// while it runs.
+/// Due moments are those of delayed tasks, retries, timers of orchestrations, schedules, expiries,
+/// pauses, rates and lapsed leases, also of what other engines on the store are to do. A handler
+/// must not wait for the clock itself: the clock stands while it runs.
 ///
 /// # Errors
 /// As [`Engine::run_until_idle`].
@@ -88,8 +90,9 @@ pub async fn run_for(engine: &Engine, clock: &ManualClock, time: Duration) -> Re
     }
 }
 
-/// Moves the clock of an engine to the next due moment, and returns by how much; `None`, and the clock stands, if nothing is
-/// to come. Run the engine [until it is idle](Engine::run_until_idle) before and afterwards; [`run_for`] does all that.
+/// Moves the clock of an engine to the next due moment, and returns by how much; `None`, and the
+/// clock stands, if nothing is to come. Run the engine [until it is idle](Engine::run_until_idle)
+/// before and afterwards; [`run_for`] does all that.
 ///
 /// # Errors
 /// What the store reports if it cannot be read or written.

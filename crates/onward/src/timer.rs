@@ -8,8 +8,9 @@ use tokio::time::{Sleep, sleep};
 
 use crate::limits::CLOCK_CHECK;
 
-/// Completes when the clock's steady time may have reached `at`, or when the clock may have been set; never without cause more
-/// often than every [`CLOCK_CHECK`]. The caller looks at the clock again. Cancel-safe.
+/// Completes when the clock's steady time may have reached `at`, or when the clock may have been
+/// set; never without cause more often than every [`CLOCK_CHECK`]. The caller looks at the clock
+/// again. Cancel-safe.
 pub(crate) async fn tick(clock: &dyn Clock, at: Duration) {
     let left = at.saturating_sub(clock.steady());
     match clock.moved() {
@@ -31,8 +32,9 @@ pub(crate) async fn reached(clock: &dyn Clock, at: Duration) {
     }
 }
 
-/// A timer for who waits again and again for moments that are mostly later than the one before. A timer of the runtime that is put earlier wakes
-/// a thread of it from its sleep, so one that is set goes on until it is over, or too late.
+/// A timer for who waits again and again for moments that are mostly later than the one before. A
+/// timer of the runtime that is put earlier wakes a thread of it from its sleep, so one that is set
+/// goes on until it is over, or too late.
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
     set: Option<Pin<Box<Sleep>>>,
@@ -66,7 +68,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Gives up an alarm for a moment so far away, and answers how long one for another moment takes then.
+    /// Gives up an alarm for a moment so far away, and answers how long one for another moment
+    /// takes then.
     async fn after(given_up: Duration, wanted: Duration) -> Duration {
         let (clock, mut alarm) = (SystemClock, Alarm::default());
         let steady = clock.steady();

@@ -35,11 +35,13 @@ use crate::output::Output;
 /// }
 /// ```
 pub trait Task: Serialize + DeserializeOwned + Send + 'static {
-    /// The name that selects the handler. Tasks kept in a store bear it, so do not change it once in use.
+    /// The name that selects the handler. Tasks kept in a store bear it, so do not change it once
+    /// in use.
     const KIND: &'static str;
 
-    /// Whether it is an [orchestration](crate::orchestration): then its code is registered with [`orchestrate`](crate::Engine::orchestrate), and
-    /// everybody who submits it must say so. Default: no.
+    /// Whether it is an [orchestration](crate::orchestration): then its code is registered with
+    /// [`orchestrate`](crate::Engine::orchestrate), and everybody who submits it must say so.
+    /// Default: no.
     const ORCHESTRATION: bool = false;
 
     /// What the handler answers.
@@ -55,7 +57,8 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
         None
     }
 
-    /// The series that it belongs to: it prefers the worker that ran one of the same series last. Default: none.
+    /// The series that it belongs to: it prefers the worker that ran one of the same series last.
+    /// Default: none.
     fn affinity(&self) -> Option<String> {
         None
     }
@@ -65,8 +68,8 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
         None
     }
 
-    /// For how long the key stays taken after the task has ended, so that the same is done once in that time. Default: no longer than the
-    /// task is active.
+    /// For how long the key stays taken after the task has ended, so that the same is done once in
+    /// that time. Default: no longer than the task is active.
     fn keep_key_for(&self) -> Duration {
         Duration::ZERO
     }
@@ -86,12 +89,14 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
         None
     }
 
-    /// How long an attempt may go on without a sign of life of its handler ([`Context::heartbeat`]). Default: as its handler says.
+    /// How long an attempt may go on without a sign of life of its handler
+    /// ([`Context::heartbeat`]). Default: as its handler says.
     fn heartbeat_timeout(&self) -> Option<Duration> {
         None
     }
 
-    /// How long it is kept after its end, with its result and its errors, however it ended. Default: for as long as engines and prunes leave it.
+    /// How long it is kept after its end, with its result and its errors, however it ended.
+    /// Default: for as long as engines and prunes leave it.
     fn retention(&self) -> Option<Duration> {
         None
     }
@@ -113,10 +118,11 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
     }
 
     /// Returns the task as bytes, with the kind, key, group and all else that its type says: for
-    /// [`submit_all`](crate::Engine::submit_all), for `submit_in` of a store, and to change single fields. Not to be overridden: the
-    /// engine does not call it.
+    /// [`submit_all`](crate::Engine::submit_all), for `submit_in` of a store, and to change single
+    /// fields. Not to be overridden: the engine does not call it.
     ///
-    /// [`Submission::into_new_task`](crate::Submission::into_new_task) returns one with other settings than its type's.
+    /// [`Submission::into_new_task`](crate::Submission::into_new_task) returns one with other
+    /// settings than its type's.
     ///
     /// ```
     /// # use onward::prelude::*;
@@ -143,8 +149,8 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
     /// ```
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if the kind, queue, group or affinity key is no [`Name`](crate::Name), or the fields cannot be
-    /// written as JSON.
+    /// [`is_invalid`](Error::is_invalid) if the kind, queue, group or affinity key is no
+    /// [`Name`](crate::Name), or the fields cannot be written as JSON.
     fn to_new_task(&self) -> Result<NewTask> {
         new_task(self)
     }

@@ -33,8 +33,9 @@ impl News {
     }
 }
 
-/// Everybody who waits, or has a handle to wait with, in this process. One watcher hears from the store what ended and tells them;
-/// after a hint that others may have ended something it reads what is waited for.
+/// Everybody who waits, or has a handle to wait with, in this process. One watcher hears from the
+/// store what ended and tells them; after a hint that others may have ended something it reads what
+/// is waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters(Mutex<State>);
 
@@ -137,7 +138,8 @@ impl Waiters {
         state
     }
 
-    /// Remembers for a handle what becomes of a task that had not ended at a moment; answers whether it could.
+    /// Remembers for a handle what becomes of a task that had not ended at a moment; answers
+    /// whether it could.
     pub(crate) fn add_handle(&self, task: TaskId, moment: Moment) -> bool {
         let mut state = self.lock();
         let told = match state.recent.since(task, moment) {
@@ -311,7 +313,8 @@ impl Watcher {
         }
     }
 
-    /// Reads what is waited for, and rests after it, so that reading takes a tenth of the time at the most.
+    /// Reads what is waited for, and rests after it, so that reading takes a tenth of the time at
+    /// the most.
     async fn read_all(&mut self) {
         let Some(inner) = self.inner.upgrade() else { return };
         self.missed = false;

@@ -22,7 +22,8 @@ thread_local! {
 /// A handle of an engine that does not keep it open: for handlers, their state, hooks, and whatever
 /// the engine owns itself.
 ///
-/// A handler that gets a [`Context`](crate::Context) needs none: [`Context::engine`](crate::Context::engine) returns its engine.
+/// A handler that gets a [`Context`](crate::Context) needs none:
+/// [`Context::engine`](crate::Context::engine) returns its engine.
 ///
 /// ```
 /// # use onward::prelude::*;
@@ -60,8 +61,8 @@ impl fmt::Debug for WeakEngine {
 impl Engine {
     /// Returns a handle that does not keep the engine open.
     ///
-    /// A handler that keeps an `Engine` keeps it and its store open for as long as the process lives. A warning is logged
-    /// when the last other handle is dropped and such handles remain.
+    /// A handler that keeps an `Engine` keeps it and its store open for as long as the process
+    /// lives. A warning is logged when the last other handle is dropped and such handles remain.
     #[must_use]
     pub fn downgrade(&self) -> WeakEngine {
         WeakEngine(Arc::downgrade(&self.inner))
@@ -91,7 +92,8 @@ impl Origin {
         Self { is_made_in_handler: HANDLER_OF.get() == address(inner), is_held: AtomicBool::default() }
     }
 
-    /// Notes that a handle is cloned or writes: in a handler, if it was made elsewhere, a handler holds it.
+    /// Notes that a handle is cloned or writes: in a handler, if it was made elsewhere, a handler
+    /// holds it.
     pub(crate) fn note_use(&self, inner: &Arc<Inner>) {
         if HANDLER_OF.get() == address(inner) && !self.is_made_in_handler && !self.is_held.swap(true, Ordering::Relaxed)
         {

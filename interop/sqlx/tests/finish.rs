@@ -1,4 +1,5 @@
-//! A handler pays and finishes its task in one transaction of sqlx. `cargo xtask test --all` starts the server.
+//! A handler pays and finishes its task in one transaction of sqlx. `cargo xtask test --all` starts
+//! the server.
 
 use std::sync::Arc;
 use std::time::Duration;

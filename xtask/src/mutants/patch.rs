@@ -68,8 +68,8 @@ pub(crate) fn by_what_they_break(project: &Project) -> Result<BTreeMap<String, V
     Ok(names)
 }
 
-/// Finds patches that no longer apply, or name what is not there, and faults that no patch brings back. `known` are the names that
-/// a patch may break, and `required` those that one must.
+/// Finds patches that no longer apply, or name what is not there, and faults that no patch brings
+/// back. `known` are the names that a patch may break, and `required` those that one must.
 pub(crate) fn check(project: &Project, known: &BTreeSet<String>, required: &BTreeSet<String>) -> Result<Vec<Finding>> {
     let patches = all(project)?;
     let mut findings = missing(&patches, required);
@@ -99,7 +99,8 @@ fn missing(patches: &[Patch], required: &BTreeSet<String>) -> Vec<Finding> {
 /// The modules that a file of the engine's suite has for its cases on each store.
 const STORES: [&str; 3] = ["on_memory", "on_sqlite", "on_postgres"];
 
-/// Whether the package, or the kit of cases that it runs, has a test of this name, in the module that the path says.
+/// Whether the package, or the kit of cases that it runs, has a test of this name, in the module
+/// that the path says.
 fn exists(project: &Project, test: &Test) -> Result<bool> {
     let parts: Vec<&str> = test.path.split("::").filter(|part| !STORES.contains(part)).collect();
     let [.., module, name] = parts[..] else { return Ok(false) };
@@ -124,8 +125,8 @@ pub(crate) fn apply(root: &Path, patch: &Path) -> Result<()> {
     command::output(git_apply(root).arg(patch)).map(drop)
 }
 
-/// `git apply` as a plain tool for patches, whatever repository the tree lies in: there it would pass over what is outside of its
-/// directory.
+/// `git apply` as a plain tool for patches, whatever repository the tree lies in: there it would
+/// pass over what is outside of its directory.
 fn git_apply(root: &Path) -> Command {
     let mut git = Command::new("git");
     git.args(["-c", "safe.directory=*", "apply"]).current_dir(root).env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");

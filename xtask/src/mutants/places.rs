@@ -1,4 +1,5 @@
-//! Where the hunks of a patch fit: one that fits in two places breaks what nobody meant, as soon as lines are added above it.
+//! Where the hunks of a patch fit: one that fits in two places breaks what nobody meant, as soon as
+//! lines are added above it.
 
 use std::path::Path;
 
@@ -11,7 +12,8 @@ struct Hunk<'a> {
     expected: Vec<&'a str>,
 }
 
-/// What there is to say of the hunks of this patch that fit in more than one place of their file below `root`.
+/// What there is to say of the hunks of this patch that fit in more than one place of their file
+/// below `root`.
 pub(super) fn doubtful(root: &Path, patch: &str) -> Result<Vec<String>> {
     let mut messages = Vec::new();
     for (number, hunk) in hunks(patch).iter().enumerate() {
@@ -46,12 +48,14 @@ fn hunks(patch: &str) -> Vec<Hunk<'_>> {
     hunks
 }
 
-/// What the file has of a hunk's line; none if the patch adds it. An empty line of it may have lost its blank.
+/// What the file has of a hunk's line; none if the patch adds it. An empty line of it may have lost
+/// its blank.
 fn expected(line: &str) -> Option<&str> {
     if line.is_empty() { Some(line) } else { line.strip_prefix(' ').or_else(|| line.strip_prefix('-')) }
 }
 
-/// The number of the file's lines that a hunk begins with: 7 of `@@ -3,7 +3,6 @@`; one if none is named.
+/// The number of the file's lines that a hunk begins with: 7 of `@@ -3,7 +3,6 @@`; one if none is
+/// named.
 fn old_lines(line: &str) -> Option<usize> {
     let range = line.strip_prefix("@@ -")?.split(' ').next()?;
     range.split_once(',').map_or(Some(1), |(_, count)| count.parse().ok())

@@ -1,4 +1,5 @@
-//! `cargo xtask mutants`: breaks a copy of the project, one variant at a time, and sees whether the test notices.
+//! `cargo xtask mutants`: breaks a copy of the project, one variant at a time, and sees whether the
+//! test notices.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;

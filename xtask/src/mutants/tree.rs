@@ -31,7 +31,8 @@ impl Tree {
         &self.root
     }
 
-    /// Undoes every change. Files that were not changed keep their time, so that cargo builds nothing needlessly.
+    /// Undoes every change. Files that were not changed keep their time, so that cargo builds
+    /// nothing needlessly.
     pub(crate) fn restore(&self, project: &Project) -> Result<()> {
         for file in &self.files {
             let (from, to) = (project.path(file), self.root.join(file));

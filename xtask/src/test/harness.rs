@@ -82,7 +82,8 @@ pub(super) fn run(name: &str, program: &mut Command, silence: Duration) -> Resul
     Ok(Ran { name: name.to_owned(), took: started.elapsed(), report, status })
 }
 
-/// Reads the lines of a program on a thread of its own, for reading from a pipe has no limit of time.
+/// Reads the lines of a program on a thread of its own, for reading from a pipe has no limit of
+/// time.
 fn lines_of(output: ChildStdout) -> Receiver<String> {
     let (sender, lines) = mpsc::sync_channel(MOST_WAITING);
     thread::spawn(move || {

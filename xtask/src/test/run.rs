@@ -1,4 +1,5 @@
-//! The order of the steps: prepare, build, run each test program, test the documentation, summarise.
+//! The order of the steps: prepare, build, run each test program, test the documentation,
+//! summarise.
 
 use std::fs;
 use std::path::Path;
@@ -14,8 +15,8 @@ use crate::backends::{self, Ready};
 use crate::project::Project;
 use crate::{command, leftovers};
 
-/// The longest time without a line from a test program. The slowest test takes less than a minute on
-/// two cores; a busy machine gets five.
+/// The longest time without a line from a test program. The slowest test takes less than a minute
+/// on two cores; a busy machine gets five.
 const SILENCE: Duration = Duration::from_secs(5 * 60);
 
 /// The longest time without a line where cargo compiles before it runs tests.

@@ -1,4 +1,5 @@
-//! The table in ARCHITECTURE.md says who may know whom, and cargo's own picture of the workspace must agree with it.
+//! The table in ARCHITECTURE.md says who may know whom, and cargo's own picture of the workspace
+//! must agree with it.
 //!
 //! The table is the rule: it is read here, so the document cannot drift from what is checked.
 
@@ -24,7 +25,8 @@ struct Edge<'a> {
     is_test: bool,
 }
 
-/// Finds crates that the table leaves out or that do not exist, and dependencies that it does not allow.
+/// Finds crates that the table leaves out or that do not exist, and dependencies that it does not
+/// allow.
 pub(crate) fn check(document: &str, metadata: &Value) -> Result<Vec<Finding>> {
     let allowed = table(document);
     let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;

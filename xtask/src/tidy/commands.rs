@@ -14,7 +14,8 @@ type Commands<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 /// Options that every command has and no reference lists.
 const GIVEN: &[&str] = &["--help", "--version"];
 
-/// Finds commands in documents that the reference does not have. Planned ones stand in the list of features alone.
+/// Finds commands in documents that the reference does not have. Planned ones stand in the list of
+/// features alone.
 pub(crate) fn check(documents: &[(String, String)], reference: &str) -> Vec<Finding> {
     let commands = commands(reference);
     let is_checked = |path: &str| !path.starts_with("docs/reference/") && path != "docs/features.md";
@@ -27,7 +28,8 @@ pub(crate) fn check(documents: &[(String, String)], reference: &str) -> Vec<Find
     findings
 }
 
-/// What is wrong with a command as typed, up to `--`; a group of commands is no command, but may be spoken of.
+/// What is wrong with a command as typed, up to `--`; a group of commands is no command, but may be
+/// spoken of.
 fn problem(typed: &str, commands: &Commands<'_>, may_be_group: bool) -> Option<String> {
     let words: Vec<&str> = typed.split_whitespace().take_while(|word| *word != "--").collect();
     let is_run = |at: &usize| words[*at] == "onward" && (*at == 0 || words[*at - 1] == "xargs");

@@ -1,4 +1,5 @@
-//! docs/dependencies.md says of every direct dependency why it is there, and names none that is gone.
+//! docs/dependencies.md says of every direct dependency why it is there, and names none that is
+//! gone.
 
 use std::collections::BTreeSet;
 

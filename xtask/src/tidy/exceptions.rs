@@ -5,7 +5,8 @@ use serde::Deserialize;
 
 use super::prose::Folder;
 
-/// The exceptions. Each is a ratchet: it fails when exceeded, and also when it has become larger than needed.
+/// The exceptions. Each is a ratchet: it fails when exceeded, and also when it has become larger
+/// than needed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Exceptions {

@@ -2,7 +2,8 @@
 
 use super::Finding;
 
-/// Finds links whose file or heading does not exist. `documents` are paths and texts; `files` is everything there is.
+/// Finds links whose file or heading does not exist. `documents` are paths and texts; `files` is
+/// everything there is.
 pub(crate) fn check(documents: &[(String, String)], files: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in documents {

@@ -4,8 +4,8 @@ use super::Finding;
 
 const PATH: &str = "ARCHITECTURE.md";
 
-/// Looks below each heading that names a crate's directory (`` ### `crates/onward` ``) for names such as `` `clock.rs` `` and
-/// `` `rules/` ``, and finds those that are not in its `src`.
+/// Looks below each heading that names a crate's directory (`` ### `crates/onward` ``) for names
+/// such as `` `clock.rs` `` and `` `rules/` ``, and finds those that are not in its `src`.
 pub(crate) fn check(document: &str, files: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut source = None;

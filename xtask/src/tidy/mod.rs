@@ -1,4 +1,5 @@
-//! Style and structure as checks. Each is a plain function from text to findings, so that its tests can show it failing.
+//! Style and structure as checks. Each is a plain function from text to findings, so that its tests
+//! can show it failing.
 
 mod architecture;
 mod changelog;

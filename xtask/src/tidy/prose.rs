@@ -1,4 +1,5 @@
-//! Comments are plain technical English: they open with a verb or a noun, name the actor, and are short and narrow.
+//! Comments are plain technical English: they open with a verb or a noun, name the actor, and are
+//! short and narrow.
 
 use std::fmt;
 
@@ -58,7 +59,8 @@ pub(crate) struct Folder {
     long: usize,
 }
 
-/// Finds folders whose comments have more faults than `xtask/tidy.toml` allows, and files in no such folder.
+/// Finds folders whose comments have more faults than `xtask/tidy.toml` allows, and files in no
+/// such folder.
 pub(crate) fn check(sources: &[SourceFile], folders: &[Folder]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut counts = vec![[0; 4]; folders.len()];

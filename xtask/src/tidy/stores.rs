@@ -1,4 +1,5 @@
-//! Cases of the engine's suite that leave a store out: `crates/onward/tests/stores.toml` gives the reason for each.
+//! Cases of the engine's suite that leave a store out: `crates/onward/tests/stores.toml` gives the
+//! reason for each.
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;

@@ -1,7 +1,8 @@
 //! The rows on PostgreSQL on awa, with its queue storage.
 //!
-//! Settings: `tuned` is what its own throughput test has: no deadline, so that claims and completions are kept in batches, a poll every 50 ms, and rotation after 1 s and
-//! 50 ms; with 500 workers and 2 claimers. `default` is its defaults, with a pool of as many connections.
+//! Settings: `tuned` is what its own throughput test has: no deadline, so that claims and
+//! completions are kept in batches, a poll every 50 ms, and rotation after 1 s and 50 ms; with 500
+//! workers and 2 claimers. `default` is its defaults, with a pool of as many connections.
 
 mod client;
 mod submits;
@@ -34,7 +35,8 @@ async fn work(request: &Request) -> Result<Measurement> {
     }
 }
 
-/// Submitted in bulk before the worker starts, or while it works; until its tables say that all have ended.
+/// Submitted in bulk before the worker starts, or while it works; until its tables say that all
+/// have ended.
 async fn lives(request: &Request, meanwhile: bool) -> Result<Measurement> {
     let row = &request.row;
     let crew = Crew::new(request).await?;

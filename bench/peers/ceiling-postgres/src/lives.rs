@@ -60,7 +60,8 @@ async fn run(url: &str, row: &Row, batch: usize) -> Result<Measurement> {
     Ok(Measurement::of(row.count as f64 / elapsed.as_secs_f64()).observed("completed", completed))
 }
 
-/// One connection: submits a batch as long as there are any, claims a batch, completes it. Answers how many it completed.
+/// One connection: submits a batch as long as there are any, claims a batch, completes it. Answers
+/// how many it completed.
 async fn live(database: Database, row: Arc<Row>, batches: Numbers, claims: Numbers, batch: usize) -> Result<u64> {
     let payload = payload(&row)?;
     let mut completed = 0;

@@ -1,7 +1,9 @@
-//! The ceiling of the rows on PostgreSQL: what bare PostgreSQL reaches when it takes the same steps as a task engine, set-based, on two connections.
+//! The ceiling of the rows on PostgreSQL: what bare PostgreSQL reaches when it takes the same steps
+//! as a task engine, set-based, on two connections.
 //!
-//! It accepts tasks, claims them (`FOR UPDATE SKIP LOCKED`), and moves them to a history, each in a commit of its own. It runs nothing, answers nobody, and
-//! has no queues, keys, limits, leases or events: nothing that an engine is for.
+//! It accepts tasks, claims them (`FOR UPDATE SKIP LOCKED`), and moves them to a history, each in a
+//! commit of its own. It runs nothing, answers nobody, and has no queues, keys, limits, leases or
+//! events: nothing that an engine is for.
 
 mod database;
 mod lives;

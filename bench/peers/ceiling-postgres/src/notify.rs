@@ -13,7 +13,8 @@ use crate::database::{Database, make, payload};
 /// How long who hears nothing waits.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// From the beginning of an insert with a message in one commit until the message is there, at the pace of the row.
+/// From the beginning of an insert with a message in one commit until the message is there, at the
+/// pace of the row.
 pub(crate) async fn one_commit(request: &Request) -> Result<Measurement> {
     let (url, row) = (request.server()?, &request.row);
     make(url, row).await?;

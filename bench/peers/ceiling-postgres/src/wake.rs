@@ -1,4 +1,5 @@
-//! What a task of an idle worker cannot do without: the commit of its submit and that of its claim, one after the other.
+//! What a task of an idle worker cannot do without: the commit of its submit and that of its claim,
+//! one after the other.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use bench_protocol::{Latencies, Measurement, Request, now};
 
 use crate::database::{Database, make, payload};
 
-/// Two bare commits for each task, on two connections, at the pace of the row. The figure is the median of both together.
+/// Two bare commits for each task, on two connections, at the pace of the row. The figure is the
+/// median of both together.
 pub(crate) async fn two_commits(request: &Request) -> Result<Measurement> {
     let (url, row) = (request.server()?, &request.row);
     make(url, row).await?;

@@ -13,11 +13,12 @@ pub(crate) struct Commit {
     pub(crate) claims: usize,
 }
 
-/// An endless sequence of commits that has, on average, the given sizes and the given number of commits for each 1000 lives.
+/// An endless sequence of commits that has, on average, the given sizes and the given number of
+/// commits for each 1000 lives.
 ///
-/// Each step comes up as often as its size demands: with a commit for each 64 lives and sizes of 64, every commit holds all
-/// three; with three commits for each 64 lives, they take turns, as they do where a task is submitted, claimed and completed in
-/// commits that follow one another.
+/// Each step comes up as often as its size demands: with a commit for each 64 lives and sizes of
+/// 64, every commit holds all three; with three commits for each 64 lives, they take turns, as they
+/// do where a task is submitted, claimed and completed in commits that follow one another.
 #[derive(Debug, Clone)]
 pub(crate) struct Cycle {
     submits: Step,

@@ -1,4 +1,5 @@
-//! The layout: live tasks in a table without a secondary index, claims as a log, ended tasks in history.
+//! The layout: live tasks in a table without a secondary index, claims as a log, ended tasks in
+//! history.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -26,8 +27,9 @@ const DELETE: &str = "DELETE FROM task WHERE id IN rarray(?1)";
 /// A moment that rows carry: the ceiling does not read the clock.
 const MOMENT: i64 = 1_750_000_000_000_000;
 
-/// The write-ahead log is copied back after so many tasks completed or submitted alone, or so many commits, whichever comes first.
-/// Then it is written again from its beginning, which syncs faster than a file that grows.
+/// The write-ahead log is copied back after so many tasks completed or submitted alone, or so many
+/// commits, whichever comes first. Then it is written again from its beginning, which syncs faster
+/// than a file that grows.
 const CHECKPOINT_TASKS: usize = 16_384;
 const CHECKPOINT_COMMITS: usize = 2048;
 
@@ -63,7 +65,8 @@ impl Database {
         Ok(Self { connection, payload, tasks: 0, commits: 0, pages: 0 })
     }
 
-    /// Puts in what the row wants there before the timed part; waiting tasks get the ids from 1, delayed ones stand in front of them.
+    /// Puts in what the row wants there before the timed part; waiting tasks get the ids from 1,
+    /// delayed ones stand in front of them.
     pub(crate) fn fill(&mut self, backlog: &Backlog) -> Result<()> {
         self.begin()?;
         let first = 1 - i64::try_from(backlog.delayed)?;
@@ -78,7 +81,8 @@ impl Database {
         self.checkpoint()
     }
 
-    /// Gives the log the size at which it stays, so that no commit of the timed part has to extend the file.
+    /// Gives the log the size at which it stays, so that no commit of the timed part has to extend
+    /// the file.
     fn grow_log(&self) -> Result<()> {
         self.connection.execute_batch("CREATE TABLE filler (bytes BLOB)")?;
         self.connection.execute("INSERT INTO filler VALUES (zeroblob(?1))", [LOG_BYTES])?;

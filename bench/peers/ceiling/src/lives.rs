@@ -46,9 +46,10 @@ fn sizes(request: &Request) -> Result<CommitSizes> {
 
 /// How many rows that stay, put before the first live one, have a life write the fewest pages.
 ///
-/// How full the page in front is decides how SQLite shares out what is left of the pages that are being emptied, and the tree goes on in
-/// that rhythm to the end: the same commits write a fifth more pages in one rhythm than in the other. What a backlog leaves is
-/// measured in the better one, with it and without; by chance it would be found beside some backlogs only.
+/// How full the page in front is decides how SQLite shares out what is left of the pages that are
+/// being emptied, and the tree goes on in that rhythm to the end: the same commits write a fifth
+/// more pages in one rhythm than in the other. What a backlog leaves is measured in the better one,
+/// with it and without; by chance it would be found beside some backlogs only.
 fn best_in_front(request: &Request, sizes: CommitSizes, directory: &Path) -> Result<usize> {
     let mut trial = request.clone();
     trial.row.count = request.row.count.min(TRIAL_LIVES);
@@ -84,7 +85,8 @@ pub(crate) fn best_batch(request: &Request) -> Result<Measurement> {
     Ok(lives(request, Cycle::of_batch(batch), &path)?.with("batch", batch as f64))
 }
 
-/// On a new file, which is left there: the disk would be at deleting that of a trial while the next one is timed.
+/// On a new file, which is left there: the disk would be at deleting that of a trial while the next
+/// one is timed.
 fn lives(request: &Request, cycle: Cycle, path: &Path) -> Result<Measurement> {
     let row = &request.row;
     let payload = Order::new(0, 0, row.payload_bytes)?.to_json()?;
@@ -116,7 +118,8 @@ fn check(database: &Database, request: &Request) -> Result<()> {
     Ok(())
 }
 
-/// A run: what is ready and what is claimed, in memory as in an engine that rebuilds it at the start.
+/// A run: what is ready and what is claimed, in memory as in an engine that rebuilds it at the
+/// start.
 struct Run<'a> {
     database: &'a mut Database,
     cycle: Cycle,

@@ -1,10 +1,12 @@
-//! The ceiling: what bare SQLite reaches when it takes the same steps as a task engine, in one thread, with the best layout known.
+//! The ceiling: what bare SQLite reaches when it takes the same steps as a task engine, in one
+//! thread, with the best layout known.
 //!
 //! In the rows of sockets: what a bare stream reaches with the same bytes.
 //!
-//! The SQLite one accepts a task (a row), claims it (one blob row for all that are claimed together), and completes it (moves the row to
-//! history, set-based), with the same payload, the same durability class and commits of a given size. It has no callers to
-//! answer, no handlers, no keys, no queues, no events and no leases: nothing that an engine is for.
+//! The SQLite one accepts a task (a row), claims it (one blob row for all that are claimed
+//! together), and completes it (moves the row to history, set-based), with the same payload, the
+//! same durability class and commits of a given size. It has no callers to answer, no handlers, no
+//! keys, no queues, no events and no leases: nothing that an engine is for.
 
 mod cycle;
 mod database;

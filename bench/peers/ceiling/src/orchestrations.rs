@@ -1,5 +1,5 @@
-//! What orchestrations cannot do without: slots and sleep where activities sleep, the rows of a turn where steps are kept, and the commits of a
-//! signal and of the turn that takes it in.
+//! What orchestrations cannot do without: slots and sleep where activities sleep, the rows of a
+//! turn where steps are kept, and the commits of a signal and of the turn that takes it in.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -55,7 +55,8 @@ fn commit(connection: &Connection, rows: impl FnOnce() -> Result<()>) -> Result<
     Ok(())
 }
 
-/// The rows of all steps, each of another orchestration than the one before, in commits of the size that the other run had.
+/// The rows of all steps, each of another orchestration than the one before, in commits of the size
+/// that the other run had.
 pub(crate) fn steps(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let sizes = request.commits.context("give the commit sizes of another run with --commits")?;
@@ -103,7 +104,8 @@ pub(crate) fn two_commits(request: &Request) -> Result<Measurement> {
     Ok(measurement.with_latencies(latencies))
 }
 
-/// So many in flight, each of so many sleeps at once, of which only so many may sleep as there are slots.
+/// So many in flight, each of so many sleeps at once, of which only so many may sleep as there are
+/// slots.
 pub(crate) fn semaphore_and_sleep(request: &Request) -> Result<Measurement> {
     tokio::runtime::Runtime::new()?.block_on(sleeps(request))
 }

@@ -1,11 +1,13 @@
-//! What a task of the rate tests cannot do without: the commit of its submit and that of its claim, one after the other.
+//! What a task of the rate tests cannot do without: the commit of its submit and that of its claim,
+//! one after the other.
 
 use anyhow::Result;
 use bench_protocol::{Backlog, Latencies, Measurement, Order, Request, now};
 
 use crate::database::Database;
 
-/// Two bare commits for each task, without a pause. The figure is the 99th percentile of both together.
+/// Two bare commits for each task, without a pause. The figure is the 99th percentile of both
+/// together.
 pub(crate) fn two_commits(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let directory = tempfile::tempdir_in(&request.directory)?;

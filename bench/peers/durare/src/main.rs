@@ -1,6 +1,7 @@
 //! The rows of inline steps on durare, with its SQLite provider, and with that of PostgreSQL.
 //!
-//! Settings: `default` is `SqliteProvider::connect`; `one connection` is the same with a pool of one, so that no writer waits for SQLite's lock.
+//! Settings: `default` is `SqliteProvider::connect`; `one connection` is the same with a pool of
+//! one, so that no writer waits for SQLite's lock.
 
 use std::str::FromStr as _;
 use std::sync::Arc;

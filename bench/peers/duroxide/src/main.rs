@@ -1,7 +1,8 @@
 //! The rows of orchestrations on duroxide, with its SQLite provider.
 //!
-//! Settings: `default` are its `RuntimeOptions` but for the slots, with its own `wait_for_orchestration`. `tuned` looks for work every millisecond and asks
-//! for the status every two; `tuned waiting` looks every millisecond and waits by `wait_for_orchestration`.
+//! Settings: `default` are its `RuntimeOptions` but for the slots, with its own
+//! `wait_for_orchestration`. `tuned` looks for work every millisecond and asks for the status every
+//! two; `tuned waiting` looks every millisecond and waits by `wait_for_orchestration`.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! How long it takes from the cancellation of an orchestration until the activity that it awaits is asked to stop.
+//! How long it takes from the cancellation of an orchestration until the activity that it awaits is
+//! asked to stop.
 
 use std::io::Read as _;
 use std::process::Child;
@@ -71,7 +72,8 @@ async fn patient(patient: Patient, context: OrchestrationContext) -> Result<(), 
     Ok(context.activity(Wait { number: patient.number }).await?)
 }
 
-/// Cancels orchestrations at a fixed rate, each of which awaits an activity that runs here, or in another process.
+/// Cancels orchestrations at a fixed rate, each of which awaits an activity that runs here, or in
+/// another process.
 pub(crate) async fn heard(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;

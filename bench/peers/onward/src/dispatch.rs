@@ -17,7 +17,8 @@ pub(crate) const KIND: &str = "bench::test";
 /// Five levels in turn: taskmill's constants, turned round (there 0 is the most urgent).
 const PRIORITIES: [Priority; 5] = [Priority(0), Priority(63), Priority(127), Priority(191), Priority(255)];
 
-/// The engine counts an end when it is durable, and the run ends when nothing is left: that is how the ends are observed.
+/// The engine counts an end when it is durable, and the run ends when nothing is left: that is how
+/// the ends are observed.
 pub(crate) async fn to_the_end(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
@@ -81,7 +82,8 @@ async fn submit_all(engine: &Engine, row: &Row) -> Result<()> {
     Ok(())
 }
 
-/// A back-off as taskmill's suite has it: with its delays for the computation, with none (`immediate`) for running.
+/// A back-off as taskmill's suite has it: with its delays for the computation, with none
+/// (`immediate`) for running.
 pub(crate) fn backoff(name: BackoffName, immediate: bool) -> Backoff {
     let time = |milliseconds| Duration::from_millis(if immediate { 0 } else { milliseconds });
     match name {

@@ -21,17 +21,21 @@ const VARIABLE: &str = "ONWARD_BENCH_HELPER";
 /// What a helper does on a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Job {
-    /// Submits so many tasks, claims some of them, says `ready` and holds them until it is killed (or its input ends).
+    /// Submits so many tasks, claims some of them, says `ready` and holds them until it is killed
+    /// (or its input ends).
     Hold { waiting: usize, in_flight: usize },
-    /// Starts so many orchestrations that wait for a moment (microseconds since 1970), says `ready` when all do, and goes on until it is killed.
+    /// Starts so many orchestrations that wait for a moment (microseconds since 1970), says `ready`
+    /// when all do, and goes on until it is killed.
     Park { count: usize, wake: i64 },
     /// Submits at a fixed rate.
     Produce { count: usize, rate: u32 },
-    /// Says `ready`, and when its input ends, works off a backlog of so many tasks with the other nodes; says when it was done and what ran.
+    /// Says `ready`, and when its input ends, works off a backlog of so many tasks with the other
+    /// nodes; says when it was done and what ran.
     Node { slots: usize, count: usize },
     /// Runs an engine that has nothing to do, and says `ready`.
     Idle { slots: usize },
-    /// Runs the activities of orchestrations that are cancelled, so many at once, says `ready`, and says when each was asked to stop.
+    /// Runs the activities of orchestrations that are cancelled, so many at once, says `ready`, and
+    /// says when each was asked to stop.
     Wait { slots: usize },
 }
 

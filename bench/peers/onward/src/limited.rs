@@ -98,8 +98,8 @@ async fn saturate(engine: &Engine, groups: usize, bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// The groups of tasks whose lives are counted, in turn: as many tasks of each as Zipf's law has it (Zipf, "Human behavior and the principle
-/// of least effort", 1949), in an order that repeats.
+/// The groups of tasks whose lives are counted, in turn: as many tasks of each as Zipf's law has it
+/// (Zipf, "Human behavior and the principle of least effort", 1949), in an order that repeats.
 fn groups(count: usize, limits: Limits) -> Result<Vec<Option<Name>>> {
     if limits == Limits::NoGroups {
         return Ok(vec![None]);

@@ -42,7 +42,8 @@ impl Seen {
     }
 }
 
-/// Registers the handler: it counts the task, and the time since its submit where the task says when that was.
+/// Registers the handler: it counts the task, and the time since its submit where the task says
+/// when that was.
 pub(crate) fn register(engine: &Engine, seen: &Arc<Seen>) {
     let seen = seen.clone();
     engine.register(move |Place(order): Place, _context| {
@@ -74,8 +75,8 @@ pub(crate) async fn submits(request: &Request) -> Result<Measurement> {
     Ok(Measurement { commits, ..measurement })
 }
 
-/// Has the write-ahead log grow to its full size and begin anew, as the ceiling does: a commit that extends a file syncs at twice the
-/// cost.
+/// Has the write-ahead log grow to its full size and begin anew, as the ceiling does: a commit that
+/// extends a file syncs at twice the cost.
 async fn grow_log(engine: &Engine) -> Result<()> {
     let fillers = (0..LOG_MEBIBYTES).map(|_| {
         let mut filler = NewTask::new("filler")?;
@@ -102,8 +103,8 @@ enum Awaits {
     Oldest(Unawaited),
 }
 
-/// Whole lives. Each submitter submits a task and awaits its own, unless the row has tasks waiting: then it awaits the oldest that nobody
-/// awaits, in whose place its own waits.
+/// Whole lives. Each submitter submits a task and awaits its own, unless the row has tasks waiting:
+/// then it awaits the oldest that nobody awaits, in whose place its own waits.
 pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;

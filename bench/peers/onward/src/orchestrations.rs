@@ -1,4 +1,5 @@
-//! Orchestrations that are started and awaited, so many in flight: what an activity, a step, a start and an end cost.
+//! Orchestrations that are started and awaited, so many in flight: what an activity, a step, a
+//! start and an end cost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,8 +86,8 @@ fn register(engine: &Engine, activity: Duration) {
     engine.orchestrate(work);
 }
 
-/// Starts orchestrations and awaits each: so many starters, each with one in flight. The figure is orchestrations or steps a second, or
-/// what one takes, as the row's unit says.
+/// Starts orchestrations and awaits each: so many starters, each with one in flight. The figure is
+/// orchestrations or steps a second, or what one takes, as the row's unit says.
 pub(crate) async fn in_flight(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;

@@ -1,4 +1,5 @@
-//! Very many orchestrations that wait for a timer: what each keeps in memory, and how long it takes until all have gone on.
+//! Very many orchestrations that wait for a timer: what each keeps in memory, and how long it takes
+//! until all have gone on.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -146,7 +147,8 @@ pub(crate) async fn all_at_once(request: &Request) -> Result<Measurement> {
     Ok(Measurement::of(elapsed.as_secs_f64()).observed("completed", count as u64))
 }
 
-/// Seconds from the opening of a file, on which a killed process left orchestrations whose timers are all due, until all have ended.
+/// Seconds from the opening of a file, on which a killed process left orchestrations whose timers
+/// are all due, until all have ended.
 pub(crate) async fn takeover(request: &Request) -> Result<Measurement> {
     let count = request.row.count;
     let directory = tempfile::tempdir_in(&request.directory)?;

@@ -16,8 +16,8 @@ use crate::{backlog, lives, running};
 
 const MIB: f64 = 1_048_576.0;
 
-/// Resident memory of a process that has opened a file with `count` waiting tasks, or has submitted them itself, and works on the first
-/// of them.
+/// Resident memory of a process that has opened a file with `count` waiting tasks, or has submitted
+/// them itself, and works on the first of them.
 pub(crate) async fn memory(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let directory = tempfile::tempdir_in(&request.directory)?;
@@ -55,7 +55,8 @@ pub(crate) async fn memory(request: &Request) -> Result<Measurement> {
         .observed("waiting", there))
 }
 
-/// An engine on a file with nothing to do for `count` seconds, alone or beside another one in a process of its own.
+/// An engine on a file with nothing to do for `count` seconds, alone or beside another one in a
+/// process of its own.
 pub(crate) async fn idle(request: &Request) -> Result<Measurement> {
     let opened = open_store(request).await?;
     let engine = engine(&opened.store, request.row.slots).await?;

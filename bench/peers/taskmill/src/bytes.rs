@@ -13,7 +13,8 @@ use crate::tasks::{Ending, Handler, scheduler_in_memory};
 /// Snapshots in the timed part.
 const SNAPSHOTS: usize = 100;
 
-/// Its suite lets the tasks end while it takes snapshots; here they go on, so that as many run as the row's name says.
+/// Its suite lets the tasks end while it takes snapshots; here they go on, so that as many run as
+/// the row's name says.
 pub(crate) async fn snapshots(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let attempts = Arc::new(AtomicU64::new(0));

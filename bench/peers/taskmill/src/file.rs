@@ -1,8 +1,10 @@
-//! A database file: what users have. taskmill sets `synchronous = NORMAL`, so this is class `normal`.
+//! A database file: what users have. taskmill sets `synchronous = NORMAL`, so this is class
+//! `normal`.
 //!
-//! A task counts as done when its handler has run: its event channel holds 256 events and drops the rest under load, so it
-//! could not be asked. That is kinder than what the other systems are asked for, which is the end kept in the file; that no task
-//! was left over is checked after the timed part.
+//! A task counts as done when its handler has run: its event channel holds 256 events and drops the
+//! rest under load, so it could not be asked. That is kinder than what the other systems are asked
+//! for, which is the end kept in the file; that no task was left over is checked after the timed
+//! part.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -100,7 +100,8 @@ pub(crate) fn polling(builder: SchedulerBuilder, settings: &str) -> SchedulerBui
     if settings == "default" { builder } else { builder.poll_interval(SUITE_POLL) }
 }
 
-/// A back-off as its suite has it: with its delays for the computation, with none (`immediate`) for running.
+/// A back-off as its suite has it: with its delays for the computation, with none (`immediate`) for
+/// running.
 pub(crate) fn strategy(name: BackoffName, immediate: bool) -> BackoffStrategy {
     let time = |milliseconds| Duration::from_millis(if immediate { 0 } else { milliseconds });
     match name {

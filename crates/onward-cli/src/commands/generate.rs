@@ -1,4 +1,5 @@
-//! `onward generate`: documentation made from the definitions of the command line, so that the two cannot disagree.
+//! `onward generate`: documentation made from the definitions of the command line, so that the two
+//! cannot disagree.
 
 use std::fs;
 use std::path::{Path, PathBuf};

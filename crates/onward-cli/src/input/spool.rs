@@ -9,7 +9,8 @@ use anyhow::Context;
 use super::lines::{Delimiter, Lines};
 use crate::exit_code::wrong_usage;
 
-/// Input that is there as a whole, and so can be read twice: once to know what it is, once to work through it.
+/// Input that is there as a whole, and so can be read twice: once to know what it is, once to work
+/// through it.
 #[derive(Debug)]
 pub(crate) struct Source {
     file: File,
@@ -31,8 +32,9 @@ fn cannot_read(flag: &str, path: &Path, error: &io::Error) -> anyhow::Error {
 }
 
 impl Source {
-    /// Takes the whole input. A regular file is used where it is; anything else is copied to a temporary file first (in
-    /// `$TMPDIR`; it has no name and is gone with this process), so that the memory needed does not depend on its length.
+    /// Takes the whole input. A regular file is used where it is; anything else is copied to a
+    /// temporary file first (in `$TMPDIR`; it has no name and is gone with this process), so that
+    /// the memory needed does not depend on its length.
     pub(crate) fn take(flag: &str, path: Option<&Path>) -> anyhow::Result<Self> {
         if let Some(path) = path.filter(|path| path.is_file()) {
             let file = File::open(path).map_err(|error| cannot_read(flag, path, &error))?;
@@ -44,7 +46,8 @@ impl Source {
         Ok(Self { file })
     }
 
-    /// Its lines, from the first. The readings share one position, so only one may be under way at a time.
+    /// Its lines, from the first. The readings share one position, so only one may be under way at
+    /// a time.
     pub(crate) fn lines(&self, delimiter: Delimiter) -> anyhow::Result<Lines> {
         let mut file = self.file.try_clone().context("cannot read the input again")?;
         file.rewind().context("cannot read the input again")?;

@@ -1,9 +1,10 @@
 //! Keeps what users stored from acting on the terminal that shows it.
 //!
 //! A key, a tag or an error message can hold an escape sequence that moves the cursor, retitles the
-//! window or hides what comes after it, and a line feed that makes it look like a second fact. Every
-//! field goes through [`cleaned`] or [`one_line`](super::one_line). The printer calls [`harmless`]
-//! on each text as well, so that a field that was forgotten can at most change colours.
+//! window or hides what comes after it, and a line feed that makes it look like a second fact.
+//! Every field goes through [`cleaned`] or [`one_line`](super::one_line). The printer calls
+//! [`harmless`] on each text as well, so that a field that was forgotten can at most change
+//! colours.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -46,7 +47,8 @@ pub(super) fn harmless(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Returns the length of the sequence that sets colours with which a text begins; 0 if there is none.
+/// Returns the length of the sequence that sets colours with which a text begins; 0 if there is
+/// none.
 fn style_length(text: &str) -> usize {
     let Some(rest) = text.strip_prefix(STYLE) else { return 0 };
     let parameters = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b';').count();

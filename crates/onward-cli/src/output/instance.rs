@@ -13,7 +13,8 @@ use super::text::{counted, one_line};
 /// How much of a value is shown, in columns; `--json` has all of it.
 const SHOWN_COLUMNS: usize = 400;
 
-/// One fact per line, as a task's are; of an orchestration that has ended, with how many messages are unread.
+/// One fact per line, as a task's are; of an orchestration that has ended, with how many messages
+/// are unread.
 pub(crate) fn show_instance(instance: &InstanceRecord, unread: Option<u64>) -> String {
     let mut text = String::new();
     let mut fact = |name: &str, value: String| {
@@ -50,7 +51,8 @@ pub(crate) fn written_value(bytes: &Bytes) -> String {
     }
 }
 
-/// An orchestration as a JSON object: what its task has, and under `instance` what is kept beside that.
+/// An orchestration as a JSON object: what its task has, and under `instance` what is kept beside
+/// that.
 pub(crate) fn orchestration_json(task: TaskRecord, instance: &InstanceRecord) -> serde_json::Result<Value> {
     let mut value = task_json(task)?;
     let InstanceRecord { generation, length, bytes, received, waiting, .. } = instance;
@@ -65,7 +67,8 @@ pub(crate) fn orchestration_json(task: TaskRecord, instance: &InstanceRecord) ->
     Ok(value)
 }
 
-/// Puts what holds an orchestration, its status and its values into an object: as what they are if they are JSON, else as text or base64.
+/// Puts what holds an orchestration, its status and its values into an object: as what they are if
+/// they are JSON, else as text or base64.
 pub(crate) fn instance_said(object: &mut Map<String, Value>, instance: &InstanceRecord) {
     if instance.hold != Hold::None {
         object.insert("hold".to_owned(), json!(instance.hold));

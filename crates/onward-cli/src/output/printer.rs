@@ -1,5 +1,5 @@
-//! Writing to stdout and stderr. Colours are taken out where the stream is not a terminal or `NO_COLOR` is set, and what would
-//! act on a terminal otherwise always.
+//! Writing to stdout and stderr. Colours are taken out where the stream is not a terminal or
+//! `NO_COLOR` is set, and what would act on a terminal otherwise always.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -50,7 +50,8 @@ pub(crate) fn print_raw(bytes: &[u8]) -> io::Result<()> {
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(of_output)
 }
 
-/// Writes bytes to stderr as they are: what a command wrote there. A stderr that is gone is no reason to stop working.
+/// Writes bytes to stderr as they are: what a command wrote there. A stderr that is gone is no
+/// reason to stop working.
 pub(crate) fn pass_on(bytes: &[u8]) {
     let _ = io::stderr().lock().write_all(bytes);
 }

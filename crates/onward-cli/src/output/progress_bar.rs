@@ -27,7 +27,8 @@ impl Unit {
     }
 }
 
-/// A progress bar; it draws nothing with `--no-progress`, and nothing where stderr is not a terminal.
+/// A progress bar; it draws nothing with `--no-progress`, and nothing where stderr is not a
+/// terminal.
 #[derive(Debug, Clone)]
 pub(crate) struct ProgressBar {
     bar: indicatif::ProgressBar,

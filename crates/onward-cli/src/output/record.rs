@@ -42,7 +42,8 @@ pub(crate) fn show_task(task: &TaskRecord, forecast: Option<Forecast>) -> String
     text
 }
 
-/// Returns a text whose further lines stand under the values of facts, so that none looks like a fact.
+/// Returns a text whose further lines stand under the values of facts, so that none looks like a
+/// fact.
 pub(crate) fn indented(text: &str) -> String {
     let lines: Vec<_> = text.trim_end().lines().collect();
     cleaned(&lines.join("\n             ")).into_owned()

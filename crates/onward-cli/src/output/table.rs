@@ -33,8 +33,8 @@ const GAP: usize = 2;
 /// The width to which a column of text may be shortened.
 const SHORTEST: usize = 12;
 
-/// Prints a table. On a terminal it fits its width: columns of least interest are left out, and a remark names them; then
-/// long texts are shortened.
+/// Prints a table. On a terminal it fits its width: columns of least interest are left out, and a
+/// remark names them; then long texts are shortened.
 pub(crate) fn print_table(mut table: Table) -> io::Result<()> {
     let left_out = terminal_width().map(|width| table.fit(width)).unwrap_or_default();
     print_line(table)?;
@@ -56,13 +56,15 @@ impl Table {
         Self { columns: columns.into(), rows: Vec::new(), droppable: &[] }
     }
 
-    /// Names the columns that may be left out where the terminal is narrow, the one of least interest first.
+    /// Names the columns that may be left out where the terminal is narrow, the one of least
+    /// interest first.
     pub(crate) fn dropping(mut self, droppable: &'static [&'static str]) -> Self {
         self.droppable = droppable;
         self
     }
 
-    /// Fits the table into `available` columns, as far as that goes. Returns the titles of the columns that it left out.
+    /// Fits the table into `available` columns, as far as that goes. Returns the titles of the
+    /// columns that it left out.
     fn fit(&mut self, available: usize) -> Vec<&'static str> {
         let mut left_out = Vec::new();
         for title in self.droppable {
@@ -86,7 +88,8 @@ impl Table {
         shortened.sum::<usize>() + self.gaps()
     }
 
-    /// Returns the width below which a column is not shortened. Numbers, states and moments are of no use in part.
+    /// Returns the width below which a column is not shortened. Numbers, states and moments are of
+    /// no use in part.
     fn least(&self, column: usize) -> usize {
         let (title, align) = self.columns[column];
         let is_whole = align == Align::Right || matches!(title, "STATE" | "SUBMITTED" | "FINISHED" | "NEXT" | "LAST");

@@ -13,7 +13,8 @@ pub(crate) fn moment(at: Timestamp) -> String {
     Timestamp::from_microseconds(at.as_microseconds().div_euclid(1_000_000) * 1_000_000).to_string()
 }
 
-/// Returns a moment to the second in a time zone, with its offset; in UTC where the zone is not known.
+/// Returns a moment to the second in a time zone, with its offset; in UTC where the zone is not
+/// known.
 pub(crate) fn moment_in(at: Timestamp, zone: &str) -> String {
     let zoned = jiff::Timestamp::from_microsecond(at.as_microseconds()).ok();
     let zoned = zoned.and_then(|at| at.in_tz(zone).ok());
@@ -43,7 +44,8 @@ pub(crate) fn duration_text(duration: Duration) -> String {
     }
 }
 
-/// The state in its colour; [`print_line`](super::print_line) takes the colour out where it does not belong.
+/// The state in its colour; [`print_line`](super::print_line) takes the colour out where it does
+/// not belong.
 pub(crate) fn colored_state(state: TaskState) -> String {
     let style = match state {
         TaskState::Completed => AnsiColor::Green.on_default(),
@@ -55,8 +57,8 @@ pub(crate) fn colored_state(state: TaskState) -> String {
     format!("{style}{state}{style:#}")
 }
 
-/// Returns the beginning of a text as one line of at most `columns` columns: line feeds and tabs as spaces, other characters that a
-/// terminal acts on as escapes.
+/// Returns the beginning of a text as one line of at most `columns` columns: line feeds and tabs as
+/// spaces, other characters that a terminal acts on as escapes.
 pub(crate) fn one_line(text: &str, columns: usize) -> String {
     let mut line = String::new();
     let mut used = 0;

@@ -23,7 +23,8 @@ pub(super) enum Part {
     End,
 }
 
-/// A stream that is being kept. What goes beyond the limit is read and dropped, so that the program does not stand still.
+/// A stream that is being kept. What goes beyond the limit is read and dropped, so that the program
+/// does not stand still.
 #[derive(Debug)]
 pub(super) struct Capture {
     part: Part,

@@ -5,7 +5,8 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Waits for requests to stop. While one of these exists, such a request does not end the program by itself.
+/// Waits for requests to stop. While one of these exists, such a request does not end the program
+/// by itself.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     interrupt: Signal,
@@ -42,8 +43,8 @@ impl Interrupts {
     }
 }
 
-/// Returns true if this process was started with the signal ignored, and false where the system does
-/// not tell.
+/// Returns true if this process was started with the signal ignored, and false where the system
+/// does not tell.
 fn is_ignored(signal: SignalKind) -> bool {
     fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores(&status, signal.as_raw_value()))
 }

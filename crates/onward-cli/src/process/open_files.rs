@@ -45,8 +45,8 @@ impl Room {
     }
 }
 
-/// Raises the soft limit, as far as the hard one lets it, so that `jobs` commands can run at once that need `files_each` open files of
-/// this process. Call it when everything else is open.
+/// Raises the soft limit, as far as the hard one lets it, so that `jobs` commands can run at once
+/// that need `files_each` open files of this process. Call it when everything else is open.
 ///
 /// # Errors
 /// If not even one can run; the text names the limit and the remedy.

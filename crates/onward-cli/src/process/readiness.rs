@@ -1,7 +1,9 @@
-//! Faults of this process that keep it from starting commands: no file or process is left, or the program is gone.
+//! Faults of this process that keep it from starting commands: no file or process is left, or the
+//! program is gone.
 //!
-//! Such a fault is never the task's. While there is one, a single start is tried at a time, with growing pauses, and every other start
-//! waits. When one succeeds, all go on. When nothing runs and none has succeeded for [`PATIENCE`], the process gives up.
+//! Such a fault is never the task's. While there is one, a single start is tried at a time, with
+//! growing pauses, and every other start waits. When one succeeds, all go on. When nothing runs and
+//! none has succeeded for [`PATIENCE`], the process gives up.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -16,7 +16,8 @@ use super::orphans;
 use super::readiness::{Readiness, Run, Turn};
 use super::supervisor::{Child, Spawner};
 
-/// How long after its end a program's output is waited for, where something that it started still holds the pipe.
+/// How long after its end a program's output is waited for, where something that it started still
+/// holds the pipe.
 const PIPE_DRAIN: Duration = Duration::from_secs(1);
 
 /// What a program may take.
@@ -73,8 +74,8 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// A runner on the present runtime. Programs that still run when it is dropped are killed. `notice` is told of faults of this
-    /// process that keep it from starting programs.
+    /// A runner on the present runtime. Programs that still run when it is dropped are killed.
+    /// `notice` is told of faults of this process that keep it from starting programs.
     pub(crate) fn start(notice: impl Fn(&str) + Send + Sync + 'static) -> io::Result<Self> {
         orphans::reap_from_now_on()?;
         Ok(Self { spawner: Spawner::start()?, readiness: Readiness::new(notice) })
@@ -86,7 +87,8 @@ impl Runner {
         self.spawner.kill_all();
     }
 
-    /// Waits until nothing has run and no program could be started for some seconds, and returns the reason.
+    /// Waits until nothing has run and no program could be started for some seconds, and returns
+    /// the reason.
     pub(crate) async fn given_up(&self) -> String {
         self.readiness.given_up().await
     }
@@ -101,7 +103,8 @@ impl Runner {
         self.readiness.wind_down().await;
     }
 
-    /// Makes something that a program needs of this process. What fails is tried again until it succeeds; `None` if `stop` comes first.
+    /// Makes something that a program needs of this process. What fails is tried again until it
+    /// succeeds; `None` if `stop` comes first.
     pub(crate) async fn prepare<T>(
         &self,
         stop: &CancellationToken,
@@ -116,8 +119,8 @@ impl Runner {
         }
     }
 
-    /// Runs a program until it ends, takes too long, or `stop` asks it to. While this process cannot start it, it waits. Dropping the
-    /// future kills the program.
+    /// Runs a program until it ends, takes too long, or `stop` asks it to. While this process
+    /// cannot start it, it waits. Dropping the future kills the program.
     ///
     /// # Errors
     /// If there is nothing to tell of it.
@@ -194,7 +197,8 @@ fn is_of_arguments(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::ArgumentListTooLong)
 }
 
-/// Waits for the end of a program while its pipes are served, and then a little longer for the rest of its output.
+/// Waits for the end of a program while its pipes are served, and then a little longer for the rest
+/// of its output.
 async fn both<T>(ended: impl Future<Output = io::Result<End>>, exchange: impl Future<Output = T>) -> io::Result<End> {
     tokio::pin!(ended, exchange);
     tokio::select! {

@@ -13,7 +13,8 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         return text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(wrong);
     }
     let parsed = match text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok()) {
-        // The parser leaves days out, because a civil day need not have 24 hours; here a day always has.
+        // The parser leaves days out, because a civil day need not have 24 hours; here a day always
+        // has.
         Some(days) => SignedDuration::from_hours(i64::from(days) * 24),
         None => text.parse().map_err(|_| wrong())?,
     };

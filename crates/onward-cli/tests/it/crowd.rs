@@ -100,7 +100,8 @@ fn processes_write_in_the_order_in_which_they_came() {
     assert_eq!(order, (0..20).map(|number| number.to_string()).collect::<Vec<_>>());
 }
 
-/// Waits until so many processes wait to write, the first of them for the write lock and the others for their turn.
+/// Waits until so many processes wait to write, the first of them for the write lock and the others
+/// for their turn.
 fn await_queue(place: &Place, count: usize) {
     use std::os::unix::fs::MetadataExt as _;
     let inode = format!(":{} ", fs::metadata(place.path("onward.db-sessions")).unwrap().ino());

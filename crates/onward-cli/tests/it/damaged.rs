@@ -6,7 +6,8 @@ use crate::harness::{Place, Ran, numbers};
 
 const PAGE_BYTES: usize = 4096;
 
-/// A store of tasks that wait, of which one page of their rows is overwritten. They are so few that each process reads their rows.
+/// A store of tasks that wait, of which one page of their rows is overwritten. They are so few that
+/// each process reads their rows.
 fn place_with_damaged_tasks() -> Place {
     let place = Place::new();
     place.onward_with(&["submit", "--kind", "k", "--lines"], &payloads(200));

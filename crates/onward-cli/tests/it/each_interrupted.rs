@@ -67,7 +67,8 @@ fn a_second_ctrl_c_kills_a_command_that_does_not_stop(place: Place) {
     for name in ["reached", "told", "hold"] {
         place.pipe(name);
     }
-    // A shell that is about to start a program may keep a signal from it; what says `reached` has been started.
+    // A shell that is about to start a program may keep a signal from it; what says `reached` has
+    // been started.
     let script = "trap 'echo > told' TERM; while :; do sh -c 'echo > reached; cat hold'; done";
     let running = place.start(&["each", "--grace", "1h", "--", "sh", "-c", script], "a\n");
     place.await_writer("reached");
@@ -100,7 +101,8 @@ fn two_processes_with_the_same_run_share_its_lines_without_doubling(place: Place
 const LINES: u32 = 400;
 const KILLS: usize = 10;
 
-/// Notes that it was run for its line, and tells that in a pipe, before or after its last word, so that kills find it at either.
+/// Notes that it was run for its line, and tells that in a pipe, before or after its last word, so
+/// that kills find it at either.
 const TOLD: &str = "echo $0 >> ran
     case $0 in *[02468]) echo told > ticks; echo result $0;; *) echo result $0; echo told > ticks;; esac";
 
@@ -125,8 +127,9 @@ impl Killed {
         self.ticks.read_exact(&mut vec![0; "told\n".len() * count]).unwrap();
     }
 
-    /// The numbers of the completed lines in the file of results, a last one that is not whole left out; they are in the order of the
-    /// input. A line during which the process was killed three times in a row is a dead letter until a later run tries it again.
+    /// The numbers of the completed lines in the file of results, a last one that is not whole left
+    /// out; they are in the order of the input. A line during which the process was killed three
+    /// times in a row is a dead letter until a later run tries it again.
     fn results(&self) -> Vec<u32> {
         let results = self.place.read("r");
         let whole = results.split_inclusive('\n').filter(|line| line.ends_with('\n'));
@@ -157,7 +160,8 @@ impl Killed {
         self.recorded.extend(with_runs);
     }
 
-    /// Every line is in the results once, in order, and none ran again that was finished when its process was killed.
+    /// Every line is in the results once, in order, and none ran again that was finished when its
+    /// process was killed.
     fn assert_is_whole(&self) {
         assert_eq!(self.results(), (1..=LINES).collect::<Vec<_>>());
         for (line, runs) in &self.recorded {

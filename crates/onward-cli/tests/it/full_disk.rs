@@ -97,14 +97,16 @@ fn lines_without_room() -> String {
     (WITH_ROOM + 1..=200).map(|number| format!("{number} {}\n", "x".repeat(50_000))).collect()
 }
 
-/// Starts `onward each` on a store of the file system. Its commands note in a file beside it what they were run for.
+/// Starts `onward each` on a store of the file system. Its commands note in a file beside it what
+/// they were run for.
 fn each(mount: &Mount, place: &Place) -> Child {
     let store = mount.path().join("onward.db");
     let each = ["each", "--name", "n", "--jobs", "2", "--", "sh", "-c", "set -- $0; echo $1 >> ran; echo $1"];
     place.spawn(&[&["--store", store.to_str().unwrap()], &each[..]].concat())
 }
 
-/// Has the disk full when some lines are done and more come; answers how it ended, and how many lines it has reported.
+/// Has the disk full when some lines are done and more come; answers how it ended, and how many
+/// lines it has reported.
 fn run_into_a_full_disk(mount: &Mount, place: &Place) -> (Output, usize) {
     let mut child = each(mount, place);
     let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());

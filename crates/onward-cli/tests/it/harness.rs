@@ -102,7 +102,8 @@ impl Place {
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Runs the binary to its end without the rights of root, which no permission keeps from writing.
+    /// Runs the binary to its end without the rights of root, which no permission keeps from
+    /// writing.
     pub(crate) fn onward_unprivileged(&self, arguments: &[&str]) -> Ran {
         let mut command = self.command(arguments);
         if rustix::process::geteuid().is_root() {
@@ -143,7 +144,8 @@ impl Place {
         Running::start(command.envs(environment.iter().map(|(name, value)| (name, value))), "")
     }
 
-    /// Starts the binary from a shell, which does something before it becomes the binary: `ulimit -n 100`.
+    /// Starts the binary from a shell, which does something before it becomes the binary: `ulimit
+    /// -n 100`.
     pub(crate) fn start_after(&self, shell: &str, arguments: &[&str], stdin: &str) -> Running {
         let onward = self.command(arguments);
         let mut command = Command::new("sh");
@@ -161,8 +163,9 @@ impl Place {
         fs::rename(self.path(&new), self.path(name)).unwrap();
     }
 
-    /// Makes a named pipe. A command that writes to it waits for [`await_writer`](Self::await_writer); one that reads from it
-    /// waits for [`write`](Self::write).
+    /// Makes a named pipe. A command that writes to it waits for
+    /// [`await_writer`](Self::await_writer); one that reads from it waits for
+    /// [`write`](Self::write).
     pub(crate) fn pipe(&self, name: &str) {
         mknodat(CWD, self.path(name), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     }

@@ -174,7 +174,8 @@ pub(crate) fn on_every_store() -> impl Iterator<Item = &'static str> {
     [COMMANDS, ON_LEFT_TASKS, ON_HISTORIES, WHILE_SOMEBODY_WORKS].into_iter().flatten().copied()
 }
 
-/// The name of every command, such as `task list`: those headings of the reference that no longer one begins with.
+/// The name of every command, such as `task list`: those headings of the reference that no longer
+/// one begins with.
 pub(crate) fn commands() -> Vec<String> {
     let place = Place::new();
     place.onward(&["generate", "reference", "docs"]);

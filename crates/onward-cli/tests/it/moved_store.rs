@@ -1,4 +1,5 @@
-//! A store whose file is moved, removed, replaced or overwritten while processes have it open, and files beside a log of another.
+//! A store whose file is moved, removed, replaced or overwritten while processes have it open, and
+//! files beside a log of another.
 
 use std::fs;
 use std::path::PathBuf;
@@ -161,7 +162,8 @@ const COMMANDS: &[&[&str]] = &[
     &["stats"],
 ];
 
-/// Asserts that no command takes the log that lies there for that of the file, and that it is left as it is.
+/// Asserts that no command takes the log that lies there for that of the file, and that it is left
+/// as it is.
 fn assert_refused(place: &Place) {
     let log = fs::read(place.path("onward.db-wal")).unwrap();
     let file = fs::read(store(place)).ok();

@@ -212,8 +212,9 @@ fn work(place: &Place, is_mended: bool) {
     });
 }
 
-/// A store with an order (1) that has charged (2) and waits for a parcel, a review (3) that waits for a signal, a transfer (4) that is dead, a trip
-/// (5) that waits for a flight (6) and a review (7), and a plain task (8).
+/// A store with an order (1) that has charged (2) and waits for a parcel, a review (3) that waits
+/// for a signal, a transfer (4) that is dead, a trip (5) that waits for a flight (6) and a review
+/// (7), and a plain task (8).
 pub(crate) fn with_orchestrations(place: Place) -> Place {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
@@ -724,7 +725,8 @@ fn an_update_is_answered_by_the_code(place: Place) {
     let nobody = place.onward(&["orchestration", "update", "--key", "D", "add", "6"]);
     assert!(nobody.code == Some(1) && nobody.stderr.contains("`D`"), "{}", nobody.stderr);
     let history = place.onward(&["orchestration", "history", "9"]);
-    // The first may have come before the code began, and then stands in the history as what was there.
+    // The first may have come before the code began, and then stands in the history as what was
+    // there.
     assert!(history.stdout.contains("update `add`: 6"), "{history:?}");
     assert_eq!(place.json(&["orchestration", "status", "9"])[0]["values"], json!({}));
 }

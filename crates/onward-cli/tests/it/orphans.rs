@@ -4,7 +4,8 @@ use std::process::{Command, Stdio};
 
 use crate::harness::{Place, Ran, numbers};
 
-/// The command line before a program that makes it the first process of a namespace; `None`, which is said, where that is not allowed.
+/// The command line before a program that makes it the first process of a namespace; `None`, which
+/// is said, where that is not allowed.
 #[expect(clippy::print_stdout, reason = "a test that does not run says so")]
 fn as_first_process() -> Option<&'static str> {
     let unshare = ["--pid", "--fork", "--mount-proc", "--kill-child", "true"];

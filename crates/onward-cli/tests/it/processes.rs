@@ -40,7 +40,8 @@ fn three_workers_on_one_store_run_each_of_two_thousand_tasks_once(place: Place) 
 /// Far less than a lease, which is ten seconds here.
 const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(5);
 
-/// Kills one of two workers with these options while it runs a task; returns how long the other takes to start that task again.
+/// Kills one of two workers with these options while it runs a task; returns how long the other
+/// takes to start that task again.
 pub(crate) fn taken_over_after(place: &Place, options: &[&str]) -> Duration {
     for pipe in ["begun", "other", "go-on", "again", "hold"] {
         place.pipe(pipe);

@@ -42,7 +42,8 @@ fn what_is_no_backup_is_not_restored() {
     assert!(!place.path("onward.db").exists());
 }
 
-/// The one that submits keeps the store open, so that much of what it has committed is in the log alone.
+/// The one that submits keeps the store open, so that much of what it has committed is in the log
+/// alone.
 ///
 /// Shows: T21
 #[test]

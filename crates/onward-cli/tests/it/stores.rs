@@ -12,7 +12,8 @@ const LIST: &str = include_str!("../stores.toml");
 
 /// Makes one test per case and store, so that the name of a test that fails names the store.
 ///
-/// A case is a function that takes a [`Place`]. `not on STORE` behind its name leaves a store out; `tests/stores.toml` says why.
+/// A case is a function that takes a [`Place`]. `not on STORE` behind its name leaves a store out;
+/// `tests/stores.toml` says why.
 macro_rules! on_every_store {
     ($($case:ident $(not on $other:ident)?),* $(,)?) => {
         mod on_sqlite {
@@ -63,7 +64,8 @@ pub(crate) fn postgres() -> Option<Place> {
     Some(Place::with_url(format!("{}#{schema}", url?)))
 }
 
-/// What the list leaves out, each with the store: `WHAT not on STORE`. `key` is `test` or `command`.
+/// What the list leaves out, each with the store: `WHAT not on STORE`. `key` is `test` or
+/// `command`.
 fn left_out(key: &str) -> BTreeSet<String> {
     let tables = LIST.split("\n[[").skip(1);
     let value = |table: &str, key: &str| {

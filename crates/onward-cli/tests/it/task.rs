@@ -201,7 +201,8 @@ fn each_task_of_a_tree_is_the_same_object_as_in_a_list(place: Place) {
     assert!(place.onward(&["task", "tree", "3"]).stderr.contains("there is no task 3"));
 }
 
-/// Text that retitles a window, clears the screen, hides what follows, turns it around, and looks like a further fact.
+/// Text that retitles a window, clears the screen, hides what follows, turns it around, and looks
+/// like a further fact.
 const HOSTILE: &str = "a\u{1b}]0;mine\u{7}\u{1b}[2J\u{1b}[8m\u{202e}\nstate        completed";
 
 /// Shows: T17

@@ -44,7 +44,8 @@ fn contents(place: &Place, connection: &Connection) -> (Vec<u8>, Vec<u8>, i64) {
     (bytes("onward.db"), bytes("onward.db-wal"), version)
 }
 
-/// A task waits, so that its age moves and the picture is drawn each second: that is what is waited for.
+/// A task waits, so that its age moves and the picture is drawn each second: that is what is waited
+/// for.
 ///
 /// Shows: Q5, Q10
 fn while_nothing_happens_it_writes_nothing_to_the_store(place: Place) {
@@ -114,7 +115,8 @@ impl Task for Order {
     type Output = ();
 }
 
-/// An engine whose orders call an activity that runs until it is let go of, and one that is a dead letter at once.
+/// An engine whose orders call an activity that runs until it is let go of, and one that is a dead
+/// letter at once.
 async fn ordering(place: &Place, charged: &Arc<Semaphore>) -> Engine {
     let engine = Engine::open(place.store()).await.unwrap();
     let charged = Arc::clone(charged);

@@ -127,7 +127,8 @@ fn exits_and_reports_decide_what_becomes_of_a_task(place: Place) {
 /// Shows: D2, T17
 fn a_command_that_gives_no_sign_of_life_is_stopped_and_tried_again(place: Place) {
     place.pipe("hold");
-    // On a busy machine it may take a further attempt until one is over before it is taken for silent.
+    // On a busy machine it may take a further attempt until one is over before it is taken for
+    // silent.
     let limits = ["--heartbeat-timeout", "200ms", "--retries", "100", "--backoff", "0"];
     place.onward(&[&["submit", "--kind", "k"], &limits[..], &["x"]].concat());
     let script = "test $ONWARD_ATTEMPT = 1 || exit 0; echo heartbeat > $ONWARD_REPORT; exec cat hold";
@@ -162,7 +163,8 @@ fn a_result_larger_than_the_store_takes_is_a_permanent_failure(place: Place) {
     assert_eq!(task["state"], "failed");
 }
 
-/// The first task says that it moves what takes years at this bandwidth, and the second is not urgent.
+/// The first task says that it moves what takes years at this bandwidth, and the second is not
+/// urgent.
 ///
 /// Shows: T18
 fn while_tasks_are_ahead_of_the_bandwidth_only_what_is_urgent_starts(place: Place) {

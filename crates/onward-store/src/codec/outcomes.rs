@@ -7,7 +7,8 @@ use crate::news::TaskNews;
 use crate::outcome::{Claimed, Outcome};
 use crate::task::{ClaimedTask, Lease};
 
-/// Decodes an outcome. Claimed tasks that cannot be decoded are left out; their leases are answered, to be given back.
+/// Decodes an outcome. Claimed tasks that cannot be decoded are left out; their leases are
+/// answered, to be given back.
 pub(super) fn decode(codec: &dyn PayloadCodec, outcome: &mut Outcome) -> Result<Vec<Lease>> {
     match outcome {
         Outcome::Claimed(claimed) => Ok(decode_claimed(codec, claimed)),

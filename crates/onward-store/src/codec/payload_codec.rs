@@ -6,11 +6,13 @@ use bytes::Bytes;
 
 use crate::error::Result;
 
-/// How payloads become what is kept, and back: compression, encryption. It is called for payloads, results, memos, and what orchestrations keep
-/// and are sent; not for names, keys, tags and errors. What is empty stays empty and is not passed to it.
+/// How payloads become what is kept, and back: compression, encryption. It is called for payloads,
+/// results, memos, and what orchestrations keep and are sent; not for names, keys, tags and errors.
+/// What is empty stays empty and is not passed to it.
 ///
-/// Whatever [`encode`](Self::encode) has ever answered, [`decode`](Self::decode) must be able to read for as long as it is kept: let the first byte say
-/// which key or method it was. Both run in the middle of commits, so they must not wait.
+/// Whatever [`encode`](Self::encode) has ever answered, [`decode`](Self::decode) must be able to
+/// read for as long as it is kept: let the first byte say which key or method it was. Both run in
+/// the middle of commits, so they must not wait.
 ///
 /// ```
 /// use bytes::Bytes;

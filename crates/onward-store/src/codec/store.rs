@@ -15,10 +15,12 @@ use crate::store::{Answer, Page, Store, TaskFilter, TaskPage};
 use crate::task::{Lease, TaskId, TaskRecord};
 use crate::write::{Claim, Write};
 
-/// A store in front of another that keeps payloads as a [`PayloadCodec`] makes them. Every program that uses the same store needs the same codec; one that
-/// cannot decode a task gives it back and leaves it to others.
+/// A store in front of another that keeps payloads as a [`PayloadCodec`] makes them. Every program
+/// that uses the same store needs the same codec; one that cannot decode a task gives it back and
+/// leaves it to others.
 ///
-/// The limit of a payload is that of what is kept. A handler's transaction on the store's own connection goes past it, and is refused.
+/// The limit of a payload is that of what is kept. A handler's transaction on the store's own
+/// connection goes past it, and is refused.
 #[derive(Debug, Clone)]
 pub struct CodecStore {
     inner: Arc<dyn Store>,

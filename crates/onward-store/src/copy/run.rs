@@ -56,17 +56,21 @@ pub(crate) trait Target {
     async fn end(self, counters: Counters) -> Result<()>;
 }
 
-/// Moves a store that nobody works on to a place where there is none: tasks with everything that is known of them, history, events, schedules, limits,
-/// pauses and counts. No number that was given in the old store is given again in the new one. `progress` is told of tasks copied, and of all.
+/// Moves a store that nobody works on to a place where there is none: tasks with everything that is
+/// known of them, history, events, schedules, limits, pauses and counts. No number that was given
+/// in the old store is given again in the new one. `progress` is told of tasks copied, and of all.
 ///
-/// The source is not changed, except that what time brings is brought first, as any process does that opens it. The target is there when
-/// this is done; dropped or failed before, it leaves none. Both stores may be used afterwards and know nothing of one another: take one of them out of use.
+/// The source is not changed, except that what time brings is brought first, as any process does
+/// that opens it. The target is there when this is done; dropped or failed before, it leaves none.
+/// Both stores may be used afterwards and know nothing of one another: take one of them out of use.
 ///
-/// Memory: a few hundred tasks at a time, and what a SQLite store needs for its index when it is opened.
+/// Memory: a few hundred tasks at a time, and what a SQLite store needs for its index when it is
+/// opened.
 ///
 /// # Errors
-/// [`is_not_found`](Error::is_not_found) if there is no store at `from`; [`is_invalid`](Error::is_invalid) if a session is open there, somebody changes it
-/// meanwhile, or there is something at `to`; else as for opening either.
+/// [`is_not_found`](Error::is_not_found) if there is no store at `from`;
+/// [`is_invalid`](Error::is_invalid) if a session is open there, somebody changes it meanwhile, or
+/// there is something at `to`; else as for opening either.
 pub async fn copy(from: CopyEnd, to: CopyEnd, progress: impl FnMut(u64, u64)) -> Result<Copied> {
     match from.0 {
         Kind::Sqlite(path, options) => {
@@ -82,7 +86,8 @@ pub async fn copy(from: CopyEnd, to: CopyEnd, progress: impl FnMut(u64, u64)) ->
     }
 }
 
-/// Lets time pass over a store, so that whoever has gone is gone; refuses where somebody is still there.
+/// Lets time pass over a store, so that whoever has gone is gone; refuses where somebody is still
+/// there.
 async fn stop(store: &dyn Store) -> Result<()> {
     for _ in 0..SWEEPS {
         let outcomes = store.apply(vec![Write::Sweep]).await?;
@@ -137,7 +142,8 @@ async fn carry(
     Ok(Copied { tasks })
 }
 
-/// Steady times are of a machine, or of a server: what is kept in them is moved to those of the target.
+/// Steady times are of a machine, or of a server: what is kept in them is moved to those of the
+/// target.
 struct Later {
     from: Duration,
     to: Duration,

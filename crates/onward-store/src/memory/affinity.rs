@@ -78,7 +78,8 @@ impl State {
         self.tasks.waiting_in_series()
     }
 
-    /// How long until the first line goes to any session that is reserved for one. Those of groups that are held back wait for that first.
+    /// How long until the first line goes to any session that is reserved for one. Those of groups
+    /// that are held back wait for that first.
     pub(super) fn next_opening(&self) -> Option<Duration> {
         let held_back = |task: &Task| self.is_group_held_back(task, self.now.steady);
         let may_start = self.waiting_in_series().filter(|task| !held_back(task));

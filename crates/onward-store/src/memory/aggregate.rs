@@ -141,7 +141,8 @@ impl State {
         }
     }
 
-    /// A task that was to be collected has ended or was removed: it leaves what is being collected, or its bundle, unless it ended with that.
+    /// A task that was to be collected has ended or was removed: it leaves what is being collected,
+    /// or its bundle, unless it ended with that.
     pub(super) fn leave_bundle(&mut self, id: TaskId, new: &NewTask, is_removed: bool) {
         let Some(bundle) = self.bundles.bundle_of(id) else { return self.leave_collection(id, new) };
         let is_live = self.live_state(bundle).is_some();
@@ -186,7 +187,8 @@ impl State {
         !self.marked(bundle).is_empty()
     }
 
-    /// A bundle waits again: members that somebody wanted cancelled while it ran are taken out of it.
+    /// A bundle waits again: members that somebody wanted cancelled while it ran are taken out of
+    /// it.
     pub(super) fn let_go(&mut self, bundle: TaskId) {
         for member in self.marked(bundle) {
             self.end(member, TaskState::Cancelled);
@@ -222,7 +224,8 @@ impl State {
         self.end(member, aggregate::end_of_member(over.ended));
     }
 
-    /// The members that wait again with a bundle that is tried again after its end: those that have ended.
+    /// The members that wait again with a bundle that is tried again after its end: those that have
+    /// ended.
     pub(super) fn members_to_retry(&self, bundle: &Task) -> Result<Vec<TaskId>, Refusal> {
         let members = self.bundles.members_of(bundle.id);
         if bundle.members > 0 && members.is_empty() {

@@ -32,7 +32,8 @@ impl State {
             .is_some_and(|task| task.state == TaskState::Blocked && task.memo.is_some() && task.awaited.is_none())
     }
 
-    /// Has a parent that waits for its children wait for a new one too, or cancels that with its parent.
+    /// Has a parent that waits for its children wait for a new one too, or cancels that with its
+    /// parent.
     pub(super) fn join_family(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return };
         let Some(parent) = task.new.parent else { return };

@@ -24,7 +24,8 @@ use crate::write::{Claim, QueueSelection, Scope};
 impl State {
     pub(super) fn claim(&mut self, claim: &Claim) -> Result<Outcome, Refusal> {
         self.open(claim.session)?;
-        // Before the sweep: a live process that was only late does not lose its own leases by asking for work.
+        // Before the sweep: a live process that was only late does not lose its own leases by
+        // asking for work.
         self.renew(claim.session);
         self.catch_up();
         let (tasks, turn) = self.take(claim);
@@ -69,7 +70,8 @@ impl State {
         (tasks, choice.turn)
     }
 
-    /// How long until the first task that is not urgent enough will be, where a claim that handed out `taken` left room for more.
+    /// How long until the first task that is not urgent enough will be, where a claim that handed
+    /// out `taken` left room for more.
     fn next_aged(&self, claim: &Claim, taken: usize) -> Option<Duration> {
         let last = claim.last_place(self.now.wall)?;
         if taken >= claim.limit.min(limits::CLAIM) {
@@ -88,7 +90,8 @@ impl State {
         None
     }
 
-    /// Begins an attempt under a new lease. Takes no token: a claim takes those of all that it starts, and who holds on to a task falls under no rate.
+    /// Begins an attempt under a new lease. Takes no token: a claim takes those of all that it
+    /// starts, and who holds on to a task falls under no rate.
     pub(super) fn start(&mut self, id: TaskId, session: SessionId) -> Option<ClaimedTask> {
         let now = self.now.wall;
         self.tasks.know_messages(id);
@@ -132,12 +135,14 @@ struct Lines<'a> {
     choice: QueueChoice,
     /// How many more the claim asks for from each queue.
     asked: BTreeMap<Name, usize>,
-    /// Up to where each line has been looked at; what comes before that later is left to the next claim.
+    /// Up to where each line has been looked at; what comes before that later is left to the next
+    /// claim.
     passed: BTreeMap<Line, Place>,
     heads: BTreeMap<Line, Place>,
     /// Whose turn it is.
     picked: Option<Line>,
-    /// Whether groups share queues. Then their order is not that of the places, so what was looked at is noted one by one.
+    /// Whether groups share queues. Then their order is not that of the places, so what was looked
+    /// at is noted one by one.
     is_shared: bool,
     looked_at: BTreeSet<TaskId>,
     /// Lines of series that are reserved for other sessions.
@@ -173,7 +178,8 @@ impl<'a> Lines<'a> {
         lines.into_iter().for_each(|line| self.find_head(state, line));
     }
 
-    /// Wants more of the lanes of a line that may have a task before its head, or any if it has none.
+    /// Wants more of the lanes of a line that may have a task before its head, or any if it has
+    /// none.
     fn know_before(&mut self, state: &State, line: &Line, head: Option<Place>) {
         let end = [head, self.last].into_iter().flatten().min();
         for (_, task) in state.tasks.more_waiting_before(end) {
@@ -230,9 +236,11 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Where several queues are one line, that goes first whose next task does; in each the group whose turn it is.
+    /// Where several queues are one line, that goes first whose next task does; in each the group
+    /// whose turn it is.
     fn find_head_by_shares(&mut self, state: &State, line: Line) {
-        // In the order of the shares any lane may be the first, so one task more of each is to be known than was looked at.
+        // In the order of the shares any lane may be the first, so one task more of each is to be
+        // known than was looked at.
         self.know_of_every_lane(state, &line);
         let (mut first, mut behind) = (BTreeMap::<Name, (Rank, Place)>::new(), None);
         while let Some((place, task)) = state.tasks.waiting_behind(behind)

@@ -22,7 +22,8 @@ pub(crate) struct Awaited {
     pub(crate) wait: CompletionWait,
     /// When the attempt has failed unless it was finished.
     pub(crate) until: Option<Timestamp>,
-    /// When the task expires if it is tried again: that time does not run while an attempt is under way.
+    /// When the task expires if it is tried again: that time does not run while an attempt is under
+    /// way.
     pub(crate) expires_at: Option<Timestamp>,
 }
 

@@ -26,7 +26,8 @@ pub(super) struct Waits {
 pub(crate) struct Over {
     pub(crate) task: TaskId,
     pub(crate) ended: Ended,
-    /// The highest number that a task had by then: later ones depend on what it does when it is tried again.
+    /// The highest number that a task had by then: later ones depend on what it does when it is
+    /// tried again.
     pub(crate) up_to: TaskId,
     /// Which of its children is the next to be cancelled, if they are.
     pub(crate) next_child: TaskId,
@@ -110,7 +111,8 @@ impl State {
         }
     }
 
-    /// A task that follows another is taken later than it was submitted: what it depends on may be gone by then.
+    /// A task that follows another is taken later than it was submitted: what it depends on may be
+    /// gone by then.
     fn dependent(&self, dependency: Dependency) -> Option<Dependent> {
         let Dependency::Task(id) = dependency else { return None };
         let state = self.tasks.get(id).map(|task| task.state);
@@ -126,7 +128,8 @@ impl State {
         self.end(id, state);
     }
 
-    /// Tells dependents of tasks that are over, in the order of the ends; what is left is for the next sweep.
+    /// Tells dependents of tasks that are over, in the order of the ends; what is left is for the
+    /// next sweep.
     pub(super) fn settle_dependents(&mut self) {
         for _ in 0..limits::CASCADE {
             let Some(over) = self.waits.unsettled.front().copied() else { return };

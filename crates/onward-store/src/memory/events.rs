@@ -28,8 +28,8 @@ struct Entry {
     changes: Vec<Logged>,
 }
 
-/// Entries numbered from 1 up, of which the oldest may be forgotten. Submissions are not in it: they are told from the tasks, and
-/// come before the changes of the first entry that knows of them.
+/// Entries numbered from 1 up, of which the oldest may be forgotten. Submissions are not in it:
+/// they are told from the tasks, and come before the changes of the first entry that knows of them.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     entries: BTreeMap<i64, Entry>,
@@ -41,8 +41,8 @@ impl Log {
         self.entries.last_key_value().map_or(1, |(newest, _)| newest + 1)
     }
 
-    /// Forgets what the writes under way have pruned, and moves what they did into the log. The entry that was the newest before
-    /// them stays.
+    /// Forgets what the writes under way have pruned, and moves what they did into the log. The
+    /// entry that was the newest before them stays.
     pub(super) fn append(&mut self, state: &mut State) {
         let forget_before = std::mem::take(&mut state.forget_before);
         self.entries = self.entries.split_off(&forget_before.min(state.entry - 1));
@@ -70,7 +70,8 @@ impl Log {
         oldest.map_or(Resumed { at: after, forgotten_up_to: None }, |(oldest, _)| after.resumed(*oldest))
     }
 
-    /// The submissions of tasks below `until` that `after` has not seen, and that no entry before `number` knows of.
+    /// The submissions of tasks below `until` that `after` has not seen, and that no entry before
+    /// `number` knows of.
     fn submissions<'a>(
         &self,
         state: &'a State,

@@ -91,7 +91,8 @@ impl State {
         if limit.is_none() {
             return usize::MAX;
         }
-        // How many run is asked for only where that matters: a store that holds a part would have to count.
+        // How many run is asked for only where that matters: a store that holds a part would have
+        // to count.
         let running = limit.concurrency.map_or(0, |_| self.running_in(scope));
         rules::flow::room(limit, running, self.bucket(scope), now)
     }
@@ -131,8 +132,8 @@ impl State {
         }
     }
 
-    /// How long until a token comes for which a task waits that a claim, or any, would take otherwise. Tasks whose group is held back
-    /// wait for their group.
+    /// How long until a token comes for which a task waits that a claim, or any, would take
+    /// otherwise. Tasks whose group is held back wait for their group.
     pub(super) fn next_token(&self, claim: Option<&Claim>) -> Option<Duration> {
         // Mostly there is a token in every bucket, which is seen without a look at what waits.
         let least = self.limits.values().filter_map(|limit| limit.rate).map(Bucket::spare).min()?;
@@ -152,7 +153,8 @@ impl State {
             let rate = self.limit_for(&scope).rate?;
             Some(self.bucket(&scope).until_token(rate, self.now.steady)).filter(|wait| !wait.is_zero())
         };
-        // One of each sort: limits do not tell tasks apart that have queue, kind and group in common.
+        // One of each sort: limits do not tell tasks apart that have queue, kind and group in
+        // common.
         let sort = |task: &Task| (task.new.queue.clone(), task.new.kind.clone(), task.new.group.clone());
         let sorts: BTreeMap<_, &Task> = self.tasks.waiting_of_each_sort().map(|task| (sort(task), task)).collect();
         let awaited: BTreeSet<LimitScope> = sorts.into_values().filter(may_be_taken).flat_map(waits_for).collect();

@@ -67,7 +67,8 @@ impl Keys {
         self.taken.get(&key_of(new)?).filter(|taken| taken.until.is_none()).map(|taken| taken.by)
     }
 
-    /// The task that has the key of `new`, as the rule of duplicates sees it. `task` finds it, unless it was pruned.
+    /// The task that has the key of `new`, as the rule of duplicates sees it. `task` finds it,
+    /// unless it was pruned.
     pub(super) fn holder<'a>(
         &self,
         new: &NewTask,

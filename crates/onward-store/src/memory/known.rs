@@ -1,8 +1,9 @@
 //! Which part of a store a state holds, and what was looked for beyond it.
 //!
-//! The memory store holds everything, and nothing here concerns it. A store that keeps its tasks elsewhere decides with the same code
-//! over a part of them: whatever a write looks for and the part does not have is noted here as a [`Want`], and the write is
-//! decided again when it has been loaded. So what a store decides is what the specification says, however little is loaded.
+//! The memory store holds everything, and nothing here concerns it. A store that keeps its tasks
+//! elsewhere decides with the same code over a part of them: whatever a write looks for and the
+//! part does not have is noted here as a [`Want`], and the write is decided again when it has been
+//! loaded. So what a store decides is what the specification says, however little is loaded.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -109,7 +110,8 @@ pub(crate) enum Frontier<K> {
 /// How many tasks run, by session, queue, kind and group.
 pub(crate) type RunningRows = BTreeMap<(SessionId, Name, Name, Option<Name>), u64>;
 
-/// Which sessions run tasks: one of each that runs any. That is less work than to count them, and mostly enough.
+/// Which sessions run tasks: one of each that runs any. That is less work than to count them, and
+/// mostly enough.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Holders {
     /// A task of each.
@@ -151,7 +153,8 @@ pub(super) struct Part {
     pub(super) overdue: Frontier<(Timestamp, TaskId)>,
     pub(super) ended: Frontier<(End, TaskId)>,
     pub(super) retained: Frontier<(Timestamp, TaskId)>,
-    /// How many ended tasks that did not say how long they are kept are not loaded; `None` if that is not known.
+    /// How many ended tasks that did not say how long they are kept are not loaded; `None` if that
+    /// is not known.
     pub(super) ended_elsewhere: Option<u64>,
     pub(super) of_queue: BTreeMap<(Name, Vec<TaskState>), Frontier<TaskId>>,
     /// How many live tasks of a queue are not loaded.
@@ -188,7 +191,8 @@ impl MoreWaiting {
 }
 
 impl Part {
-    /// Whether a session runs any task that is not loaded, if that can be told. Where the one that is known of is loaded, there may be others beside it.
+    /// Whether a session runs any task that is not loaded, if that can be told. Where the one that
+    /// is known of is loaded, there may be others beside it.
     fn is_shown_by(&self, holders: &Holders, session: SessionId) -> Option<bool> {
         match holders.one_of.get(&session) {
             Some(task) => (!self.tasks.contains(task)).then_some(true),
@@ -232,7 +236,8 @@ impl Known {
 
     /// Notes that a key is wanted, unless it is known who has it.
     pub(super) fn lacks_key(&self, kind: &Name, key: &str) {
-        // The copy is made for a part alone: the memory store looks at every key, and holds everything.
+        // The copy is made for a part alone: the memory store looks at every key, and holds
+        // everything.
         let Some(part) = self.part() else { return };
         let key = (kind.clone(), key.to_owned());
         if !part.keys.contains(&key) {
@@ -304,7 +309,8 @@ impl Known {
         self.part()?.running.as_ref()
     }
 
-    /// Lanes of which more waits than is loaded: behind which place, and a task as all of the lane are.
+    /// Lanes of which more waits than is loaded: behind which place, and a task as all of the lane
+    /// are.
     pub(super) fn more_waiting(&self) -> impl Iterator<Item = (&Lane, Place, &Task)> {
         self.lacks(|part| part.lanes.is_some(), || Want::Lanes);
         let lanes = self.part().and_then(|part| part.lanes.as_ref());

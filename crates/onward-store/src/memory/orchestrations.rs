@@ -181,7 +181,8 @@ impl State {
         Ok(Outcome::Cancelled)
     }
 
-    /// Tells an orchestration that it is to be cancelled, if it is one that has begun; answers whether it was told.
+    /// Tells an orchestration that it is to be cancelled, if it is one that has begun; answers
+    /// whether it was told.
     pub(super) fn tell_of_cancel(&mut self, id: TaskId) -> bool {
         let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return false };
         let Some(instance) = &task.instance else { return false };
@@ -218,7 +219,8 @@ impl State {
         }
     }
 
-    /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it is parked.
+    /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it
+    /// is parked.
     fn deliver(&mut self, id: TaskId, body: MessageBody) {
         let now = self.now.wall;
         let Some(task) = self.tasks.get(id).filter(|task| orchestration::takes_messages(task.state)) else { return };

@@ -64,14 +64,16 @@ impl State {
         Ok(Outcome::Removed { tasks: tasks.len() as u64, more })
     }
 
-    /// Those whose own retention is over, the first to be so first: so many, and one more where there is one.
+    /// Those whose own retention is over, the first to be so first: so many, and one more where
+    /// there is one.
     fn own_retention_over(&self, limit: usize) -> Vec<TaskId> {
         let is_over = |(until, _): &(Timestamp, TaskId)| rules::prune::is_over(*until, self.now.wall);
         let over = self.tasks.retained().take_while(is_over).map(|(_, id)| id);
         over.take(limit.saturating_add(1)).collect()
     }
 
-    /// What a prune removes of the others, the oldest end first: so many, and one more where there is one.
+    /// What a prune removes of the others, the oldest end first: so many, and one more where there
+    /// is one.
     fn over(&self, prune: &Prune, limit: usize) -> Vec<TaskId> {
         let ended = self.tasks.ended();
         // A store that keeps its tasks elsewhere counts them only for who asks how many remain.

@@ -9,8 +9,9 @@ use super::task::Task;
 use crate::flow::LimitScope;
 use crate::name::Name;
 
-/// How many more tasks may start at a moment, by what limits them. Each scope is worked out when it is first asked for and counted down from then on, for a claim of
-/// thousands asks for most of them again and again. The tokens of what has started are taken [at the end](Self::settle).
+/// How many more tasks may start at a moment, by what limits them. Each scope is worked out when it
+/// is first asked for and counted down from then on, for a claim of thousands asks for most of them
+/// again and again. The tokens of what has started are taken [at the end](Self::settle).
 #[derive(Debug)]
 pub(super) struct Room {
     now: Duration,

@@ -1,4 +1,5 @@
-//! How many tasks run, by what limits them. Counted as they start and end: a claim asks for each task that it looks at.
+//! How many tasks run, by what limits them. Counted as they start and end: a claim asks for each
+//! task that it looks at.
 
 use std::hash::Hash;
 
@@ -69,7 +70,8 @@ impl RunningCounts {
         sessions.iter().for_each(|(session, count)| take_from(&mut self.sessions, session, *count));
     }
 
-    /// How many run of a scope on which limits are counted; those on the beginnings of groups are not.
+    /// How many run of a scope on which limits are counted; those on the beginnings of groups are
+    /// not.
     pub(super) fn of(&self, scope: &LimitScope) -> u64 {
         let count = match scope {
             LimitScope::All => Some(&self.all),

@@ -27,10 +27,11 @@ use crate::tag::{TagKeyPage, TagPage, TagValuePage};
 use crate::task::{TaskId, TaskRecord};
 use crate::write::{Claim, Write};
 
-/// A store that keeps everything in memory: the specification of a store, and one for tests. Nothing survives it.
+/// A store that keeps everything in memory: the specification of a store, and one for tests.
+/// Nothing survives it.
 ///
-/// Claims and listings may look at every task, so that it is not meant for millions. Events are kept until the tasks that ended
-/// with them are [pruned](crate::Write::Prune).
+/// Claims and listings may look at every task, so that it is not meant for millions. Events are
+/// kept until the tasks that ended with them are [pruned](crate::Write::Prune).
 #[derive(Debug)]
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,

@@ -19,7 +19,8 @@ impl State {
         Swept { due, expired, lost, next_due: next.into_iter().flatten().min() }
     }
 
-    /// Does what has become due: how many tasks, how many have expired, and how many were taken back.
+    /// Does what has become due: how many tasks, how many have expired, and how many were taken
+    /// back.
     pub(super) fn catch_up(&mut self) -> (u64, u64, u64) {
         self.end_pauses();
         self.forget_affinities();
@@ -27,7 +28,8 @@ impl State {
         self.forget_sessions();
         let lost = self.take_back();
         self.fail_overdue();
-        // Last, for what was taken back may have expired meanwhile, and a claim should not come upon it.
+        // Last, for what was taken back may have expired meanwhile, and a claim should not come
+        // upon it.
         let expired = self.expire();
         let bundles = self.hand_over_ripe();
         self.settle_dependents();

@@ -168,7 +168,8 @@ impl Task {
         self.state = rules::due::state(self.run_at, now);
     }
 
-    /// How long the attempt that ended at `finished_at` had waited to be claimed, and how long it ran.
+    /// How long the attempt that ended at `finished_at` had waited to be claimed, and how long it
+    /// ran.
     pub(super) fn times(&self, finished_at: Timestamp) -> (Duration, Duration) {
         let started_at = self.started_at.unwrap_or(finished_at);
         (started_at - self.run_at, finished_at - started_at)

@@ -14,7 +14,8 @@ use crate::rules::order::Place;
 use crate::task::{SessionId, TaskId, TaskState};
 use crate::timestamp::Timestamp;
 
-/// Every task, live and ended. The orders follow from the tasks alone; [`change`](Self::change) keeps them so.
+/// Every task, live and ended. The orders follow from the tasks alone; [`change`](Self::change)
+/// keeps them so.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tasks {
     pub(super) known: Known,
@@ -62,7 +63,8 @@ impl Tasks {
         }
     }
 
-    /// Has the messages known that the next turn of a task is to take in, if it is an orchestration.
+    /// Has the messages known that the next turn of a task is to take in, if it is an
+    /// orchestration.
     pub(super) fn know_messages(&self, id: TaskId) {
         let instance = self.all.get(&id).and_then(|task| task.instance.as_deref());
         if instance.is_some_and(Instance::lacks_messages) {

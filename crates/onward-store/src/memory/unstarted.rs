@@ -41,7 +41,8 @@ impl State {
         Ok(id)
     }
 
-    /// What an orchestration that was never started keeps is kept for as long as was asked for last.
+    /// What an orchestration that was never started keeps is kept for as long as was asked for
+    /// last.
     fn keep_longer(&mut self, id: TaskId, keep_for: Duration) -> Result<(), Refusal> {
         if !self.known(id)?.is_unstarted() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! How messages, and what is kept of an orchestration, are written down: CBOR with numbered fields, none of which is ever used for anything
-//! else.
+//! How messages, and what is kept of an orchestration, are written down: CBOR with numbered fields,
+//! none of which is ever used for anything else.
 
 #[cfg(feature = "postgres")]
 use std::collections::{BTreeMap, VecDeque};

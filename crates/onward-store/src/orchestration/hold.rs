@@ -11,7 +11,8 @@ pub enum Hold {
     None,
     /// It is paused; it was running or waited for something when it was.
     Paused,
-    /// It is paused, and had a turn to come, or has one to come since: when that is due it has it as soon as it is resumed.
+    /// It is paused, and had a turn to come, or has one to come since: when that is due it has it
+    /// as soon as it is resumed.
     Aside,
     /// It was never started: it keeps what is sent to its key for whoever starts one with it.
     Unstarted,

@@ -31,7 +31,8 @@ pub(crate) struct Instance {
     /// The events that it waits for, as its last turn said.
     pub(crate) awaits: Vec<Name>,
     pub(crate) hold: Hold,
-    /// Messages that wait, oldest first; of an instance that was loaded from elsewhere, the first few and what came since.
+    /// Messages that wait, oldest first; of an instance that was loaded from elsewhere, the first
+    /// few and what came since.
     pub(crate) mailbox: VecDeque<Message>,
     /// Its history; of an instance that was loaded from elsewhere, what was appended since.
     pub(crate) chunks: Vec<HistoryChunk>,

@@ -34,7 +34,8 @@ impl Message {
     }
 }
 
-/// What a turn is given of a mailbox: up to a number of messages, and up to a number of bytes, but always the first.
+/// What a turn is given of a mailbox: up to a number of messages, and up to a number of bytes, but
+/// always the first.
 #[derive(Debug, Default)]
 pub(crate) struct Handful {
     messages: usize,
@@ -54,7 +55,8 @@ impl Handful {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "message")]
 pub enum MessageBody {
-    /// A task that the orchestration submitted under a [reference](crate::NewTask::report) has ended.
+    /// A task that the orchestration submitted under a [reference](crate::NewTask::report) has
+    /// ended.
     Ended {
         /// The reference.
         reference: u64,
@@ -67,7 +69,8 @@ pub enum MessageBody {
         /// Its last error, if it did not complete.
         error: Option<String>,
     },
-    /// A task that the orchestration submitted under a reference was not taken, since another has its key.
+    /// A task that the orchestration submitted under a reference was not taken, since another has
+    /// its key.
     NotStarted {
         /// The reference.
         reference: u64,
@@ -97,13 +100,15 @@ pub enum Recipient {
         /// The key.
         key: String,
     },
-    /// The active orchestration of a kind that has this key, or the one that starts with it within a time.
+    /// The active orchestration of a kind that has this key, or the one that starts with it within
+    /// a time.
     KeyOrStart {
         /// The kind.
         kind: Name,
         /// The key.
         key: String,
-        /// How long the signal, and what else is kept for the key, is kept at least; up to [`limits::UNSTARTED_KEPT`](crate::limits::UNSTARTED_KEPT).
+        /// How long the signal, and what else is kept for the key, is kept at least; up to
+        /// [`limits::UNSTARTED_KEPT`](crate::limits::UNSTARTED_KEPT).
         keep_for: Duration,
     },
 }

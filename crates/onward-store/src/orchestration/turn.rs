@@ -35,15 +35,15 @@ pub struct Turn {
     /// The version of the code that began the orchestration, so that [`why`](crate::Store::why) can
     /// say whether a worker has it; `None` leaves it as it was.
     pub version: Option<u32>,
-    /// The names of the events that it waits for from now on, for whoever asks why it stands; at most
-    /// [`limits::AWAITED_NAMES`](crate::limits::AWAITED_NAMES).
+    /// The names of the events that it waits for from now on, for whoever asks why it stands; at
+    /// most [`limits::AWAITED_NAMES`](crate::limits::AWAITED_NAMES).
     pub awaits: Vec<Name>,
     /// Tasks that it submits: its children, or strangers.
     pub submits: Vec<NewTask>,
     /// Tasks that it wants cancelled; those that have ended are left as they are.
     pub cancels: Vec<TaskId>,
-    /// Ends the orchestration although messages wait that its code was not offered. They are kept with it, and count as
-    /// [waiting](InstanceRecord::waiting).
+    /// Ends the orchestration although messages wait that its code was not offered. They are kept
+    /// with it, and count as [waiting](InstanceRecord::waiting).
     pub leaves_unread: bool,
     /// How it goes on.
     pub next: AfterTurn,
@@ -77,7 +77,8 @@ impl Turn {
 pub enum AfterTurn {
     /// The session keeps it, and another turn follows.
     Continue,
-    /// It waits for a message; or for a moment, if that comes first. Where messages wait already, it waits for a claim.
+    /// It waits for a message; or for a moment, if that comes first. Where messages wait already,
+    /// it waits for a claim.
     Park {
         /// The moment.
         until: Option<Timestamp>,
@@ -92,8 +93,8 @@ pub enum AfterTurn {
         /// What went wrong; cut at 8 KiB.
         error: String,
     },
-    /// It cannot go on as it is: it is a dead letter until somebody has mended what is wrong and tries it again, which goes on with the
-    /// history that it has.
+    /// It cannot go on as it is: it is a dead letter until somebody has mended what is wrong and
+    /// tries it again, which goes on with the history that it has.
     Dead {
         /// What went wrong; cut at 8 KiB.
         error: String,
@@ -103,7 +104,8 @@ pub enum AfterTurn {
         /// What it says of why; cut at 8 KiB.
         reason: String,
     },
-    /// It begins again with another payload and another history. Messages that wait, its status, its values and its tags stay.
+    /// It begins again with another payload and another history. Messages that wait, its status,
+    /// its values and its tags stay.
     ContinueAsNew {
         /// The payload.
         payload: Bytes,
@@ -132,7 +134,8 @@ pub struct ClaimedInstance {
     pub generation: u32,
     /// How many events its history has.
     pub length: u64,
-    /// What came for it, oldest first; at most [`limits::TURN_MESSAGES`](crate::limits::TURN_MESSAGES), and with at most
+    /// What came for it, oldest first; at most
+    /// [`limits::TURN_MESSAGES`](crate::limits::TURN_MESSAGES), and with at most
     /// [`limits::TURN_MESSAGE_BYTES`](crate::limits::TURN_MESSAGE_BYTES) unless the first has more.
     pub messages: Vec<Message>,
 }
@@ -159,7 +162,8 @@ pub struct InstanceRecord {
     pub bytes: u64,
     /// How many messages have come for it so far.
     pub received: u64,
-    /// The number of them that wait for its next turn; after its end, the number that its code was never offered.
+    /// The number of them that wait for its next turn; after its end, the number that its code was
+    /// never offered.
     pub waiting: u64,
     /// The version of the code that began it, as its turns said.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,10 @@
-//! Calls that are decided, as far as that can be, before the transaction begins in which they are written: while the server writes the one before it.
+//! Calls that are decided, as far as that can be, before the transaction begins in which they are
+//! written: while the server writes the one before it.
 //!
-//! They are decided over what the writer will keep if that transaction is committed and nobody else writes, as of the time that the server's clock is about to show. Whether it was
-//! so shows at the beginning of their own transaction, under the lock; if not, what was decided is forgotten, and what was sent of it is rolled back.
+//! They are decided over what the writer will keep if that transaction is committed and nobody else
+//! writes, as of the time that the server's clock is about to show. Whether it was so shows at the
+//! beginning of their own transaction, under the lock; if not, what was decided is forgotten, and
+//! what was sent of it is rolled back.
 
 use super::begin::{Header, wanted_before_claims};
 use super::early::Early;
@@ -16,7 +19,8 @@ use crate::write::Write;
 /// Calls of which the first writes are decided.
 #[derive(Debug)]
 pub(super) struct Ahead {
-    /// The number of the transaction that is to be the last before theirs, and the numbers that it gives.
+    /// The number of the transaction that is to be the last before theirs, and the numbers that it
+    /// gives.
     write: i64,
     counters: Counters,
     partial: Partial,
@@ -37,7 +41,8 @@ pub(super) struct Presumed {
 }
 
 impl Ahead {
-    /// Nothing is decided yet, by a writer that will know so much after its last transaction. `None` if that is too little to decide anything by.
+    /// Nothing is decided yet, by a writer that will know so much after its last transaction.
+    /// `None` if that is too little to decide anything by.
     pub(super) fn begin(shared: &Shared, after: &Last) -> Result<Option<Box<Self>>> {
         let (Some((write, counters)), Some((_, items)), Some(time)) = (after.write, &after.items, after.time) else {
             return Ok(None);
@@ -58,8 +63,9 @@ impl Ahead {
         after.write == Some((self.write, self.counters))
     }
 
-    /// Takes a call that is to be decided behind the others. Answers whether everything is here that it will surely look for before it claims anything: else it cannot be decided
-    /// together with them.
+    /// Takes a call that is to be decided behind the others. Answers whether everything is here
+    /// that it will surely look for before it claims anything: else it cannot be decided together
+    /// with them.
     pub(super) fn takes(&mut self, after: &Last, call: &[Write]) -> bool {
         let wants = wanted_before_claims(call);
         if !wants.iter().all(|want| after.kept.has(want)) {
@@ -70,8 +76,9 @@ impl Ahead {
         self.decision.goes_on_over(&mut self.partial)
     }
 
-    /// Decides a few more writes of these calls, up to the first that claims: what that looks at is not here. Answers whether there is more to be decided; `None` where
-    /// something was looked for that is not here, so that all of it is to be decided again.
+    /// Decides a few more writes of these calls, up to the first that claims: what that looks at is
+    /// not here. Answers whether there is more to be decided; `None` where something was looked for
+    /// that is not here, so that all of it is to be decided again.
     pub(super) fn advance(&mut self, calls: &[&[Write]]) -> Result<Option<bool>> {
         if self.decision.is_over(calls) || self.decision.claims_next(calls) {
             return Ok(Some(false));
@@ -94,7 +101,8 @@ impl Ahead {
 }
 
 impl Presumed {
-    /// Whether calls were decided behind the last transaction that has written, over these numbers, and at a time not long ago.
+    /// Whether calls were decided behind the last transaction that has written, over these numbers,
+    /// and at a time not long ago.
     pub(super) fn is_of(&self, write: i64, said: &Said) -> bool {
         let (then, now) = (self.header.now.wall, said.now.wall);
         (write, said.counters) == (self.write, self.counters) && then <= now && now - then <= limits::DECIDED_AHEAD

@@ -1,11 +1,13 @@
-//! Writing tasks that are alike: what they have in common goes to the server once, and what that makes of it is made once.
+//! Writing tasks that are alike: what they have in common goes to the server once, and what that
+//! makes of it is made once.
 
 use tokio_postgres::types::{ToSql, Type};
 
 use super::save::{Statements, Values};
 use crate::memory::{Alike, TaskRow};
 
-/// The columns of rows to be put into a table: each a value that all have in common, or one for each row.
+/// The columns of rows to be put into a table: each a value that all have in common, or one for
+/// each row.
 #[derive(Default)]
 struct Columns<'a> {
     names: Vec<&'static str>,
@@ -125,7 +127,8 @@ pub(super) fn start<'a>(statements: &mut Statements<'a>, lots: &'a [Alike]) {
     }
 }
 
-/// Moves tasks that end. Their payloads are small and come along: to put a row into one table is less work than to bring it there from another.
+/// Moves tasks that end. Their payloads are small and come along: to put a row into one table is
+/// less work than to bring it there from another.
 pub(super) fn finish<'a>(statements: &mut Statements<'a>, lots: &'a [Alike]) {
     lots.iter().for_each(|lot| insert_into(statements, "ended", lot));
     let ids: Vec<i64> = lots.iter().flat_map(Alike::ids).collect();

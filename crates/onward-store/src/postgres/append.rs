@@ -1,8 +1,11 @@
-//! Turns that only append events to histories, as steps of an orchestration do: one statement, and nothing is read before it.
+//! Turns that only append events to histories, as steps of an orchestration do: one statement, and
+//! nothing is read before it.
 //!
-//! They are decided over what the writer keeps since its last batch, before anybody knows whether that is still so. The statement finds that out: it takes
-//! the store's lock, compares the number of the last transaction that wrote, and writes where that is the writer's own. Else it leaves no trace, and the turns
-//! are decided the ordinary way. As it is one statement, it is one transaction, whatever stands before the server.
+//! They are decided over what the writer keeps since its last batch, before anybody knows whether
+//! that is still so. The statement finds that out: it takes the store's lock, compares the number
+//! of the last transaction that wrote, and writes where that is the writer's own. Else it leaves no
+//! trace, and the turns are decided the ordinary way. As it is one statement, it is one
+//! transaction, whatever stands before the server.
 
 use std::collections::BTreeSet;
 
@@ -19,11 +22,13 @@ use crate::orchestration::AfterTurn;
 use crate::store::Hint;
 use crate::write::Write;
 
-/// What it finds out it finds out behind the lock, for who holds that is about to change it: each look depends on the lock. Nobody is waited for,
-/// because whoever has the lock writes, and what was decided is then of no use; and so no lock on a table is held while another is waited for.
+/// What it finds out it finds out behind the lock, for who holds that is about to change it: each
+/// look depends on the lock. Nobody is waited for, because whoever has the lock writes, and what
+/// was decided is then of no use; and so no lock on a table is held while another is waited for.
 ///
-/// What is looked at is seen as it was before the lock, but for the sequence, which has no versions. Nothing has been committed since, if its number is that of
-/// the writer's last transaction, which it has heard of.
+/// What is looked at is seen as it was before the lock, but for the sequence, which has no
+/// versions. Nothing has been committed since, if its number is that of the writer's last
+/// transaction, which it has heard of.
 const APPEND: &str = "WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(hashtextextended('onward {s}', 0)) AS is_had), \
      same AS MATERIALIZED (SELECT true AS it FROM lock WHERE is_had \
        AND (SELECT last_value FROM {s}.last_write WHERE is_had) = $1 \
@@ -43,8 +48,8 @@ struct Decided {
     write: i64,
 }
 
-/// Applies calls that do nothing but append events to histories of which the writer knows everything. `None` if it cannot be done so, and then nothing was
-/// done.
+/// Applies calls that do nothing but append events to histories of which the writer knows
+/// everything. `None` if it cannot be done so, and then nothing was done.
 pub(super) async fn append(
     client: &Link,
     shared: &Shared,
@@ -82,7 +87,8 @@ fn fate_of(error: DriverError, ran: Ran, marker: Marker) -> Fate {
     Fate::Failed { error: classified(error), again }
 }
 
-/// Whether a write may do nothing but append events. Neither the time nor another task has a part in it.
+/// Whether a write may do nothing but append events. Neither the time nor another task has a part
+/// in it.
 fn only_appends(write: &Write) -> bool {
     let Write::Turn(turn) = write else { return false };
     turn.next == AfterTurn::Continue && turn.submits.is_empty() && turn.cancels.is_empty() && turn.tags.is_empty()

@@ -1,4 +1,5 @@
-//! The beginning of a transaction: everything that is known to be needed is asked for at once, behind the lock.
+//! The beginning of a transaction: everything that is known to be needed is asked for at once,
+//! behind the lock.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -103,7 +104,8 @@ struct Ask<'c, 's> {
     begin: &'s str,
     /// Whose last batch is asked for.
     writer: i64,
-    /// Whether what is no task is to be read: what is known of it shows by its version whether it is still so.
+    /// Whether what is no task is to be read: what is known of it shows by its version whether it
+    /// is still so.
     with_items: bool,
 }
 
@@ -165,7 +167,8 @@ impl Sorted {
         sorted
     }
 
-    /// What the writer knows, and what has to be asked for all the same, when it has shown whether others have written before this transaction.
+    /// What the writer knows, and what has to be asked for all the same, when it has shown whether
+    /// others have written before this transaction.
     fn settled(
         self,
         unchanged: &HashSet<i64>,
@@ -192,9 +195,10 @@ fn counted_if(counts: bool, want: Want) -> Want {
     if counts && want == Want::Holders { Want::Running } else { want }
 }
 
-/// Begins a transaction that writes, and reads what every one needs and what is wanted first, in one round trip; one more where somebody else has
-/// changed what is not a task, or tasks of which the writer knows something that is wanted. `None` where it is not as it was when calls were decided ahead, and
-/// where completions are to be taken in first.
+/// Begins a transaction that writes, and reads what every one needs and what is wanted first, in
+/// one round trip; one more where somebody else has changed what is not a task, or tasks of which
+/// the writer knows something that is wanted. `None` where it is not as it was when calls were
+/// decided ahead, and where completions are to be taken in first.
 pub(super) async fn begin_to_write<'c>(
     client: &'c LinkTo<'c>,
     shared: &Shared,
@@ -292,7 +296,8 @@ fn give_known(last: &mut Last, is_alone: bool, known: &BTreeSet<Want>, partial: 
     kept
 }
 
-/// Begins a transaction that reads, and reads what every one needs and what is wanted first, in one round trip.
+/// Begins a transaction that reads, and reads what every one needs and what is wanted first, in one
+/// round trip.
 pub(super) async fn begin_to_read(
     client: &Link,
     shared: &Shared,
@@ -317,7 +322,8 @@ pub(super) async fn begin_to_read(
     Ok(header)
 }
 
-/// Whether the server has something in its log that is not on disk: what a transaction saw before may be part of it.
+/// Whether the server has something in its log that is not on disk: what a transaction saw before
+/// may be part of it.
 pub(super) async fn is_ahead(client: &Link) -> Result<bool> {
     let ahead = "SELECT CASE WHEN pg_is_in_recovery() THEN false ELSE pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() END";
     let rows = client.query_typed(ahead, &[]).await.map_err(classified)?;

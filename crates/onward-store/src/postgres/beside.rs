@@ -6,8 +6,9 @@ use std::task::Poll;
 
 use futures_util::future::MaybeDone;
 
-/// Waits for something that was asked for, and takes in meanwhile what comes of what was asked for before. A connection hands answers on in the order in which they were asked
-/// for, and waits until each is taken: who waits for a later one and takes none of the earlier ones waits for ever.
+/// Waits for something that was asked for, and takes in meanwhile what comes of what was asked for
+/// before. A connection hands answers on in the order in which they were asked for, and waits until
+/// each is taken: who waits for a later one and takes none of the earlier ones waits for ever.
 pub(super) async fn beside<T, F: Future + Unpin>(others: &mut [MaybeDone<F>], one: impl Future<Output = T>) -> T {
     let mut one = pin!(one);
     poll_fn(|context| {

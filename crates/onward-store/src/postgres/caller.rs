@@ -18,7 +18,8 @@ use crate::write::{AfterFailure, Write};
 
 /// Writes in a transaction of the caller's, which count when that commits.
 ///
-/// Commit, then call [`committed`](Self::committed), which tells those who wait. After a rollback drop it.
+/// Commit, then call [`committed`](Self::committed), which tells those who wait. After a rollback
+/// drop it.
 #[must_use = "who waits for the task hears of it sooner if `committed` is called after the commit"]
 #[derive(Debug)]
 pub struct AppliedOnServer<'s> {
@@ -29,8 +30,8 @@ pub struct AppliedOnServer<'s> {
 }
 
 impl AppliedOnServer<'_> {
-    /// What became of each write, in their order; none is a refusal. Numbers in it are of tasks once the transaction has committed; after a rollback
-    /// nobody gets them.
+    /// What became of each write, in their order; none is a refusal. Numbers in it are of tasks
+    /// once the transaction has committed; after a rollback nobody gets them.
     #[must_use]
     pub fn outcomes(&self) -> &[Outcome] {
         &self.outcomes
@@ -44,10 +45,11 @@ impl AppliedOnServer<'_> {
         })
     }
 
-    /// Tells those who wait in this process; to be called when the transaction has committed. Answers what [`outcomes`](Self::outcomes) does.
+    /// Tells those who wait in this process; to be called when the transaction has committed.
+    /// Answers what [`outcomes`](Self::outcomes) does.
     ///
-    /// If it is forgotten nothing is lost: the server tells every process of the commit, this one too, and where messages do not come through each looks by
-    /// itself.
+    /// If it is forgotten nothing is lost: the server tells every process of the commit, this one
+    /// too, and where messages do not come through each looks by itself.
     pub fn committed(self) -> Vec<Outcome> {
         self.shared.hint(self.hint);
         self.shared.tell(self.news);
@@ -55,15 +57,19 @@ impl AppliedOnServer<'_> {
     }
 }
 
-/// Writing in transactions of the caller's own: what it writes to its own tables in the same database and what it does to tasks become durable together, or
-/// not at all. `client` is a transaction of `tokio_postgres` (0.7) on any connection to the store's database, whatever made it.
+/// Writing in transactions of the caller's own: what it writes to its own tables in the same
+/// database and what it does to tasks become durable together, or not at all. `client` is a
+/// transaction of `tokio_postgres` (0.7) on any connection to the store's database, whatever made
+/// it.
 ///
-/// * **Do it last, and commit at once.** From then on until the end of the transaction every write to the store waits for it. The server ends a transaction
-///   that stands still for 5 seconds after it.
+/// * **Do it last, and commit at once.** From then on until the end of the transaction every write
+///   to the store waits for it. The server ends a transaction that stands still for 5 seconds after
+///   it.
 /// * The transaction must see what others commit meanwhile: `READ COMMITTED`, PostgreSQL's default.
 /// * The role needs the rights of one that opens the store.
 impl PostgresStore {
-    /// Submits tasks in a transaction of the caller's own, all or none: a transactional outbox without a second system.
+    /// Submits tasks in a transaction of the caller's own, all or none: a transactional outbox
+    /// without a second system.
     ///
     /// ```no_run
     /// use onward_store::{NewTask, PostgresStore};
@@ -77,7 +83,8 @@ impl PostgresStore {
     /// # Ok(()) }
     /// ```
     ///
-    /// Where transactions are long, submit by the function `onward_submit` instead, which nobody waits for.
+    /// Where transactions are long, submit by the function `onward_submit` instead, which nobody
+    /// waits for.
     ///
     /// # Errors
     /// As [`apply_in`](Self::apply_in).
@@ -86,10 +93,12 @@ impl PostgresStore {
         self.apply_in(client, writes).await
     }
 
-    /// Completes a task in a transaction of the caller's own, with all that follows from its end. It has ended when the caller commits.
+    /// Completes a task in a transaction of the caller's own, with all that follows from its end.
+    /// It has ended when the caller commits.
     ///
-    /// The lease is the fence: if it no longer holds, because the attempt was given up and perhaps another runs, this is refused, and the
-    /// caller must roll back. While the transaction is open nobody takes the lease away.
+    /// The lease is the fence: if it no longer holds, because the attempt was given up and perhaps
+    /// another runs, this is refused, and the caller must roll back. While the transaction is open
+    /// nobody takes the lease away.
     ///
     /// # Errors
     /// As [`apply_in`](Self::apply_in).
@@ -102,8 +111,9 @@ impl PostgresStore {
         self.apply_in(client, vec![Write::Complete { lease, result }]).await
     }
 
-    /// Ends an attempt with an error in a transaction of the caller's own; [`outcomes`](AppliedOnServer::outcomes) say where the task stands then. Nobody
-    /// goes on with a task of whose next lease only a rollback might tell: `hold` is taken as false.
+    /// Ends an attempt with an error in a transaction of the caller's own;
+    /// [`outcomes`](AppliedOnServer::outcomes) say where the task stands then. Nobody goes on with
+    /// a task of whose next lease only a rollback might tell: `hold` is taken as false.
     ///
     /// # Errors
     /// As [`apply_in`](Self::apply_in).
@@ -121,14 +131,19 @@ impl PostgresStore {
         self.apply_in(client, vec![Write::Fail { lease, error: error.into(), next }]).await
     }
 
-    /// Applies writes in a transaction of the caller's own: all of them, or none. Each sees the effects of those before it.
+    /// Applies writes in a transaction of the caller's own: all of them, or none. Each sees the
+    /// effects of those before it.
     ///
     /// # Errors
-    /// [`refusal`](Error::refusal) tells what was refused and why; of several writes it is a [`Refusal::Member`](crate::Refusal::Member). Then the
-    /// transaction is as it was. One whose lease no longer holds must be rolled back all the same: its work is another attempt's by now.
+    /// [`refusal`](Error::refusal) tells what was refused and why; of several writes it is a
+    /// [`Refusal::Member`](crate::Refusal::Member). Then the transaction is as it was. One whose
+    /// lease no longer holds must be rolled back all the same: its work is another attempt's by
+    /// now.
     ///
-    /// [`is_invalid`](Error::is_invalid) outside of a transaction, in one that does not see what others commit, on a connection to another database, and for a
-    /// [`Write::OpenSession`] or a [`Write::Claim`], whose answers would be of use only after the commit; else what the server says.
+    /// [`is_invalid`](Error::is_invalid) outside of a transaction, in one that does not see what
+    /// others commit, on a connection to another database, and for a [`Write::OpenSession`] or a
+    /// [`Write::Claim`], whose answers would be of use only after the commit; else what the server
+    /// says.
     pub async fn apply_in(&self, client: &impl GenericClient, writes: Vec<Write>) -> Result<AppliedOnServer<'_>> {
         check(&writes)?;
         let (link, shared) = (LinkTo::lent(client.client()), &*self.shared);
@@ -172,7 +187,8 @@ fn check(writes: &[Write]) -> Result<()> {
     Ok(())
 }
 
-/// What is decided on an old picture of the store would be wrong, and what is written outside of a transaction would not be together with anything.
+/// What is decided on an old picture of the store would be wrong, and what is written outside of a
+/// transaction would not be together with anything.
 async fn check_transaction(link: &LinkTo<'_>, shared: &Shared) -> Result<()> {
     let text =
         "SELECT current_setting('transaction_isolation') = 'read committed', to_regclass('{s}.completion') IS NOT NULL";

@@ -31,11 +31,13 @@ pub struct PostgresReport {
     pub syncs: bool,
     /// What `synchronous_commit` is for this role and database.
     pub synchronous_commit: String,
-    /// What the role lacks, as the statements that give it: see [`PostgresOptions::missing_rights`](super::PostgresOptions::missing_rights).
+    /// What the role lacks, as the statements that give it: see
+    /// [`PostgresOptions::missing_rights`](super::PostgresOptions::missing_rights).
     pub missing_rights: Vec<String>,
     /// Whether a pooler gives away the connection between two transactions.
     pub is_pooled: bool,
-    /// How long a message to oneself takes; `None` where none comes through, so that this process looks for changes instead.
+    /// How long a message to oneself takes; `None` where none comes through, so that this process
+    /// looks for changes instead.
     pub message: Option<Duration>,
     /// How long a commit that waits for the disk takes: the median of 20.
     pub commit: Duration,
@@ -45,14 +47,16 @@ pub struct PostgresReport {
     pub connections_limit: u32,
     /// Rows of live tasks, as the server estimates them.
     pub live_rows: u64,
-    /// Rows of tasks that are no longer seen by anyone and not yet cleared away, as the server estimates them.
+    /// Rows of tasks that are no longer seen by anyone and not yet cleared away, as the server
+    /// estimates them.
     pub dead_rows: u64,
-    /// Tasks in the inbox that cannot be submitted: why stands beside each, in the column `error` of the table `inbox`. 0 where
-    /// the role lacks rights, for it may not look then.
+    /// Tasks in the inbox that cannot be submitted: why stands beside each, in the column `error`
+    /// of the table `inbox`. 0 where the role lacks rights, for it may not look then.
     pub inbox_refused: u64,
     /// Whether the role sees since when other roles' transactions are open (`pg_read_all_stats`).
     pub sees_others: bool,
-    /// For how long somebody has kept the server from clearing rows away, if anybody has: a transaction, a replica or a prepared transaction.
+    /// For how long somebody has kept the server from clearing rows away, if anybody has: a
+    /// transaction, a replica or a prepared transaction.
     pub oldest_snapshot: Option<Duration>,
 }
 

@@ -10,9 +10,9 @@ use crate::error::Result;
 use crate::memory::Now;
 use crate::timestamp::Timestamp;
 
-/// Goes by what the server said last and by this machine's steady clock since then, so that nobody depends on how this machine's
-/// wall clock is set. Within the store steady time is the server's wall time, which all nodes share; who measures times here gets this
-/// machine's.
+/// Goes by what the server said last and by this machine's steady clock since then, so that nobody
+/// depends on how this machine's wall clock is set. Within the store steady time is the server's
+/// wall time, which all nodes share; who measures times here gets this machine's.
 #[derive(Debug, Default)]
 pub(super) struct ServerClock {
     /// Server's wall time less this machine's steady time, in microseconds.
@@ -54,7 +54,8 @@ impl Clock for ServerClock {
         self.about_now().wall
     }
 
-    /// This machine's: what the server says comes late, now more and now less, and would have it jump.
+    /// This machine's: what the server says comes late, now more and now less, and would have it
+    /// jump.
     fn steady(&self) -> Duration {
         SystemClock.steady()
     }

@@ -1,7 +1,9 @@
-//! Completions: tasks that were completed by the function `onward_complete`, in transactions of others, end here.
+//! Completions: tasks that were completed by the function `onward_complete`, in transactions of
+//! others, end here.
 //!
-//! The function has checked the lease under the store's lock. So that it still holds when the task ends, whoever writes next takes the completions in before
-//! anything else, in the same transaction.
+//! The function has checked the lease under the store's lock. So that it still holds when the task
+//! ends, whoever writes next takes the completions in before anything else, in the same
+//! transaction.
 
 use bytes::Bytes;
 use tokio_postgres::Row;
@@ -29,7 +31,8 @@ pub(super) struct TakenIn {
     pub(super) news: Vec<TaskNews>,
 }
 
-/// Takes in all there are, in a transaction under the store's lock; `items` is what may be known of what is no task.
+/// Takes in all there are, in a transaction under the store's lock; `items` is what may be known of
+/// what is no task.
 pub(super) async fn take_in(client: &LinkTo<'_>, shared: &Shared, items: Option<&(i64, Items)>) -> Result<TakenIn> {
     // What comes now is this process's.
     shared.saw(stamp(client, shared).await?);
@@ -77,7 +80,8 @@ fn complain(calls: &[&[Write]], outcomes: &[Vec<Outcome>]) {
     }
 }
 
-/// A statement that completes a task within any transaction on the store's database, and its values: for drivers that the store does not know.
+/// A statement that completes a task within any transaction on the store's database, and its
+/// values: for drivers that the store does not know.
 ///
 /// Made by [`PostgresStore::completion_statement`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,8 +92,9 @@ pub struct CompletionStatement {
 }
 
 impl CompletionStatement {
-    /// The statement, whose four parameters are [`task`](Self::task), [`session`](Self::session), [`claim`](Self::claim) and [`result`](Self::result), in this order:
-    /// `SELECT onward.onward_complete($1, $2, $3, $4)`.
+    /// The statement, whose four parameters are [`task`](Self::task), [`session`](Self::session),
+    /// [`claim`](Self::claim) and [`result`](Self::result), in this order: `SELECT
+    /// onward.onward_complete($1, $2, $3, $4)`.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -121,22 +126,29 @@ impl CompletionStatement {
 }
 
 impl PostgresStore {
-    /// The statement that completes a task in a transaction of the caller's own, of any driver: sqlx, diesel, or another language. It calls the function
-    /// `onward_complete`, for which the role needs the right (`GRANT EXECUTE ON FUNCTION onward.onward_complete TO shop`), unless it is the store's own.
+    /// The statement that completes a task in a transaction of the caller's own, of any driver:
+    /// sqlx, diesel, or another language. It calls the function `onward_complete`, for which the
+    /// role needs the right (`GRANT EXECUTE ON FUNCTION onward.onward_complete TO shop`), unless it
+    /// is the store's own.
     ///
-    /// The server answers it with an error (`SQLSTATE` 55000, and a hint to roll back) if the lease holds no longer, and also outside of `READ COMMITTED` and for a result above the limit of
-    /// payloads (22023). Run it **last, and commit at once**: until the end of the transaction every write to the store waits for it, and the server ends a transaction that stands still for 5
-    /// seconds after it.
+    /// The server answers it with an error (`SQLSTATE` 55000, and a hint to roll back) if the lease
+    /// holds no longer, and also outside of `READ COMMITTED` and for a result above the limit of
+    /// payloads (22023). Run it **last, and commit at once**: until the end of the transaction
+    /// every write to the store waits for it, and the server ends a transaction that stands still
+    /// for 5 seconds after it.
     ///
-    /// When the transaction has committed the task is completed, and nobody can do anything else with it; reads show it so as soon as anybody has written next,
-    /// which a process that has the store open does at once. [`look_for_completions`](Self::look_for_completions) has this one do it sooner than it hears of it.
+    /// When the transaction has committed the task is completed, and nobody can do anything else
+    /// with it; reads show it so as soon as anybody has written next, which a process that has the
+    /// store open does at once. [`look_for_completions`](Self::look_for_completions) has this one
+    /// do it sooner than it hears of it.
     #[must_use]
     pub fn completion_statement(&self, lease: Lease, result: Option<Bytes>) -> CompletionStatement {
         let text = self.shared.sql.text("SELECT {s}.onward_complete($1, $2, $3, $4)");
         CompletionStatement { text, lease, result }
     }
 
-    /// Has this process look for what was completed by `onward_complete` now; it does so also when the server tells it, and every now and then. Does not wait.
+    /// Has this process look for what was completed by `onward_complete` now; it does so also when
+    /// the server tells it, and every now and then. Does not wait.
     pub fn look_for_completions(&self) {
         self.shared.inbox.notify_one();
     }

@@ -70,7 +70,8 @@ impl LinkTo<'_> {
         LinkTo { client: Held::Lent(client), plans: None }
     }
 
-    /// Has the server keep plans for it, and settings: only for a connection straight to the server.
+    /// Has the server keep plans for it, and settings: only for a connection straight to the
+    /// server.
     pub(super) async fn keeping_plans(mut self, settings: &str, are_kept: &Arc<AtomicBool>) -> Result<Self> {
         if are_kept.load(Ordering::Relaxed) {
             self.batch_execute(settings).await.map_err(classified)?;
@@ -84,8 +85,9 @@ impl LinkTo<'_> {
         if self.plans.is_some() { BEGIN } else { BEGIN_WITH_SETTINGS }
     }
 
-    /// Sends a statement when it is first polled, whether it is prepared or not, so that what is polled in an order arrives in that order. One that is
-    /// not is prepared behind its first answer.
+    /// Sends a statement when it is first polled, whether it is prepared or not, so that what is
+    /// polled in an order arrives in that order. One that is not is prepared behind its first
+    /// answer.
     pub(super) async fn query_typed(
         &self,
         text: &str,
@@ -101,7 +103,8 @@ impl LinkTo<'_> {
         Ok(rows)
     }
 
-    /// As [`query_typed`](Self::query_typed), with each row handed on as it comes: while the server makes the next ones, and without having all of them at once.
+    /// As [`query_typed`](Self::query_typed), with each row handed on as it comes: while the server
+    /// makes the next ones, and without having all of them at once.
     pub(super) async fn each_typed(&self, text: &str, parameters: &Parameters<'_>, each: &mut Each<'_>) -> Result<()> {
         let prepared = self.prepared(text);
         let rows = match &prepared {
@@ -133,7 +136,8 @@ impl LinkTo<'_> {
             return;
         }
         let types: Vec<Type> = parameters.iter().map(|(_, sort)| sort.clone()).collect();
-        // One that cannot be prepared now, because its transaction has failed, is prepared another time.
+        // One that cannot be prepared now, because its transaction has failed, is prepared another
+        // time.
         match self.client.prepare_typed(text, &types).await {
             Ok(statement) => {
                 statements.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned(), statement);
@@ -142,7 +146,8 @@ impl LinkTo<'_> {
         }
     }
 
-    /// There is a pooler after all, which showed so late: connections made from now on keep no plans.
+    /// There is a pooler after all, which showed so late: connections made from now on keep no
+    /// plans.
     fn give_up_plans(&self, error: &tokio_postgres::Error) {
         if is_plan_gone(error)
             && let Some(plans) = &self.plans
@@ -188,8 +193,9 @@ pub(super) async fn connect(address: &Address) -> Result<Link> {
 /// How often two connections are compared.
 const LOOKS: usize = 4;
 
-/// Whether two connections get one another's server processes between transactions, as behind a pooler: an idle one gives the same process to both, a
-/// busy one gives each another one now and then. Holds no process while it asks for another, of which a pooler may have no more.
+/// Whether two connections get one another's server processes between transactions, as behind a
+/// pooler: an idle one gives the same process to both, a busy one gives each another one now and
+/// then. Holds no process while it asks for another, of which a pooler may have no more.
 pub(super) async fn are_pooled(one: &Link, other: &Link) -> Result<bool> {
     let own = process(one).await?;
     for _ in 0..LOOKS {
@@ -215,8 +221,8 @@ pub(super) struct Pool {
     plans: Arc<AtomicBool>,
 }
 
-/// A connection of the pool, to itself. One that is dropped before it is [given back](Self::give_back) is closed, for nobody knows what is
-/// under way on it.
+/// A connection of the pool, to itself. One that is dropped before it is [given
+/// back](Self::give_back) is closed, for nobody knows what is under way on it.
 pub(super) struct Pooled<'a> {
     client: Link,
     pool: &'a Pool,

@@ -1,4 +1,5 @@
-//! The store as rows that another backend takes, and out of such rows: read in one snapshot, written in one transaction.
+//! The store as rows that another backend takes, and out of such rows: read in one snapshot,
+//! written in one transaction.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +61,8 @@ impl PostgresSource {
         let (address, options) = options.clone().read(url)?;
         let client = connect(&address).await?;
         let sql = Sql { schema: options.schema.clone() };
-        // Under the lock, so that whatever these numbers count is committed, and in the snapshot that follows.
+        // Under the lock, so that whatever these numbers count is committed, and in the snapshot
+        // that follows.
         client.batch_execute(&sql.and_lock(BEGIN)).await.map_err(classified)?;
         let (stamp, now) = stamp(&client, &sql).await?;
         let begin = format!("COMMIT; {BEGIN_TO_READ}; SET LOCAL idle_in_transaction_session_timeout = 0");
@@ -292,7 +294,8 @@ impl Target for PostgresTarget {
     }
 
     async fn end(self, counters: Counters) -> Result<()> {
-        // Sequences are not taken back with a transaction, so they come last. One that goes back to its beginning has given no number yet.
+        // Sequences are not taken back with a transaction, so they come last. One that goes back to
+        // its beginning has given no number yet.
         let text = "SELECT setval('{s}.last_task', greatest($1, last_value)) FROM {s}.last_task UNION ALL \
                     SELECT setval('{s}.last_session', greatest($2, last_value)) FROM {s}.last_session UNION ALL \
                     SELECT setval('{s}.ends', greatest($3, last_value)) FROM {s}.ends UNION ALL \

@@ -1,4 +1,5 @@
-//! Rows that are written while the rest of their batch is decided: the server need not wait for the program, nor the program for the server.
+//! Rows that are written while the rest of their batch is decided: the server need not wait for the
+//! program, nor the program for the server.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -61,7 +62,8 @@ impl<'c> Early<'c> {
         Box::pin(async move { save_rows(client, sql, &rows).await })
     }
 
-    /// Whether what is wanted can be loaded after this was written as before it: what looks at nothing that was written, but by numbers of tasks that are known.
+    /// Whether what is wanted can be loaded after this was written as before it: what looks at
+    /// nothing that was written, but by numbers of tasks that are known.
     pub(super) fn leaves(&self, wants: &BTreeSet<Want>) -> bool {
         let is_left = |want: &Want| matches!(want, Want::Task(_) | Want::Key(..) | Want::Lane(_) | Want::Lanes);
         self.sent.is_empty() || (!self.written.has_new() && wants.iter().all(is_left))

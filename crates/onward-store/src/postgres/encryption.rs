@@ -1,4 +1,5 @@
-//! TLS: what the URL says of it, in the words of PostgreSQL's own programs, and the connections that follow from it.
+//! TLS: what the URL says of it, in the words of PostgreSQL's own programs, and the connections
+//! that follow from it.
 
 use std::io;
 use std::path::Path;
@@ -46,7 +47,8 @@ pub(super) struct Wanted {
 const SYSTEM: &str = "system";
 
 impl Wanted {
-    /// Takes the parameters for TLS out of a URL, with `defaults` for those that it does not have. Returns the rest of the URL too.
+    /// Takes the parameters for TLS out of a URL, with `defaults` for those that it does not have.
+    /// Returns the rest of the URL too.
     pub(super) fn take_from(url: &str, defaults: &Defaults) -> Result<(Self, String)> {
         let default = |name| defaults.get(name).map(str::to_owned);
         let (root, certificate, key) = (default("sslrootcert"), default("sslcert"), default("sslkey"));
@@ -262,7 +264,8 @@ impl AsyncWrite for Encrypted {
     }
 }
 
-/// Looks at the server's certificate as far as it is asked to. That the server has its key is looked at always.
+/// Looks at the server's certificate as far as it is asked to. That the server has its key is
+/// looked at always.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,

@@ -1,4 +1,5 @@
-//! Defaults of a PostgreSQL URL, by the conventions of libpq: a service file, `PG…` variables, a password file.
+//! Defaults of a PostgreSQL URL, by the conventions of libpq: a service file, `PG…` variables, a
+//! password file.
 //!
 //! The URL counts first, then the service, then the variables. See
 //! <https://www.postgresql.org/docs/current/libpq-envars.html>, and `libpq-pgservice` and
@@ -66,7 +67,8 @@ impl Defaults {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Adds the port to the hosts of a URL that have none: the driver would take the usual one for them.
+    /// Adds the port to the hosts of a URL that have none: the driver would take the usual one for
+    /// them.
     ///
     /// # Errors
     /// [`is_invalid`](Error::is_invalid) for a port that is no number.
@@ -88,10 +90,12 @@ impl Defaults {
         Ok(format!("{scheme}://{user}{}{path}", hosts.collect::<Vec<_>>().join(",")))
     }
 
-    /// Sets what `config` leaves open, the password last: which one the password file has depends on all else.
+    /// Sets what `config` leaves open, the password last: which one the password file has depends
+    /// on all else.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a value that cannot be, which is named by its variable.
+    /// [`is_invalid`](Error::is_invalid) for a value that cannot be, which is named by its
+    /// variable.
     pub(super) fn fill_in(&self, config: &mut Config) -> Result<()> {
         if config.get_hosts().is_empty() {
             for host in self.get("host").unwrap_or(LOCAL).split(',') {
@@ -200,8 +204,8 @@ fn section(text: &str, name: &str) -> Option<BTreeMap<String, String>> {
     Some(pairs.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned())).collect())
 }
 
-/// Returns the password that a password file has for a connection. A file that others may use is not
-/// read, as libpq has it.
+/// Returns the password that a password file has for a connection. A file that others may use is
+/// not read, as libpq has it.
 fn password_in(file: &Path, config: &Config) -> Option<String> {
     let mode = fs::metadata(file).ok()?.mode();
     if mode & OF_OTHERS != 0 {

@@ -20,7 +20,8 @@ pub(super) fn classified(error: tokio_postgres::Error) -> Error {
     }
     let stored = match code.get(..2) {
         _ if *database.code() == SqlState::DISK_FULL => Error::full(message),
-        // A standby may become the primary, and who made a database read-only will make it writable again.
+        // A standby may become the primary, and who made a database read-only will make it writable
+        // again.
         _ if *database.code() == SqlState::READ_ONLY_SQL_TRANSACTION => Error::read_only(message).passing(),
         _ if matches!(code, "XX001" | "XX002") => Error::corrupt(message),
         Some("40" | "55" | "53" | "57") => Error::busy(message),
@@ -65,7 +66,8 @@ fn with_causes(error: &tokio_postgres::Error) -> String {
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
-/// Whether the same transaction may go through when it is tried again, without anything having been repaired: on a new connection.
+/// Whether the same transaction may go through when it is tried again, without anything having been
+/// repaired: on a new connection.
 pub(super) fn is_to_be_repeated(error: &tokio_postgres::Error) -> bool {
     let again = [
         SqlState::T_R_SERIALIZATION_FAILURE,
@@ -86,7 +88,8 @@ pub(super) fn concerns_everyone(error: &Error) -> bool {
     error.is_full() || driver_error(error).is_some_and(is_to_be_repeated)
 }
 
-/// Whether the server does not take some value, which it will not take later either: data exceptions, violated constraints, exceeded limits.
+/// Whether the server does not take some value, which it will not take later either: data
+/// exceptions, violated constraints, exceeded limits.
 pub(super) fn is_of_values(error: &Error) -> bool {
     let code = driver_error(error).and_then(tokio_postgres::Error::code);
     code.is_some_and(|code| matches!(code.code().get(..2), Some("22" | "23" | "54")))
@@ -107,7 +110,8 @@ pub(super) fn is_lost(error: &tokio_postgres::Error) -> bool {
     }
 }
 
-/// Whether a commit that was answered so may have happened: the server process has ended over it, and what it had written by then counts when the server recovers.
+/// Whether a commit that was answered so may have happened: the server process has ended over it,
+/// and what it had written by then counts when the server recovers.
 pub(super) fn leaves_commit_unknown(error: &tokio_postgres::Error) -> bool {
     is_lost(error) || matches!(severity(error), Some(Severity::Fatal | Severity::Panic))
 }
@@ -116,7 +120,8 @@ fn severity(error: &tokio_postgres::Error) -> Option<Severity> {
     error.as_db_error().and_then(DbError::parsed_severity)
 }
 
-/// Whether the server process does not know a statement that was prepared, or knows another of its name.
+/// Whether the server process does not know a statement that was prepared, or knows another of its
+/// name.
 pub(super) fn is_plan_gone(error: &tokio_postgres::Error) -> bool {
     let gone = [SqlState::INVALID_SQL_STATEMENT_NAME, SqlState::DUPLICATE_PSTATEMENT];
     error.code().is_some_and(|code| gone.contains(code))

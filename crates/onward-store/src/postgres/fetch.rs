@@ -88,14 +88,16 @@ struct Found {
     rows: Vec<Row>,
 }
 
-/// Loads, and remembers how often more of the same was wanted: each time several times as much is loaded.
+/// Loads, and remembers how often more of the same was wanted: each time several times as much is
+/// loaded.
 #[derive(Debug)]
 pub(super) struct Fetcher<'a> {
     client: &'a LinkTo<'a>,
     sql: &'a Sql,
     /// How many tasks the claims among the writes ask for.
     claimed: usize,
-    /// Whether all that waits is probably no more than that: then it is loaded at once, and not lane by lane.
+    /// Whether all that waits is probably no more than that: then it is loaded at once, and not
+    /// lane by lane.
     few_wait: bool,
     now: i64,
     /// Whether something of every lane is to be loaded.
@@ -119,7 +121,8 @@ impl<'a> Fetcher<'a> {
         self.many_lanes
     }
 
-    /// Has something of every lane loaded where lanes are asked for. Else of so many as a claim may take from, and of the others when they are wanted.
+    /// Has something of every lane loaded where lanes are asked for. Else of so many as a claim may
+    /// take from, and of the others when they are wanted.
     pub(super) fn look_into_every_lane(&mut self, every_lane: bool) {
         self.every_lane = every_lane;
     }
@@ -455,8 +458,10 @@ async fn rows(client: &LinkTo<'_>, sql: &Sql, query: &Query, each: &mut Each<'_>
     }
 }
 
-/// A task of each session that runs any, but for those with the numbers `$1`: from the newest session on, each with one look into the index, and there of the newest tasks
-/// first, for the old ones are those that have ended and are in the index still. What stands in place of `session = h.session` has the planner use no other index.
+/// A task of each session that runs any, but for those with the numbers `$1`: from the newest
+/// session on, each with one look into the index, and there of the newest tasks first, for the old
+/// ones are those that have ended and are in the index still. What stands in place of `session =
+/// h.session` has the planner use no other index.
 const HOLDERS: &str = "WITH RECURSIVE holder (session) AS (\
        (SELECT session FROM {s}.task WHERE session IS NOT NULL ORDER BY session DESC LIMIT 1) \
        UNION ALL \

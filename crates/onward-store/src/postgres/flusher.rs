@@ -1,8 +1,9 @@
-//! Waiting for the disk: transactions commit without, so that the next need not wait for the last, and are answered once a sync behind them
-//! is done.
+//! Waiting for the disk: transactions commit without, so that the next need not wait for the last,
+//! and are answered once a sync behind them is done.
 //!
-//! What is not yet on disk when the server crashes is gone, and with it all that came later: the log of the server has an order.
-//! Nobody was told of it. Reads do not tell of it either: they wait for the disk where it is behind what they saw.
+//! What is not yet on disk when the server crashes is gone, and with it all that came later: the
+//! log of the server has an order. Nobody was told of it. Reads do not tell of it either: they wait
+//! for the disk where it is behind what they saw.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,7 +48,8 @@ impl Committed {
         self.calls.into_iter().for_each(Call::give_back);
     }
 
-    /// Tells everybody that it may not be there. It may be all the same, and what it brought has not been told.
+    /// Tells everybody that it may not be there. It may be all the same, and what it brought has
+    /// not been told.
     pub(super) fn fail(self, shared: &Shared, error: &Error) {
         shared.anything_may_have_happened();
         self.calls.into_iter().for_each(|call| call.answer(Err(error.clone())));
@@ -78,7 +80,8 @@ pub(super) async fn run(shared: Arc<Shared>, mut committed: mpsc::Receiver<Commi
     }
 }
 
-/// Has everything of before on disk, and answers which batch of each writer is the last there: none is missing unless the server crashed.
+/// Has everything of before on disk, and answers which batch of each writer is the last there: none
+/// is missing unless the server crashed.
 async fn sync(shared: &Shared, client: &mut Option<Link>, waiting: &[Committed]) -> Result<BTreeMap<i64, i64>> {
     let mut writers: Vec<i64> = waiting.iter().map(|one| one.marker.writer).collect();
     writers.dedup();

@@ -1,7 +1,8 @@
-//! The inbox: what was submitted by the function `onward_submit`, in transactions of others, becomes tasks here. Completions without anything else to be written are
-//! taken in here, too.
+//! The inbox: what was submitted by the function `onward_submit`, in transactions of others,
+//! becomes tasks here. Completions without anything else to be written are taken in here, too.
 //!
-//! A row is taken out in the transaction that submits its task, by whichever process comes first. What cannot be submitted stays, with the reason.
+//! A row is taken out in the transaction that submits its task, by whichever process comes first.
+//! What cannot be submitted stays, with the reason.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -175,7 +176,8 @@ async fn refuse(client: &LinkTo<'_>, shared: &Shared, refused: &[(i64, String)])
     Ok(())
 }
 
-/// Leaves a row where it is whose values the server does not take: those behind it need not wait for somebody who mends it.
+/// Leaves a row where it is whose values the server does not take: those behind it need not wait
+/// for somebody who mends it.
 async fn refuse_alone(client: &Link, shared: &Shared, rows: &[Row], error: Error) -> Result<()> {
     match rows {
         [row] if is_of_values(&error) => {

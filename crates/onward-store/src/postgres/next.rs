@@ -1,4 +1,5 @@
-//! The calls of the next transaction: they are collected, and decided as far as that can be, while the server writes the one before it.
+//! The calls of the next transaction: they are collected, and decided as far as that can be, while
+//! the server writes the one before it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,7 +19,8 @@ use crate::write::Write;
 /// How many writes one transaction takes in, unless a single call has more.
 const WRITES: usize = 4096;
 
-/// After how many bytes of payloads and results a transaction takes no further call in: the server takes a gigabyte in one statement.
+/// After how many bytes of payloads and results a transaction takes no further call in: the server
+/// takes a gigabyte in one statement.
 const BYTES: usize = 64 * 1024 * 1024;
 
 /// Calls, and what is decided of them.
@@ -50,7 +52,8 @@ struct Batch {
 }
 
 impl Batch {
-    /// Calls that come together may go in any order. Those that begin with a claim go last: what stands before a claim can be decided ahead.
+    /// Calls that come together may go in any order. Those that begin with a claim go last: what
+    /// stands before a claim can be decided ahead.
     fn push(&mut self, call: Call) {
         self.writes += call.writes.len();
         self.bytes += bytes_of(&call.writes);
@@ -102,7 +105,8 @@ impl Next {
         self.ahead = Foresight::Unknown;
     }
 
-    /// How a transaction is committed. It waits for the disk within the commit where nothing else is to be done meanwhile, and nobody else would wait for that long; else the next
+    /// How a transaction is committed. It waits for the disk within the commit where nothing else
+    /// is to be done meanwhile, and nobody else would wait for that long; else the next
     /// transaction, or that of another node, need not wait for it.
     pub(super) fn mode(&self, shared: &Shared, holds_up_others: bool) -> Mode {
         if shared.options.durability != Durability::Full {
@@ -112,7 +116,8 @@ impl Next {
         if !holds_up_others && is_empty && shared.is_flushed() { Mode::Synced } else { Mode::SyncedLater }
     }
 
-    /// Waits for what the server says of a transaction, and sees to the next one meanwhile, as it is to be `after` that. Nothing of it is sent.
+    /// Waits for what the server says of a transaction, and sees to the next one meanwhile, as it
+    /// is to be `after` that. Nothing of it is sent.
     pub(super) async fn prepare_until<T>(
         &mut self,
         shared: &Shared,

@@ -1,4 +1,5 @@
-//! The numbers of the store: those that it gave last, and those that transactions that write move on.
+//! The numbers of the store: those that it gave last, and those that transactions that write move
+//! on.
 
 use tokio_postgres::Row;
 
@@ -69,7 +70,8 @@ impl Said {
 }
 
 impl SaidToWriter {
-    /// Fails where a newer program has changed the tables meanwhile, and keeps there what this one does not know.
+    /// Fails where a newer program has changed the tables meanwhile, and keeps there what this one
+    /// does not know.
     pub(super) fn of(shared: &Shared, rows: &[Row]) -> Result<Self> {
         let row = rows.first().ok_or_else(nothing_said)?;
         let version: i32 = row.try_get(9).map_err(classified)?;

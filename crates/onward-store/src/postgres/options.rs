@@ -57,61 +57,71 @@ impl Default for PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// The schema that holds the store's tables, made if it is not there: 1 to 63 bytes of `a`–`z`, `0`–`9` and `_`, not beginning with a digit.
-    /// Each schema is a store of its own. Default: `onward`.
+    /// The schema that holds the store's tables, made if it is not there: 1 to 63 bytes of `a`–`z`,
+    /// `0`–`9` and `_`, not beginning with a digit. Each schema is a store of its own. Default:
+    /// `onward`.
     #[must_use]
     pub fn schema(self, schema: impl Into<String>) -> Self {
         Self { schema: schema.into(), ..self }
     }
 
-    /// The largest payload or result it takes, in bytes, at most [`limits::PAYLOAD_BYTES_CEILING`]. Default: 1 MiB.
+    /// The largest payload or result it takes, in bytes, at most [`limits::PAYLOAD_BYTES_CEILING`].
+    /// Default: 1 MiB.
     #[must_use]
     pub fn payload_limit(self, bytes: usize) -> Self {
         Self { payload_limit: bytes.min(limits::PAYLOAD_BYTES_CEILING), ..self }
     }
 
-    /// What an acknowledgement means. [`Durability::Full`], the default, waits for the server's log to be synced, so far as the server is set up
-    /// to sync; the others do not wait (`synchronous_commit = off`).
+    /// What an acknowledgement means. [`Durability::Full`], the default, waits for the server's log
+    /// to be synced, so far as the server is set up to sync; the others do not wait
+    /// (`synchronous_commit = off`).
     #[must_use]
     pub fn durability(self, durability: Durability) -> Self {
         Self { durability, ..self }
     }
 
-    /// The clock it goes by; for tests. Default: the server's. Every process that uses the store must go by the same one.
+    /// The clock it goes by; for tests. Default: the server's. Every process that uses the store
+    /// must go by the same one.
     #[must_use]
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
         Self { clock: Some(clock), ..self }
     }
 
-    /// How many connections read at the most, at least 1; one more writes, and one more listens. Default: 4.
+    /// How many connections read at the most, at least 1; one more writes, and one more listens.
+    /// Default: 4.
     #[must_use]
     pub fn readers(self, readers: usize) -> Self {
         Self { readers: readers.max(1), ..self }
     }
 
-    /// Whether it listens to other processes (`LISTEN`). A transaction-mode pooler does not pass messages; a test at the beginning finds that out, and it looks
-    /// for changes by itself then, as it does where this is `false`. Default: yes.
+    /// Whether it listens to other processes (`LISTEN`). A transaction-mode pooler does not pass
+    /// messages; a test at the beginning finds that out, and it looks for changes by itself then,
+    /// as it does where this is `false`. Default: yes.
     #[must_use]
     pub fn listen(self, listen: bool) -> Self {
         Self { listen, ..self }
     }
 
-    /// How often it looks for changes by other processes where it does not listen, at the least: after a change it looks 10 times a second, and half as
-    /// often each time that nothing has changed. Where it listens it looks a sixth as often, for a message may get lost. At least 10 ms. Default: 5 s.
+    /// How often it looks for changes by other processes where it does not listen, at the least:
+    /// after a change it looks 10 times a second, and half as often each time that nothing has
+    /// changed. Where it listens it looks a sixth as often, for a message may get lost. At least 10
+    /// ms. Default: 5 s.
     #[must_use]
     pub fn poll(self, poll: Duration) -> Self {
         Self { poll: poll.max(Duration::from_millis(10)), ..self }
     }
 
-    /// Whether the schema and its tables are made where they are missing; else that is an error. Default: yes.
+    /// Whether the schema and its tables are made where they are missing; else that is an error.
+    /// Default: yes.
     #[must_use]
     pub fn create(self, create: bool) -> Self {
         Self { create, ..self }
     }
 
-    /// For how long a call waits for a server that is away (it crashed, it starts, the network is cut) and is tried again, counted from the first
-    /// failure: short of a try that is under way then. Default: [`limits::SERVER_AWAY`]. Opening a store waits so for a server that is starting or has no free
-    /// connection, and fails at once if no server is reached.
+    /// For how long a call waits for a server that is away (it crashed, it starts, the network is
+    /// cut) and is tried again, counted from the first failure: short of a try that is under way
+    /// then. Default: [`limits::SERVER_AWAY`]. Opening a store waits so for a server that is
+    /// starting or has no free connection, and fails at once if no server is reached.
     #[must_use]
     pub fn patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
@@ -125,25 +135,30 @@ impl PostgresOptions {
         Self { migrations: MIGRATIONS.and(scripts), ..self }
     }
 
-    /// Opens the store at a URL (`postgres://user@host/database`), and makes its tables if they are not there. A `#name` behind the URL is another way
-    /// to name the [schema](Self::schema). What the URL leaves out comes from a service file (`?service=NAME`, `PGSERVICE`), the variables `PGHOST`,
-    /// `PGPORT`, `PGUSER`, `PGDATABASE`, `PGPASSWORD`, `PGSSLMODE` and so on, and the password file, in the order in which PostgreSQL's own programs look. Must be called within a tokio runtime that stays until the store is dropped: its connections live there.
+    /// Opens the store at a URL (`postgres://user@host/database`), and makes its tables if they are
+    /// not there. A `#name` behind the URL is another way to name the [schema](Self::schema). What
+    /// the URL leaves out comes from a service file (`?service=NAME`, `PGSERVICE`), the variables
+    /// `PGHOST`, `PGPORT`, `PGUSER`, `PGDATABASE`, `PGPASSWORD`, `PGSSLMODE` and so on, and the
+    /// password file, in the order in which PostgreSQL's own programs look. Must be called within a
+    /// tokio runtime that stays until the store is dropped: its connections live there.
     ///
     /// # Errors
     /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be;
     /// [`is_not_found`](Error::is_not_found) if there is no store and none is to be
-    /// [made](Self::create); [`is_version`](Error::is_version) for a store of a newer version, or of
-    /// a development version from before 0.1; else what the server says.
+    /// [made](Self::create); [`is_version`](Error::is_version) for a store of a newer version, or
+    /// of a development version from before 0.1; else what the server says.
     pub async fn open(self, url: &str) -> Result<PostgresStore> {
         let (address, options) = self.read(url)?;
         PostgresStore::open_with(address, options).await
     }
 
-    /// What the role of a URL lacks to use the store there, as the statements that give it, to be run by whoever owns the schema or the database; empty if
-    /// nothing is missing. Opens no store and makes nothing.
+    /// What the role of a URL lacks to use the store there, as the statements that give it, to be
+    /// run by whoever owns the schema or the database; empty if nothing is missing. Opens no store
+    /// and makes nothing.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be; else what the server says.
+    /// [`is_invalid`](Error::is_invalid) for a URL or a schema that cannot be; else what the server
+    /// says.
     pub async fn missing_rights(self, url: &str) -> Result<Vec<String>> {
         let (address, options) = self.read(url)?;
         let client = connect(&address).await?;
@@ -175,13 +190,15 @@ impl PostgresOptions {
     }
 }
 
-/// The driver takes `host=… sslmode=…` as well, of which nothing here would see what it says of encryption.
+/// The driver takes `host=… sslmode=…` as well, of which nothing here would see what it says of
+/// encryption.
 fn check_url(url: &str) -> Result<()> {
     // The URL may hold a password, so no part of it is shown.
     let Some(rest) = ["postgres://", "postgresql://"].iter().find_map(|scheme| url.strip_prefix(scheme)) else {
         return Err(Error::invalid("a PostgreSQL store is named by a URL; write postgres://user@host/database"));
     };
-    // Text before an `@` that is not the first, or behind a mark that ends the host, would be taken for a host or a schema and shown.
+    // Text before an `@` that is not the first, or behind a mark that ends the host, would be taken
+    // for a host or a schema and shown.
     let authority = rest.find(['/', '?', '#']).map_or(rest, |end| &rest[..end]);
     let path = rest[authority.len()..].split('?').next().unwrap_or_default();
     if authority.matches('@').count() > 1 || path.contains('@') {
@@ -202,7 +219,8 @@ fn take_service(url: &str) -> (Option<String>, String) {
     (service, format!("{place}?{}", others.join("&")))
 }
 
-/// What the URL leaves open: a name for those who look at the server, and bounds on how long a cut network goes unnoticed.
+/// What the URL leaves open: a name for those who look at the server, and bounds on how long a cut
+/// network goes unnoticed.
 fn fill_in(config: &mut Config) {
     if config.get_application_name().is_none() {
         config.application_name("onward");

@@ -1,10 +1,14 @@
-//! Tasks in sessions that a writer has opened itself: they are what they were, though others have written, as long as nobody has interfered.
+//! Tasks in sessions that a writer has opened itself: they are what they were, though others have
+//! written, as long as nobody has interfered.
 //!
-//! Whoever changes a task that runs in a session of another writer, or anything that has to do with it, sets the sequence `last_interference` to the number of its
-//! transaction, under the lock. Most who write beside a node concern nothing that it runs: they submit, and end what they run themselves.
+//! Whoever changes a task that runs in a session of another writer, or anything that has to do with
+//! it, sets the sequence `last_interference` to the number of its transaction, under the lock. Most
+//! who write beside a node concern nothing that it runs: they submit, and end what they run
+//! themselves.
 //!
-//! A session is a writer's own if it has opened it, and if the store has one with that number that was opened at that time: a number that was given in a transaction that the
-//! server lost in a crash is given again.
+//! A session is a writer's own if it has opened it, and if the store has one with that number that
+//! was opened at that time: a number that was given in a transaction that the server lost in a
+//! crash is given again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +25,8 @@ pub(super) struct OwnSessions {
 }
 
 impl OwnSessions {
-    /// With those that a transaction has opened: it gave the numbers behind `before`, up to `last`. Those that are over make room, and then the oldest ones.
+    /// With those that a transaction has opened: it gave the numbers behind `before`, up to `last`.
+    /// Those that are over make room, and then the oldest ones.
     pub(super) fn with_those_of(&self, ran: &Ran, before: i64, last: i64) -> Self {
         let mut own = self.clone();
         if before == last {
@@ -42,13 +47,15 @@ impl OwnSessions {
         self.opened.iter().filter(is_open).map(|(session, _)| *session).collect()
     }
 
-    /// Whether a task that is wanted runs in one of these, and nobody has interfered since it was sure.
+    /// Whether a task that is wanted runs in one of these, and nobody has interfered since it was
+    /// sure.
     pub(super) fn presume(&self, want: &Want, kept: &Kept, interference: i64) -> bool {
         is_undisturbed(want, kept, interference, |session| self.opened.contains_key(session))
     }
 }
 
-/// Whether a task that is wanted runs in one of the writer's own sessions that are open, and nobody has interfered since it was sure.
+/// Whether a task that is wanted runs in one of the writer's own sessions that are open, and nobody
+/// has interfered since it was sure.
 pub(super) fn is_as_kept(want: &Want, kept: &Kept, interference: i64, own: &BTreeSet<SessionId>) -> bool {
     is_undisturbed(want, kept, interference, |session| own.contains(session))
 }

@@ -44,7 +44,8 @@ impl Patience {
     }
 }
 
-/// Returns whether a store could not be opened because its server starts, or has no free connection: both pass by themselves.
+/// Returns whether a store could not be opened because its server starts, or has no free
+/// connection: both pass by themselves.
 pub(super) fn is_not_ready(error: &Error) -> bool {
     let passes = [SqlState::TOO_MANY_CONNECTIONS, SqlState::CANNOT_CONNECT_NOW];
     driver_error(error).and_then(tokio_postgres::Error::code).is_some_and(|code| passes.contains(code))

@@ -32,8 +32,8 @@ const TABLES: [&str; 15] = [
 const SEQUENCES: [&str; 7] =
     ["last_task", "last_session", "ends", "last_entry", "last_item", "last_write", "last_interference"];
 
-/// What the role lacks, as the statements that give it, to be run by whoever owns the schema or the database. Looks at catalogues, so that who may
-/// not even use the schema can ask.
+/// What the role lacks, as the statements that give it, to be run by whoever owns the schema or the
+/// database. Looks at catalogues, so that who may not even use the schema can ask.
 pub(super) async fn missing(client: &Link, sql: &Sql, migrations: Migrations) -> Result<Vec<String>> {
     let schema: [(&(dyn ToSql + Sync), Type); 1] = [(&sql.schema, Type::TEXT)];
     let of_schema = client.query_typed(OF_SCHEMA, &schema).await.map_err(classified)?;
@@ -69,7 +69,8 @@ const OF_SCHEMA: &str = "SELECT CASE \
        EXISTS (SELECT 1 FROM pg_class c WHERE c.relnamespace = n.oid AND c.relname = 'version') AS is_made \
        FROM (SELECT to_regnamespace($1)::oid AS oid) n) s";
 
-/// The owner of the schema may have tables of their own there, which are nobody's business. Rows come into the inbox, and completions, by functions.
+/// The owner of the schema may have tables of their own there, which are nobody's business. Rows
+/// come into the inbox, and completions, by functions.
 const OF_RELATIONS: &str = "SELECT format('GRANT %s ON %s %I.%I TO %I', array_to_string(l.rights, ', '), \
        CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, $1, c.relname, current_user) \
      FROM pg_class c CROSS JOIN LATERAL (SELECT ARRAY(SELECT p FROM unnest(CASE \

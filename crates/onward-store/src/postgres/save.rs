@@ -1,4 +1,5 @@
-//! Writing what has changed: each sort of row by one statement, all of them on their way at once, the commit behind them.
+//! Writing what has changed: each sort of row by one statement, all of them on their way at once,
+//! the commit behind them.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -81,7 +82,8 @@ pub(super) async fn save_and_commit<'a>(
     statements.notify(saving.notify);
     let commit = if saving.mode == Mode::Synced { "COMMIT" } else { "SET LOCAL synchronous_commit = off; COMMIT" };
     statements.sent.push(Box::pin(async move { client.batch_execute(commit).await }));
-    // The first that fails says why; all behind it fail because of it, and the commit then takes everything back.
+    // The first that fails says why; all behind it fail because of it, and the commit then takes
+    // everything back.
     join_all(statements.sent).await.into_iter().collect()
 }
 
@@ -321,8 +323,9 @@ fn statistics<'a>(statements: &mut Statements<'a>, kind: &'a KindStatistics, sum
     );
 }
 
-/// Writes the numbers given last. They are sequences, so that what changes with every batch leaves no dead rows behind. They are not taken back with the transaction,
-/// so that numbers are left out after an error, and never given twice. Those that stay as they are, as most do, are not set.
+/// Writes the numbers given last. They are sequences, so that what changes with every batch leaves
+/// no dead rows behind. They are not taken back with the transaction, so that numbers are left out
+/// after an error, and never given twice. Those that stay as they are, as most do, are not set.
 fn numbers(statements: &mut Statements<'_>, difference: &Difference, given: Numbers) {
     let mut parameters = Values::new();
     let text = set_numbers(&mut parameters, difference, given);
@@ -349,7 +352,8 @@ fn set_numbers(parameters: &mut Values<'_>, difference: &Difference, given: Numb
     format!("SELECT {}", set.join(", "))
 }
 
-/// The numbers given last, and beside them the one row that says that this batch of this writer happened.
+/// The numbers given last, and beside them the one row that says that this batch of this writer
+/// happened.
 fn counters(statements: &mut Statements<'_>, saving: &Saving<'_>) {
     let mut parameters: Values<'_> =
         vec![(Box::new(saving.marker.writer), Type::INT8), (Box::new(saving.marker.batch), Type::INT8)];

@@ -11,8 +11,10 @@ pub(super) const COLUMNS: &str = "t.id, t.state, t.queue, t.kind, t.grp, t.serie
      t.overdue_at, t.session, t.cancel_requested, t.parent, t.submitted_at, t.key, t.payload, t.result, t.finished_at, \
      t.end_number, t.end_entry, t.body::text, t.instance, t.orchestration";
 
-/// What is known of a task beside its row; of the messages that wait for it so many as nearly every turn takes in. Subqueries, so that each is a look into an index whatever the planner thinks of the tables' sizes.
-/// Whether there is anything to be found in a table at all is asked once for a statement: most stores have nothing in most of them, and eight looks cost more than the row.
+/// What is known of a task beside its row; of the messages that wait for it so many as nearly every
+/// turn takes in. Subqueries, so that each is a look into an index whatever the planner thinks of
+/// the tables' sizes. Whether there is anything to be found in a table at all is asked once for a
+/// statement: most stores have nothing in most of them, and eight looks cost more than the row.
 const LINKS: &str = "CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.wait)) THEN (SELECT array_agg(w.task) FROM {s}.wait w WHERE w.dependent = t.id) END, \
      CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.wait)) THEN (SELECT array_agg(w.dependent) FROM {s}.wait w WHERE w.task = t.id) END, \
      CASE WHEN (SELECT EXISTS (SELECT 1 FROM {s}.member)) THEN (SELECT m.bundle FROM {s}.member m WHERE m.member = t.id) END, \
@@ -60,10 +62,12 @@ impl Sql {
         )
     }
 
-    /// The first tasks of each lane of those that wait: at most `$1` of each, fewer where there are many lanes. They are looked for from the first on that was
-    /// found: an old snapshot keeps those that waited before it in the index. Of each queue and kind only the `$2` lanes are looked into whose first tasks
-    /// are before all others, and only up to the first task of the next lane; of the others comes a row that says which lane it is and where its first task is, and has no state: rows with
-    /// all that belongs to them cost far more than that.
+    /// The first tasks of each lane of those that wait: at most `$1` of each, fewer where there are
+    /// many lanes. They are looked for from the first on that was found: an old snapshot keeps
+    /// those that waited before it in the index. Of each queue and kind only the `$2` lanes are
+    /// looked into whose first tasks are before all others, and only up to the first task of the
+    /// next lane; of the others comes a row that says which lane it is and where its first task is,
+    /// and has no state: rows with all that belongs to them cost far more than that.
     pub(super) fn lanes(&self) -> String {
         let tasks = format!("{COLUMNS}, {LINKS}");
         let nothing = format!("{NO_TASK}, NULL");
@@ -95,17 +99,20 @@ impl Sql {
 
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('onward {s}', 0))";
 
-/// Each statement of a transaction under the lock sees what was committed before it: a snapshot of its beginning, as the role, the database or the server may have it
-/// by default, would be of before the lock, and so of before the others' last writes.
+/// Each statement of a transaction under the lock sees what was committed before it: a snapshot of
+/// its beginning, as the role, the database or the server may have it by default, would be of
+/// before the lock, and so of before the others' last writes.
 macro_rules! begin {
     () => {
         "BEGIN ISOLATION LEVEL READ COMMITTED"
     };
 }
 
-/// The settings of a connection that writes (`SET`, `false`), or of one transaction where a connection keeps none (`SET LOCAL`, `true`). One whose process
-/// stands still gives way to the others after a while, which the role, the database or the server may have set otherwise. Plans go by the indexes, in
-/// their order, for a table that was small or empty when a plan was made may be large when it is used.
+/// The settings of a connection that writes (`SET`, `false`), or of one transaction where a
+/// connection keeps none (`SET LOCAL`, `true`). One whose process stands still gives way to the
+/// others after a while, which the role, the database or the server may have set otherwise. Plans
+/// go by the indexes, in their order, for a table that was small or empty when a plan was made may
+/// be large when it is used.
 macro_rules! settings {
     ($set:literal, $is_local:literal) => {
         concat!(
@@ -122,19 +129,22 @@ macro_rules! settings {
     };
 }
 
-/// How a transaction under the store's lock begins, where the connection keeps [settings](SETTINGS) or needs none.
+/// How a transaction under the store's lock begins, where the connection keeps [settings](SETTINGS)
+/// or needs none.
 pub(super) const BEGIN: &str = begin!();
 
 /// How it begins where the connection keeps none.
 pub(super) const BEGIN_WITH_SETTINGS: &str = concat!(begin!(), "; ", settings!("SET LOCAL", "true"));
 
-/// The settings of a connection that writes. Plans are made once and without a look at the parameters.
+/// The settings of a connection that writes. Plans are made once and without a look at the
+/// parameters.
 pub(super) const SETTINGS: &str = concat!(settings!("SET", "false"), "; SET plan_cache_mode = force_generic_plan");
 
 /// How a transaction that only reads begins: it sees one moment.
 pub(super) const BEGIN_TO_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// A commit of nothing that waits until everything committed before it is on disk, as far as the server is set up to wait.
+/// A commit of nothing that waits until everything committed before it is on disk, as far as the
+/// server is set up to wait.
 pub(super) const SYNC: &str = "SELECT pg_logical_emit_message(true, 'onward', '')";
 
 /// The settings of a connection that reads.

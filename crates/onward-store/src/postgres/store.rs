@@ -61,8 +61,9 @@ const USUAL_PORT: u16 = 5432;
 /// # Ok(()) }
 /// ```
 ///
-/// One process writes at a time, for as long as a transaction takes; calls that arrive meanwhile share the next one. A session that
-/// is open when the store is dropped, or its process dies, lapses when its lease is over; nobody closes it.
+/// One process writes at a time, for as long as a transaction takes; calls that arrive meanwhile
+/// share the next one. A session that is open when the store is dropped, or its process dies,
+/// lapses when its lease is over; nobody closes it.
 pub struct PostgresStore {
     pub(super) shared: Arc<Shared>,
     calls: mpsc::Sender<Call>,
@@ -76,7 +77,8 @@ pub(super) struct Shared {
     pub(super) sql: Sql,
     pub(super) options: PostgresOptions,
     pub(super) pool: Pool,
-    /// Whether connections keep the plans of their statements: not where each transaction may meet another process of the server.
+    /// Whether connections keep the plans of their statements: not where each transaction may meet
+    /// another process of the server.
     pub(super) plans: Arc<AtomicBool>,
     /// How many transactions wait for the disk.
     unflushed: AtomicUsize,
@@ -130,7 +132,8 @@ impl Shared {
         }
     }
 
-    /// Takes note of what was committed. A hint is never the truth, so that whoever hears it may look already.
+    /// Takes note of what was committed. A hint is never the truth, so that whoever hears it may
+    /// look already.
     pub(super) fn committed(&self, ran: &Ran) {
         self.stamp.store(ran.stamp(), Ordering::Relaxed);
         self.hint(ran.hint);
@@ -162,7 +165,8 @@ impl Shared {
         });
     }
 
-    /// Takes the stamp that the store has now; another one than the last says that somebody else wrote. Answers whether it is another.
+    /// Takes the stamp that the store has now; another one than the last says that somebody else
+    /// wrote. Answers whether it is another.
     pub(super) fn saw(&self, stamp: i64) -> bool {
         let is_new = self.stamp.swap(stamp, Ordering::Relaxed) != stamp;
         if is_new {
@@ -288,7 +292,8 @@ impl PostgresStore {
         let (flusher, unflushed) = mpsc::channel(UNFLUSHED);
         tokio::spawn(flusher::run(Arc::clone(&shared), unflushed));
         tokio::spawn(writer::run(Arc::clone(&shared), waiting, flusher, client));
-        // Before anybody asks whether there is work. A role that may not do it can do everything else.
+        // Before anybody asks whether there is work. A role that may not do it can do everything
+        // else.
         if let Err(error) = inbox::take_all(&shared, &calls, &mut None).await {
             tracing::warn!(%error, "what was submitted by others cannot be taken in");
         }
@@ -299,7 +304,8 @@ impl PostgresStore {
 }
 
 impl PostgresStore {
-    /// Looks at the server and at how it is reached: what somebody who runs the store should know. Takes some dozen commits and a few seconds.
+    /// Looks at the server and at how it is reached: what somebody who runs the store should know.
+    /// Takes some dozen commits and a few seconds.
     ///
     /// # Errors
     /// What the server says.
@@ -321,8 +327,9 @@ pub(super) fn node() -> u64 {
 }
 
 impl PostgresStore {
-    /// Reads in a task of its own, again while the server is away. Within the caller's, one that is polled no more would keep its connection from
-    /// those that the caller waits for meanwhile: a caller of many reads at once would wait for itself.
+    /// Reads in a task of its own, again while the server is away. Within the caller's, one that is
+    /// polled no more would keep its connection from those that the caller waits for meanwhile: a
+    /// caller of many reads at once would wait for itself.
     fn read<T, F>(&self, read: impl Fn(Arc<Shared>) -> F + Send + 'static) -> Answer<'_, T>
     where
         T: Send + 'static,

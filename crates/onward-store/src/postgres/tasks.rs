@@ -1,4 +1,5 @@
-//! Writing tasks: whole rows of those that are new; of the others what has changed, so that what stays need not travel.
+//! Writing tasks: whole rows of those that are new; of the others what has changed, so that what
+//! stays need not travel.
 
 use tokio_postgres::types::{ToSql, Type};
 
@@ -120,7 +121,8 @@ fn advance<'a>(statements: &mut Statements<'a>, rows: &'a [AdvancedRow]) {
     );
 }
 
-/// Moves tasks that end; what does not change with that goes from the one table to the other within the server.
+/// Moves tasks that end; what does not change with that goes from the one table to the other within
+/// the server.
 fn finish<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
     if rows.is_empty() {
         return;
@@ -156,7 +158,8 @@ fn taken_from_values() -> String {
     taken.join(", ").replace("u.body", "u.body::json")
 }
 
-/// Puts whole rows into one table; those that are moved there take their payload with them from the other, so that it need not travel.
+/// Puts whole rows into one table; those that are moved there take their payload with them from the
+/// other, so that it need not travel.
 fn put<'a>(statements: &mut Statements<'a>, table: &str, other: &str, rows: &'a [TaskRow], moved: &'a Vec<i64>) {
     if rows.is_empty() {
         return;

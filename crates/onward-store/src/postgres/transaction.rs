@@ -30,13 +30,15 @@ use crate::write::Write;
 /// For how many transactions a writer that has found that others write expects that they do.
 const OTHERS_EXPECTED: u8 = 8;
 
-/// For how many transactions a writer that has found that somebody has interfered with what runs expects that.
+/// For how many transactions a writer that has found that somebody has interfered with what runs
+/// expects that.
 const INTERFERENCE_EXPECTED: u8 = 8;
 
 /// For how many transactions a writer one of whose claims has looked into many lanes expects that.
 const EVERY_LANE_EXPECTED: u8 = 8;
 
-/// How often what writes look for is loaded at the most. Each time brings them further, so that this is reached by a defect alone.
+/// How often what writes look for is loaded at the most. Each time brings them further, so that
+/// this is reached by a defect alone.
 const ROUNDS: usize = 10_000;
 
 /// What a writer has written last, which it reads again before it writes more.
@@ -67,7 +69,8 @@ pub(super) struct Last {
     pub(super) marker: Marker,
     /// Everything that is not a task, and its version.
     pub(super) items: Option<(i64, Items)>,
-    /// The number of its transaction among all that write to the store, and the numbers that it gave last; `None` if it has not written yet.
+    /// The number of its transaction among all that write to the store, and the numbers that it
+    /// gave last; `None` if it has not written yet.
     pub(super) write: Option<(i64, Counters)>,
     /// What it knows of tasks.
     pub(super) kept: Kept,
@@ -84,7 +87,8 @@ pub(super) struct Last {
     pub(super) interferences: u8,
     /// Whether no lane had more waiting than was loaded when it was last looked.
     few_wait: bool,
-    /// For how many transactions yet claims are expected to look into more lanes than the first ones.
+    /// For how many transactions yet claims are expected to look into more lanes than the first
+    /// ones.
     pub(super) every_lane: u8,
     pub(super) completions: Completions,
 }
@@ -110,7 +114,8 @@ impl Last {
         }
     }
 
-    /// Has it start over, on another connection or on a server that has lost what it had written last: it knows no more than which sessions it has opened.
+    /// Has it start over, on another connection or on a server that has lost what it had written
+    /// last: it knows no more than which sessions it has opened.
     pub(super) fn again(&mut self) {
         *self = Self { own: std::mem::take(&mut self.own), ..Self::new() };
     }
@@ -157,7 +162,8 @@ pub(super) enum Fate {
     },
 }
 
-/// Applies calls in one transaction, of which the first may be decided already. What comes meanwhile goes to `next`.
+/// Applies calls in one transaction, of which the first may be decided already. What comes
+/// meanwhile goes to `next`.
 pub(super) async fn apply(
     client: &Link,
     shared: &Shared,
@@ -198,7 +204,8 @@ async fn fail(client: &Link, error: Error, early: &mut Early<'_>) -> Fate {
     Fate::Failed { error, again }
 }
 
-/// Writes what was decided, and commits. What the writer keeps is worked out while the server writes, and what comes next is decided as far as it can be.
+/// Writes what was decided, and commits. What the writer keeps is worked out while the server
+/// writes, and what comes next is decided as far as it can be.
 async fn commit(
     client: &Link,
     shared: &Shared,
@@ -269,8 +276,9 @@ fn undecided() -> Error {
     Error::io("what writes look for cannot be loaded; this is a defect of the PostgreSQL store")
 }
 
-/// Applies calls within a transaction that others begin and commit, and that sees what was committed before each statement; `begin` stands before
-/// the lock. Each call is all or nothing; what is refused, the caller undoes.
+/// Applies calls within a transaction that others begin and commit, and that sees what was
+/// committed before each statement; `begin` stands before the lock. Each call is all or nothing;
+/// what is refused, the caller undoes.
 pub(super) async fn apply_within(client: &LinkTo<'_>, shared: &Shared, calls: &[&[Write]], begin: &str) -> Result<Ran> {
     let mut early = Early::never(client, &shared.sql);
     // It is large, and may be part of what opens a store.
@@ -279,7 +287,8 @@ pub(super) async fn apply_within(client: &LinkTo<'_>, shared: &Shared, calls: &[
     save(client, shared, decided.ok_or_else(undecided)?, true).await
 }
 
-/// The same without a look for completions, and without a word to others; `items` is what may be known of what is no task.
+/// The same without a look for completions, and without a word to others; `items` is what may be
+/// known of what is no task.
 pub(super) async fn apply_completions(
     client: &LinkTo<'_>,
     shared: &Shared,
@@ -318,7 +327,8 @@ struct Decided {
     ran: Ran,
 }
 
-/// Decides calls in a transaction in which nothing has been written yet, behind the completions, if there are any.
+/// Decides calls in a transaction in which nothing has been written yet, behind the completions, if
+/// there are any.
 async fn decide_in_turn<'c>(
     client: &'c LinkTo<'c>,
     shared: &'c Shared,
@@ -342,8 +352,9 @@ async fn decide_in_turn<'c>(
     Ok(decided)
 }
 
-/// Loads what calls look for until they are decided. `None` where what they look for cannot be loaded any more, because rows were written already, or where it is
-/// not as it was when they were decided ahead, or completions are to be taken in first.
+/// Loads what calls look for until they are decided. `None` where what they look for cannot be
+/// loaded any more, because rows were written already, or where it is not as it was when they were
+/// decided ahead, or completions are to be taken in first.
 async fn decide<'c>(
     client: &'c LinkTo<'c>,
     shared: &'c Shared,
@@ -383,7 +394,8 @@ async fn decide<'c>(
     Err(undecided())
 }
 
-/// Decides calls, or what is left of them, and sends rows of what is settled on the way. What claims look at may come meanwhile.
+/// Decides calls, or what is left of them, and sends rows of what is settled on the way. What
+/// claims look at may come meanwhile.
 async fn step_by_step(
     header: &mut Header,
     calls: &[&[Write]],

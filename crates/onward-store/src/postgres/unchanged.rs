@@ -1,9 +1,13 @@
-//! Tasks that a writer keeps and is not sure of ([`own`](super::own)), compared with their rows: they are what they were, though others have written, if nobody else has written their rows and they have
-//! nothing to do with others. What is compared need be neither read, nor sent, nor taken in.
+//! Tasks that a writer keeps and is not sure of ([`own`](super::own)), compared with their rows:
+//! they are what they were, though others have written, if nobody else has written their rows and
+//! they have nothing to do with others. What is compared need be neither read, nor sent, nor taken
+//! in.
 //!
-//! A row says by which transaction it was written (`xmin`). The writer knows the numbers of its own, and follows what each of them changes. So a row that one of them has
-//! written last is as the writer has it. That a server that has crashed gives numbers again does no harm: a writer whose own last transaction is lost forgets everything,
-//! and if that is there, so are those before it, and their numbers are given.
+//! A row says by which transaction it was written (`xmin`). The writer knows the numbers of its
+//! own, and follows what each of them changes. So a row that one of them has written last is as the
+//! writer has it. That a server that has crashed gives numbers again does no harm: a writer whose
+//! own last transaction is lost forgets everything, and if that is there, so are those before it,
+//! and their numbers are given.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -16,8 +20,9 @@ use crate::error::Result;
 use crate::memory::{Kept, Want};
 use crate::task::TaskId;
 
-/// Those with the numbers `$1` that are there still, were written last by one of the transactions `$2`, and have nothing to do with others. Whether there is
-/// anything to be found in a table at all is asked once, as where tasks are read.
+/// Those with the numbers `$1` that are there still, were written last by one of the transactions
+/// `$2`, and have nothing to do with others. Whether there is anything to be found in a table at
+/// all is asked once, as where tasks are read.
 const UNCHANGED: &str = "SELECT array_agg(t.id) FROM {s}.task t WHERE t.id = ANY($1) AND t.xmin = ANY($2) \
      AND NOT ((SELECT EXISTS (SELECT 1 FROM {s}.wait)) \
        AND (EXISTS (SELECT 1 FROM {s}.wait w WHERE w.dependent = t.id) OR EXISTS (SELECT 1 FROM {s}.wait w WHERE w.task = t.id))) \
@@ -35,7 +40,8 @@ pub(super) struct Compared {
 }
 
 impl Compared {
-    /// Takes a want out of those that are to be loaded, if it is a task that can be compared instead.
+    /// Takes a want out of those that are to be loaded, if it is a task that can be compared
+    /// instead.
     pub(super) fn takes(&mut self, want: &Want, kept: &Kept) -> bool {
         let Want::Task(task) = want else { return false };
         let Some(transaction) = kept.written_by(*task) else { return false };
@@ -59,7 +65,8 @@ impl Compared {
         Ok(found.flatten().into_iter().flatten().collect())
     }
 
-    /// What need not be loaded, and what has to be all the same. `now` is the transaction under way.
+    /// What need not be loaded, and what has to be all the same. `now` is the transaction under
+    /// way.
     pub(super) fn parted(self, unchanged: &HashSet<i64>, now: i64) -> (BTreeSet<Want>, BTreeSet<Want>) {
         // After so many the lower halves come again.
         let are_told_apart = self.transactions.first().is_none_or(|oldest| now - oldest < i64::from(i32::MAX));

@@ -34,7 +34,8 @@ const SOON: Duration = Duration::from_millis(100);
 /// How much more seldom it looks where it listens.
 const WHERE_LISTENING: u32 = 6;
 
-/// Tells this process of what others wrote, until the store is gone: over `listener`, or by looking where there is none.
+/// Tells this process of what others wrote, until the store is gone: over `listener`, or by looking
+/// where there is none.
 pub(super) async fn run(shared: Weak<Shared>, listener: Option<Listener>, poll: Duration) {
     let Some(mut listener) = listener else { return look_now_and_then(&shared, poll).await };
     loop {
@@ -55,7 +56,8 @@ fn pause_after(pause: Duration, has_changed: bool, poll: Duration) -> Duration {
     if has_changed { SOON.min(poll) } else { (pause * 2).min(poll) }
 }
 
-/// Looks for changes over a connection of the readers: soon after a change, and half as often each time that there was none.
+/// Looks for changes over a connection of the readers: soon after a change, and half as often each
+/// time that there was none.
 async fn look_now_and_then(shared: &Weak<Shared>, poll: Duration) {
     let mut pause = SOON.min(poll);
     loop {
@@ -81,7 +83,8 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Listens, and tests it by a message from another connection; `None` if that does not come, as behind a pooler.
+    /// Listens, and tests it by a message from another connection; `None` if that does not come, as
+    /// behind a pooler.
     pub(super) async fn new(address: &Address, sql: &Sql, node: u64, other: &Link) -> Result<Option<Self>> {
         let mut listener = Self::connect(address, sql).await?;
         if listener.test(sql, node, other).await? {
@@ -92,11 +95,13 @@ impl Listener {
         Ok(None)
     }
 
-    /// Listens where that went well before, and takes note of what was written while nobody listened.
+    /// Listens where that went well before, and takes note of what was written while nobody
+    /// listened.
     async fn again(shared: &Shared) -> Result<Self> {
         let listener = Self::connect(&shared.address, &shared.sql).await?;
         shared.saw(stamp(&listener.client, shared).await?);
-        // Whatever this process wrote while the server was away, and did not hear the fate of, is among what was missed.
+        // Whatever this process wrote while the server was away, and did not hear the fate of, is
+        // among what was missed.
         shared.anything_may_have_happened();
         shared.inbox.notify_one();
         Ok(listener)
@@ -118,7 +123,8 @@ impl Listener {
         Ok(Self { client, messages })
     }
 
-    /// Whether a message comes that another connection sends. One that this connection sent would come also behind a pooler, along with the answer.
+    /// Whether a message comes that another connection sends. One that this connection sent would
+    /// come also behind a pooler, along with the answer.
     pub(super) async fn test(&mut self, sql: &Sql, node: u64, other: &Link) -> Result<bool> {
         let test = format!("NOTIFY {}, '{}'", channel(&sql.schema), message(node, Hint::default()));
         other.batch_execute(&test).await.map_err(classified)?;
@@ -126,7 +132,8 @@ impl Listener {
     }
 }
 
-/// In the place of a process: everybody is told, the one that wrote too, for it does not know whether that commits.
+/// In the place of a process: everybody is told, the one that wrote too, for it does not know
+/// whether that commits.
 pub(super) const NOBODY: u64 = 0;
 
 /// What is told of tasks in the inbox, and of completions.
@@ -166,7 +173,8 @@ fn heard_from(shared: &Shared, message: &str) {
     }
 }
 
-/// The [stamp], and a look into the inbox, where the role may have it: one statement, for an idle process does nothing else.
+/// The [stamp], and a look into the inbox, where the role may have it: one statement, for an idle
+/// process does nothing else.
 async fn look(client: &Link, shared: &Shared) -> Result<i64> {
     if !shared.sees_inbox.load(Ordering::Relaxed) {
         return stamp(client, shared).await;

@@ -30,7 +30,8 @@ pub(super) struct Call {
 #[derive(Debug)]
 pub(super) enum Answered {
     Done(Result<Vec<Outcome>>),
-    /// The server crashed before it was on disk: nothing of it happened, and here it is, to be done again.
+    /// The server crashed before it was on disk: nothing of it happened, and here it is, to be done
+    /// again.
     Lost(Vec<Write>),
 }
 
@@ -72,7 +73,8 @@ fn lost() -> Error {
     )
 }
 
-/// Writes until the store is dropped, at first over the connection on which it was opened. What is not yet on disk goes to `flusher`.
+/// Writes until the store is dropped, at first over the connection on which it was opened. What is
+/// not yet on disk goes to `flusher`.
 pub(super) async fn run(
     shared: Arc<Shared>,
     calls: mpsc::Receiver<Call>,
@@ -180,7 +182,8 @@ impl Writer {
                 Ok(Done { ran, marker, is_durable: mode != Mode::SyncedLater })
             }
             Fate::Failed { error, again } => {
-                // What may go well another time may do so because of another connection: one without plans of before a migration.
+                // What may go well another time may do so because of another connection: one
+                // without plans of before a migration.
                 self.client = Some(client).filter(|_| !again);
                 Err((error, again))
             }
@@ -225,8 +228,9 @@ pub(super) async fn connect_to_write(shared: &Shared) -> Result<Link> {
     connect(&shared.address).await?.keeping_plans(SETTINGS, &shared.plans).await
 }
 
-/// Which batch of a writer was the last, asked under the lock: whatever transaction of it was under way is over then. One that has not begun, because it is a
-/// single statement that is still on its way, never will: the number has moved on that it looks for.
+/// Which batch of a writer was the last, asked under the lock: whatever transaction of it was under
+/// way is over then. One that has not begun, because it is a single statement that is still on its
+/// way, never will: the number has moved on that it looks for.
 async fn after_all_before(client: &Link, shared: &Shared, marker: Marker) -> Result<i64> {
     let begin = shared.sql.and_lock(client.begin());
     client.batch_execute(&begin).await.map_err(super::error::classified)?;

@@ -1,8 +1,9 @@
 //! Which tasks of a series are reserved for a session, and for how long that is remembered.
 //!
-//! A **series** is what tasks with the same [affinity](crate::NewTask::affinity) are. The session that started one of them last is
-//! preferred for the next. Tasks of a series that share queue, kind and group stand in one line, and its first task decides for all of
-//! it: a series keeps its order, and who may not have the first has no reason to look at the rest.
+//! A **series** is what tasks with the same [affinity](crate::NewTask::affinity) are. The session
+//! that started one of them last is preferred for the next. Tasks of a series that share queue,
+//! kind and group stand in one line, and its first task decides for all of it: a series keeps its
+//! order, and who may not have the first has no reason to look at the rest.
 
 use std::time::Duration;
 
@@ -15,14 +16,15 @@ pub fn reserved_until(run_at: Timestamp, wait: Duration) -> Timestamp {
     run_at.plus(wait)
 }
 
-/// Whether a start at `now` is to be noted of a series whose last noted start was at `noted_at`: not each, for that would be a write for
-/// every task.
+/// Whether a start at `now` is to be noted of a series whose last noted start was at `noted_at`:
+/// not each, for that would be a write for every task.
 #[must_use]
 pub fn is_to_be_noted(noted_at: Timestamp, now: Timestamp) -> bool {
     now < noted_at || now - noted_at >= limits::AFFINITY_KEPT / 10
 }
 
-/// Whether it is forgotten by now which session a series prefers, whose last noted start was at `noted_at`.
+/// Whether it is forgotten by now which session a series prefers, whose last noted start was at
+/// `noted_at`.
 #[must_use]
 pub fn is_forgotten(noted_at: Timestamp, now: Timestamp) -> bool {
     noted_at.plus(limits::AFFINITY_KEPT) <= now

@@ -50,7 +50,8 @@ impl Collection {
         }
     }
 
-    /// What is still being collected once a member has left; `None` if that was the last. What is there is not handed over later for it.
+    /// What is still being collected once a member has left; `None` if that was the last. What is
+    /// there is not handed over later for it.
     #[must_use]
     pub fn left(self, bytes: u64) -> Option<Self> {
         let members = self.members.checked_sub(1).filter(|members| *members > 0)?;
@@ -63,7 +64,8 @@ impl Collection {
         self.members >= self.size.min(limits::BUNDLE) || self.bytes >= limits::BUNDLE_BYTES
     }
 
-    /// Whether a payload of so many bytes still fits in. If it does not, what is there is handed over before.
+    /// Whether a payload of so many bytes still fits in. If it does not, what is there is handed
+    /// over before.
     #[must_use]
     pub fn has_room_for(&self, bytes: u64) -> bool {
         self.bytes.saturating_add(bytes) <= limits::BUNDLE_BYTES
@@ -87,8 +89,9 @@ pub struct MemberFacts {
     pub io: Io,
 }
 
-/// Makes an ordinary task the bundle of some members, the oldest first: as urgent as the most urgent, expected to move what they all are, kept as long as
-/// the one that is kept longest, with the timeouts and retry policy of the oldest.
+/// Makes an ordinary task the bundle of some members, the oldest first: as urgent as the most
+/// urgent, expected to move what they all are, kept as long as the one that is kept longest, with
+/// the timeouts and retry policy of the oldest.
 pub fn adopt(bundle: &mut NewTask, members: &[MemberFacts]) {
     let oldest = members.first();
     bundle.timeout = oldest.and_then(|oldest| oldest.timeout);
@@ -118,7 +121,8 @@ pub fn end_of_member(bundle: Ended) -> TaskState {
     }
 }
 
-/// What a member says that ended with its bundle, given the bundle's own last error; nothing if that completed.
+/// What a member says that ended with its bundle, given the bundle's own last error; nothing if
+/// that completed.
 #[must_use]
 pub fn error(bundle: TaskId, ended: Ended, last_error: Option<&str>) -> Option<String> {
     let why = last_error.map(|error| format!(": {error}")).unwrap_or_default();
@@ -129,8 +133,8 @@ pub fn error(bundle: TaskId, ended: Ended, last_error: Option<&str>) -> Option<S
     }
 }
 
-/// Whether a member's time to live is over for good because its bundle has started: it runs, or an attempt of it was counted. `attempts` are
-/// those of the bundle.
+/// Whether a member's time to live is over for good because its bundle has started: it runs, or an
+/// attempt of it was counted. `attempts` are those of the bundle.
 #[must_use]
 pub fn has_started(bundle: TaskState, attempts: u32) -> bool {
     matches!(bundle, TaskState::Running | TaskState::Blocked) || attempts > 0
@@ -203,7 +207,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever joins and when: it is handed over within the delay of each member since the first, and within the newest's grace.
+        /// Whatever joins and when: it is handed over within the delay of each member since the
+        /// first, and within the newest's grace.
         #[test]
         fn promises_are_kept(joined in proptest::collection::vec((0i64..20, 1u64..30, 1u64..30), 1..8)) {
             let mut now = 0;

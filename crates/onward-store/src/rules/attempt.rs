@@ -42,8 +42,8 @@ pub struct FailedAttempt {
     pub is_moving: bool,
 }
 
-/// Decides where a task goes after a failed attempt. A session may not hold on to a task that has expired
-/// meanwhile, nor to one that falls under a rate or is to move.
+/// Decides where a task goes after a failed attempt. A session may not hold on to a task that has
+/// expired meanwhile, nor to one that falls under a rate or is to move.
 #[must_use]
 pub fn failed(task: FailedAttempt, next: AfterFailure, now: Timestamp) -> AfterAttempt {
     match next {
@@ -62,7 +62,8 @@ pub fn failed(task: FailedAttempt, next: AfterFailure, now: Timestamp) -> AfterA
     }
 }
 
-/// Decides where a task goes when its session has lapsed. `lost` are the leases it had lost in a row before this one.
+/// Decides where a task goes when its session has lapsed. `lost` are the leases it had lost in a
+/// row before this one.
 #[must_use]
 pub fn lease_lost(cancel_requested: bool, lost: u32, attempts: u32, now: Timestamp) -> AfterAttempt {
     if cancel_requested {
@@ -74,18 +75,19 @@ pub fn lease_lost(cancel_requested: bool, lost: u32, attempts: u32, now: Timesta
     }
 }
 
-/// Returns the moment at which a task expires that is submitted now: the end of its time to live or its deadline, whichever is
-/// earlier.
+/// Returns the moment at which a task expires that is submitted now: the end of its time to live or
+/// its deadline, whichever is earlier.
 #[must_use]
 pub fn expiry_at_submission(ttl: Option<Ttl>, deadline: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
     let end = ttl.filter(|ttl| ttl.from == TtlFrom::Submission).map(|ttl| now.plus(ttl.duration));
     [end, deadline].into_iter().flatten().min()
 }
 
-/// Returns the moment at which a task expires whose attempt starts now and whose expiry was `expires_at`.
+/// Returns the moment at which a task expires whose attempt starts now and whose expiry was
+/// `expires_at`.
 ///
-/// A time to live from submission is over with the first start. One from the first attempt begins with it and then stays. A deadline
-/// holds for every attempt.
+/// A time to live from submission is over with the first start. One from the first attempt begins
+/// with it and then stays. A deadline holds for every attempt.
 #[must_use]
 pub fn expiry_at_start(
     ttl: Option<Ttl>,
@@ -94,7 +96,8 @@ pub fn expiry_at_start(
     now: Timestamp,
 ) -> Option<Timestamp> {
     match ttl {
-        // The deadline is the expiry before the first attempt, and after it where the time to live would end later.
+        // The deadline is the expiry before the first attempt, and after it where the time to live
+        // would end later.
         Some(Ttl { from: TtlFrom::FirstAttempt, duration }) => expires_at
             .filter(|at| Some(*at) != deadline)
             .or_else(|| [Some(now.plus(duration)), deadline].into_iter().flatten().min()),

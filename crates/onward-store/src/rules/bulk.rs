@@ -56,7 +56,8 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// The chunk that is asked for, where `highest` is the highest number of a task so far; `None` if it is empty.
+    /// The chunk that is asked for, where `highest` is the highest number of a task so far; `None`
+    /// if it is empty.
     #[must_use]
     pub fn of(bulk: &Bulk, highest: TaskId) -> Option<Self> {
         let end = TaskId(highest.0.saturating_add(1));
@@ -66,8 +67,8 @@ impl Chunk {
         Some(Self { filter, from, before, limit: bulk.limit.clamp(1, limits::BULK) })
     }
 
-    /// Cuts what was found, newest first and at least one more than the limit if there is one, to the limit, and says where the next chunk
-    /// begins.
+    /// Cuts what was found, newest first and at least one more than the limit if there is one, to
+    /// the limit, and says where the next chunk begins.
     #[must_use]
     pub fn cut(&self, tasks: &mut Vec<TaskId>) -> Option<TaskId> {
         if tasks.len() > self.limit {

@@ -14,13 +14,15 @@ pub fn are_cancelled(parent: Ended) -> bool {
     parent != Some(TaskState::Completed)
 }
 
-/// Whether a task that is over takes its children with it. A dead orchestration goes on with them when it has been mended.
+/// Whether a task that is over takes its children with it. A dead orchestration goes on with them
+/// when it has been mended.
 #[must_use]
 pub fn follow(parent: Ended, is_orchestration: bool) -> bool {
     are_cancelled(parent) && !(is_orchestration && parent == Some(TaskState::Dead))
 }
 
-/// Whether a new child is cancelled at once. `parent` is where its parent stands; `None` if it is no longer known.
+/// Whether a new child is cancelled at once. `parent` is where its parent stands; `None` if it is
+/// no longer known.
 #[must_use]
 pub fn is_cancelled_at_once(parent: Option<TaskState>) -> bool {
     parent.is_some_and(|state| state.is_ended() && state != TaskState::Completed)
@@ -41,7 +43,8 @@ pub fn child_error(child: TaskId, ended: TaskState) -> String {
     format!("task {child}, its child, ended as {ended}")
 }
 
-/// How a task ends that would wait for its children, of which `failed` did not complete in this attempt.
+/// How a task ends that would wait for its children, of which `failed` did not complete in this
+/// attempt.
 #[must_use]
 pub fn end_of_parent(failed: Option<(TaskId, TaskState)>, on_failure: OnDependencyFailure) -> Option<TaskState> {
     failed.and_then(|(_, state)| end_of_dependent(Some(state), on_failure))
@@ -61,11 +64,12 @@ pub fn check_count(children: usize) -> Result<(), Refusal> {
     )))
 }
 
-/// Checks that none of the tasks that `parent` is to wait for waits for `parent` itself, over however many others. `open_of` tells
-/// what a task waits for.
+/// Checks that none of the tasks that `parent` is to wait for waits for `parent` itself, over
+/// however many others. `open_of` tells what a task waits for.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] if one does, or if more than [`limits::AWAITED_CHILDREN`] tasks would have to be looked at to know.
+/// [`Refusal::Invalid`] if one does, or if more than [`limits::AWAITED_CHILDREN`] tasks would have
+/// to be looked at to know.
 pub fn check_circle<E: From<Refusal>>(
     parent: TaskId,
     tasks: &[TaskId],

@@ -19,11 +19,13 @@ pub struct Standing {
     pub waits: bool,
 }
 
-/// Checks that an attempt can be finished so. One that still runs can be completed by its token, for its handler is about to let go of
-/// it; were it to fail, another attempt could start beside it.
+/// Checks that an attempt can be finished so. One that still runs can be completed by its token,
+/// for its handler is about to let go of it; were it to fail, another attempt could start beside
+/// it.
 ///
 /// # Errors
-/// [`Refusal::TokenOutdated`] for another attempt than the one that runs or waits, [`Refusal::NotAwaited`] if none waits.
+/// [`Refusal::TokenOutdated`] for another attempt than the one that runs or waits,
+/// [`Refusal::NotAwaited`] if none waits.
 pub fn check(token: CompletionToken, finish: &Finish, standing: Standing) -> Result<(), Refusal> {
     let runs = standing.state == TaskState::Running;
     if (runs || standing.waits) && token.claim.is_some_and(|claim| claim != standing.claim) {
@@ -42,7 +44,8 @@ pub fn overdue(wait: &CompletionWait) -> String {
     format!("it was not finished within {:?}", wait.within.unwrap_or_default())
 }
 
-/// Decides where a task goes whose attempt waited to be finished and failed. `attempts` were used up before it.
+/// Decides where a task goes whose attempt waited to be finished and failed. `attempts` were used
+/// up before it.
 #[must_use]
 pub fn failed(
     wait: &CompletionWait,

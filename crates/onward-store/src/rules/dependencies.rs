@@ -1,8 +1,9 @@
 //! When a task that depends on others may start, and what becomes of it if it may not.
 //!
-//! A dependency is a task that was accepted before: a number that the store knows, or an earlier member of the same batch. It never
-//! changes afterwards, so each leads from a higher number to a lower one, and no cycle can be made. A batch in any order is brought
-//! into one that holds this by [`order`], which refuses what has none.
+//! A dependency is a task that was accepted before: a number that the store knows, or an earlier
+//! member of the same batch. It never changes afterwards, so each leads from a higher number to a
+//! lower one, and no cycle can be made. A batch in any order is brought into one that holds this by
+//! [`order`], which refuses what has none.
 
 use crate::dependency::{Dependency, OnDependencyFailure};
 use crate::outcome::{Outcome, Refusal};
@@ -31,7 +32,8 @@ pub enum Standing {
     Ends(TaskState, TaskId, Ended),
 }
 
-/// Decides where a new task stands. Of several dependencies that did not complete, the first that is named decides.
+/// Decides where a new task stands. Of several dependencies that did not complete, the first that
+/// is named decides.
 #[must_use]
 pub fn at_submission(dependencies: &[Dependent], on_failure: OnDependencyFailure) -> Standing {
     let mut open = Vec::new();
@@ -50,7 +52,8 @@ pub fn at_submission(dependencies: &[Dependent], on_failure: OnDependencyFailure
     if open.is_empty() { Standing::Free } else { Standing::Blocked(open) }
 }
 
-/// The state in which a task ends because of how one that it depends on ended; `None` if it goes on.
+/// The state in which a task ends because of how one that it depends on ended; `None` if it goes
+/// on.
 #[must_use]
 pub fn end_of_dependent(ended: Ended, on_failure: OnDependencyFailure) -> Option<TaskState> {
     match on_failure {
@@ -70,8 +73,8 @@ pub fn error(dependency: TaskId, ended: Ended) -> String {
     }
 }
 
-/// A submit with the positions among its dependencies replaced by the tasks that stand for them; `None` if it has no positions.
-/// `before` are the outcomes of the members before it.
+/// A submit with the positions among its dependencies replaced by the tasks that stand for them;
+/// `None` if it has no positions. `before` are the outcomes of the members before it.
 ///
 /// # Errors
 /// [`Refusal::Invalid`] for a position that is not an earlier submit.
@@ -99,8 +102,9 @@ pub fn no_member(position: usize) -> Refusal {
     ))
 }
 
-/// The order in which the tasks of a batch can be submitted, each behind those of the batch that it depends on: their positions. Among
-/// tasks that are free to go, those that come first in the batch come first.
+/// The order in which the tasks of a batch can be submitted, each behind those of the batch that it
+/// depends on: their positions. Among tasks that are free to go, those that come first in the batch
+/// come first.
 ///
 /// # Errors
 /// [`Refusal::Invalid`] for a position beyond the batch, and for a cycle, which it names.
@@ -260,7 +264,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any graph: it is put into an order that holds, or it has a cycle and then really none exists.
+        /// Any graph: it is put into an order that holds, or it has a cycle and then really none
+        /// exists.
         #[test]
         fn an_order_is_found_exactly_where_there_is_one(
             graph in (1usize..8).prop_flat_map(|size| proptest::collection::vec(proptest::collection::vec(0..size, 0..3), size))

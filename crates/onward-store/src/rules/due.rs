@@ -13,7 +13,8 @@ pub fn run_at(when: When, now: Timestamp) -> Timestamp {
     }
 }
 
-/// The state in which a task waits that is to run at `run_at`: what is due now waits at once, without a sweep.
+/// The state in which a task waits that is to run at `run_at`: what is due now waits at once,
+/// without a sweep.
 #[must_use]
 pub fn state(run_at: Timestamp, now: Timestamp) -> TaskState {
     if run_at <= now { TaskState::Waiting } else { TaskState::Scheduled }

@@ -13,7 +13,8 @@ pub struct KeyHolder {
     pub running: bool,
     /// Whether it has ended and only its key is still kept.
     pub ended: bool,
-    /// Whether it only keeps what is sent to its key for the task that is submitted, an orchestration.
+    /// Whether it only keeps what is sent to its key for the task that is submitted, an
+    /// orchestration.
     pub unstarted: bool,
 }
 

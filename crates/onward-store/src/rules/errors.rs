@@ -5,7 +5,8 @@ use crate::rules::attempt::cut;
 use crate::task::{AttemptError, SessionId};
 use crate::timestamp::Timestamp;
 
-/// Adds an error to those of a task. The message is cut; of too many errors the first and the newest stay.
+/// Adds an error to those of a task. The message is cut; of too many errors the first and the
+/// newest stay.
 pub fn push(errors: &mut Vec<AttemptError>, attempt: u32, at: Timestamp, message: String) {
     while errors.len() >= limits::ERRORS_KEPT {
         errors.remove(1);

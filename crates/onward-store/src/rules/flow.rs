@@ -1,7 +1,8 @@
 //! What limits allow.
 //!
-//! A token bucket is kept as one moment: when it will be full again. That is the generic cell rate algorithm (ITU-T I.371, "virtual
-//! scheduling"): nothing needs to be counted while nothing happens, and any number of tokens is taken at constant cost.
+//! A token bucket is kept as one moment: when it will be full again. That is the generic cell rate
+//! algorithm (ITU-T I.371, "virtual scheduling"): nothing needs to be counted while nothing
+//! happens, and any number of tokens is taken at constant cost.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -117,8 +118,9 @@ pub fn limit_of_group<'a>(
     own.or_else(|| limit_of_beginning(limits, group))
 }
 
-/// Asked for each task that is looked at, several times, so that few beginnings are tried: the last one in their order that is not behind the name; where
-/// the name does not begin so, those that it begins with have no more than both have in common.
+/// Asked for each task that is looked at, several times, so that few beginnings are tried: the last
+/// one in their order that is not behind the name; where the name does not begin so, those that it
+/// begins with have no more than both have in common.
 fn limit_of_beginning<'a>(limits: &'a BTreeMap<LimitScope, Limit>, group: &str) -> Option<(&'a LimitScope, &'a Limit)> {
     let mut begins = group;
     loop {
@@ -145,13 +147,15 @@ fn interval(rate: Rate) -> u64 {
     in_nanoseconds(rate.per).div_ceil(u64::from(rate.tasks.max(1)))
 }
 
-/// Up to 584 years, which is long enough for all that is counted here; and 64 bits divide far faster than 128.
+/// Up to 584 years, which is long enough for all that is counted here; and 64 bits divide far
+/// faster than 128.
 fn in_nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Bucket {
-    /// How long until it is full, in nanoseconds. Never longer than an empty one takes, though steady time began anew since.
+    /// How long until it is full, in nanoseconds. Never longer than an empty one takes, though
+    /// steady time began anew since.
     fn missing(self, rate: Rate, now: Duration) -> u64 {
         let missing = in_nanoseconds(self.full_at.saturating_sub(now));
         missing.min(interval(rate).saturating_mul(u64::from(rate.burst)))
@@ -273,7 +277,8 @@ mod tests {
             prop_assert_eq!(found, longest.cloned().map(LimitScope::Groups));
         }
 
-        /// Whatever is taken whenever there is something: never more than the burst and what the time brings.
+        /// Whatever is taken whenever there is something: never more than the burst and what the
+        /// time brings.
         #[test]
         fn no_window_sees_more_than_the_burst_and_what_its_time_brings(
             tasks in 1..50u32, per in 1..3000u64, burst in 1..20u32, steps in proptest::collection::vec((0..400_000u64, 1..8u32), 1..60),

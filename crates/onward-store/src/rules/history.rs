@@ -23,7 +23,8 @@ pub fn counted_on(at: Timestamp, latest: Option<i64>) -> i64 {
     latest.map_or(day_of(at), |latest| latest.max(day_of(at)))
 }
 
-/// The first of the last `days` days that can be asked for, 1 to [`HISTORY_DAYS`](limits::HISTORY_DAYS), the one of `at` being the last.
+/// The first of the last `days` days that can be asked for, 1 to
+/// [`HISTORY_DAYS`](limits::HISTORY_DAYS), the one of `at` being the last.
 #[must_use]
 pub fn first_day(at: Timestamp, latest: Option<i64>, days: u32) -> i64 {
     counted_on(at, latest) + 1 - i64::from(days.clamp(1, limits::HISTORY_DAYS))

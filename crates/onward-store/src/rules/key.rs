@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::timestamp::Timestamp;
 
-/// Until when the key of a task that ended at `finished_at` stays taken; `None` if it is free at once.
+/// Until when the key of a task that ended at `finished_at` stays taken; `None` if it is free at
+/// once.
 #[must_use]
 pub fn kept_until(keep_for: Duration, finished_at: Timestamp) -> Option<Timestamp> {
     (!keep_for.is_zero()).then(|| finished_at.plus(keep_for))

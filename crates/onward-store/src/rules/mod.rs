@@ -1,4 +1,5 @@
-//! The rules: plain functions from values to values, without clock, I/O or async. Every store is fed by the same ones.
+//! The rules: plain functions from values to values, without clock, I/O or async. Every store is
+//! fed by the same ones.
 
 pub mod affinity;
 pub mod aggregate;

@@ -28,7 +28,8 @@ pub struct Standing<'a> {
 /// Checks that a turn can be written.
 ///
 /// # Errors
-/// [`Refusal::HistoryMoved`] if the history has another length than the turn says; [`Refusal::Invalid`] for what no store accepts.
+/// [`Refusal::HistoryMoved`] if the history has another length than the turn says;
+/// [`Refusal::Invalid`] for what no store accepts.
 pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     if turn.length != standing.length {
         return Err(Refusal::HistoryMoved { task: turn.lease.task, length: standing.length });
@@ -56,16 +57,18 @@ pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     turn.submits.iter().try_for_each(|task| check_submit(task, turn, standing))
 }
 
-/// Returns whether a turn must have offered its code every message: one that ends the orchestration, because nobody
-/// reads the mailbox afterwards. A dead letter goes on with its mailbox.
+/// Returns whether a turn must have offered its code every message: one that ends the
+/// orchestration, because nobody reads the mailbox afterwards. A dead letter goes on with its
+/// mailbox.
 #[must_use]
 pub fn offers_all(turn: &Turn) -> bool {
     let ends = matches!(turn.next, AfterTurn::Complete { .. } | AfterTurn::Fail { .. } | AfterTurn::Cancelled { .. });
     ends && !turn.leaves_unread
 }
 
-/// Checks that a turn does not end an orchestration before its code was offered every message. The last message that
-/// came has the number `received`, and earlier turns have consumed those up to `taken`.
+/// Checks that a turn does not end an orchestration before its code was offered every message. The
+/// last message that came has the number `received`, and earlier turns have consumed those up to
+/// `taken`.
 ///
 /// # Errors
 /// [`Refusal::Unread`] if messages wait.
@@ -106,7 +109,8 @@ fn check_sizes(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Checks that an orchestration that keeps values under these keys has not too many of them after a turn.
+/// Checks that an orchestration that keeps values under these keys has not too many of them after a
+/// turn.
 ///
 /// # Errors
 /// [`Refusal::Invalid`] if it has.
@@ -159,7 +163,8 @@ pub fn tags_after(turn: &Turn, kind: &str, before: &Tags) -> Result<Option<Tags>
     Ok(Some(tags))
 }
 
-/// Whether the names that the tasks of a turn bring, such as their queues, have room beside those that a store knows: `known` of them, and no more than `most`.
+/// Whether the names that the tasks of a turn bring, such as their queues, have room beside those
+/// that a store knows: `known` of them, and no more than `most`.
 #[must_use]
 pub fn has_room(
     submits: &[NewTask],
@@ -207,7 +212,8 @@ pub fn no_room() -> Refusal {
     )
 }
 
-/// Whether a task that a turn submitted will run, so that its end will be told: now, or when the one that has its key has ended.
+/// Whether a task that a turn submitted will run, so that its end will be told: now, or when the
+/// one that has its key has ended.
 #[must_use]
 pub fn is_taken(submitted: Submitted) -> bool {
     submitted.is_new() || matches!(submitted, Submitted::Requeued { .. })
@@ -222,7 +228,8 @@ pub fn waits_by_parking(kind: &str) -> Refusal {
     ))
 }
 
-/// What an orchestration is refused with that is to leave something for its next attempt: it has a history for that.
+/// What an orchestration is refused with that is to leave something for its next attempt: it has a
+/// history for that.
 #[cold]
 #[must_use]
 pub fn keeps_no_memo(kind: &str) -> Refusal {
@@ -241,7 +248,8 @@ pub fn parked(until: Option<Timestamp>, has_messages: bool, now: Timestamp) -> T
     }
 }
 
-/// How an orchestration goes on whose key another one has taken: it ends, unless it does so by itself.
+/// How an orchestration goes on whose key another one has taken: it ends, unless it does so by
+/// itself.
 #[must_use]
 pub fn superseded(next: AfterTurn) -> AfterTurn {
     match next {
@@ -252,8 +260,8 @@ pub fn superseded(next: AfterTurn) -> AfterTurn {
     }
 }
 
-/// Returns whether an orchestration in a state accepts messages: one that has ended does not, except a dead letter, which
-/// can go on. What came before the end is kept in any case.
+/// Returns whether an orchestration in a state accepts messages: one that has ended does not,
+/// except a dead letter, which can go on. What came before the end is kept in any case.
 #[must_use]
 pub fn takes_messages(state: TaskState) -> bool {
     !state.is_ended() || state == TaskState::Dead
@@ -281,7 +289,8 @@ fn is_to_have_a_turn(state: TaskState) -> bool {
     matches!(state, TaskState::Waiting | TaskState::Scheduled)
 }
 
-/// Whether an orchestration hears that it is to be cancelled, rather than ending at once: one that has begun may have something to clean up.
+/// Whether an orchestration hears that it is to be cancelled, rather than ending at once: one that
+/// has begun may have something to clean up.
 #[must_use]
 pub fn hears_of_cancel(generation: u32, length: u64, state: TaskState) -> bool {
     generation > 0 || length > 0 || state == TaskState::Running

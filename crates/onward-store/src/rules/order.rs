@@ -1,8 +1,9 @@
 //! Which of the waiting tasks goes first.
 //!
-//! A level of priority is worth a certain time of waiting ([`limits::PRIORITY_LEVEL`]), so that a task ages: it goes before a more
-//! urgent one that became due so much later. All tasks age alike, so their order never changes while they wait, and a store can
-//! keep it in an index. (Schedulers call this a virtual deadline; compare "earliest eligible virtual deadline first", Stoica and
+//! A level of priority is worth a certain time of waiting ([`limits::PRIORITY_LEVEL`]), so that a
+//! task ages: it goes before a more urgent one that became due so much later. All tasks age alike,
+//! so their order never changes while they wait, and a store can keep it in an index. (Schedulers
+//! call this a virtual deadline; compare "earliest eligible virtual deadline first", Stoica and
 //! Abdel-Wahab 1995.) However many urgent tasks arrive, nothing starves.
 
 use std::time::Duration;
@@ -14,7 +15,8 @@ use crate::timestamp::Timestamp;
 /// A task's place among those that wait: the smaller goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// When a task of the highest priority would have had to become due to stand here, in microseconds of wall time.
+    /// When a task of the highest priority would have had to become due to stand here, in
+    /// microseconds of wall time.
     pub at: i64,
     /// The task; of two that became due at one moment the older goes first.
     pub task: TaskId,
@@ -28,8 +30,9 @@ pub fn place(priority: Priority, run_at: Timestamp, task: TaskId) -> Place {
     Place { at: run_at.as_microseconds().saturating_add(handicap), task }
 }
 
-/// The last place at which a task counts as at least as urgent as `least` now: its own priority, and a level more for each
-/// [`limits::PRIORITY_LEVEL`] that it has been due. What stands behind it counts as less urgent.
+/// The last place at which a task counts as at least as urgent as `least` now: its own priority,
+/// and a level more for each [`limits::PRIORITY_LEVEL`] that it has been due. What stands behind it
+/// counts as less urgent.
 #[must_use]
 pub fn last_place(least: Priority, now: Timestamp) -> Place {
     place(least, now, TaskId(i64::MAX))

@@ -1,6 +1,7 @@
 //! What begins with a text, as a range in the order of bytes.
 
-/// The first text, in the order of bytes, that is behind all that begin with `prefix`; `None` if nothing is.
+/// The first text, in the order of bytes, that is behind all that begin with `prefix`; `None` if
+/// nothing is.
 #[must_use]
 pub fn end(prefix: &str) -> Option<String> {
     let mut text = prefix.to_owned();

@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::timestamp::Timestamp;
 use crate::write::Prune;
 
-/// Until when, this moment included, a task is kept that said for how long it is. What prunes say of others does not concern it.
+/// Until when, this moment included, a task is kept that said for how long it is. What prunes say
+/// of others does not concern it.
 #[must_use]
 pub fn retained_until(finished_at: Timestamp, retention: Duration) -> Timestamp {
     finished_at.plus(retention)
@@ -26,7 +27,8 @@ pub struct EndedTask {
     pub newer: u64,
 }
 
-/// Whether a task is one of those that `prune` forgets, its limit apart. Either condition is enough.
+/// Whether a task is one of those that `prune` forgets, its limit apart. Either condition is
+/// enough.
 #[must_use]
 pub fn is_forgotten(prune: &Prune, task: EndedTask, now: Timestamp) -> bool {
     let too_old = prune.older_than.is_some_and(|older_than| now - task.finished_at > older_than);

@@ -8,7 +8,8 @@ use crate::queue::{ConcurrencyLimit, QueueSettings, SetQueue};
 /// Checks a change before it is made.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for a weight or a concurrency out of its range, and for a change of nothing.
+/// [`Refusal::Invalid`] for a weight or a concurrency out of its range, and for a change of
+/// nothing.
 pub fn check(set: &SetQueue) -> Result<(), Refusal> {
     if set.weight.is_none() && set.concurrency.is_none() && set.affinity_wait.is_none() {
         let text = "was to be set and it was not said what; name a weight, a concurrency or a wait for affinity";

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::write::AfterFailure;
 
-/// The longest delay between two attempts: a year. A longer one is cut to this, and no arithmetic overflows.
+/// The longest delay between two attempts: a year. A longer one is cut to this, and no arithmetic
+/// overflows.
 pub const LONGEST_DELAY: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// How long to wait between attempts.
@@ -37,8 +38,9 @@ pub enum Backoff {
         /// The longest delay.
         maximum: Duration,
     },
-    /// A random time from nothing up to what `Exponential` would say ("full jitter", as the AWS Architecture Blog describes
-    /// it in *Exponential Backoff And Jitter*, 2015), so that tasks which failed together do not return together.
+    /// A random time from nothing up to what `Exponential` would say ("full jitter", as the AWS
+    /// Architecture Blog describes it in *Exponential Backoff And Jitter*, 2015), so that tasks
+    /// which failed together do not return together.
     ExponentialJitter {
         /// The first bound.
         initial: Duration,
@@ -57,7 +59,8 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// The delay after the `failures`-th failure (counted from 1). `random` is any number, and is used by jitter alone.
+    /// The delay after the `failures`-th failure (counted from 1). `random` is any number, and is
+    /// used by jitter alone.
     ///
     /// ```
     /// use std::time::Duration;
@@ -90,8 +93,9 @@ fn exponential(initial: Duration, factor: f64, maximum: Duration, before: u32) -
     Duration::try_from_secs_f64(seconds).map_or(longest, |delay| delay.min(longest))
 }
 
-/// A number from 0 to `bound`, uniform to within 2⁻³² (multiply and shift, after Lemire, *Fast Random Integer Generation in an
-/// Interval*, 2019, without the rejection step, which jitter does not need).
+/// A number from 0 to `bound`, uniform to within 2⁻³² (multiply and shift, after Lemire, *Fast
+/// Random Integer Generation in an Interval*, 2019, without the rejection step, which jitter does
+/// not need).
 fn jitter(bound: Duration, random: u64) -> Duration {
     let nanoseconds = (bound.as_nanos().saturating_add(1) * u128::from(random)) >> 64;
     Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX)).min(bound)
@@ -121,7 +125,8 @@ impl RetryPolicy {
     /// Checks what a store would refuse.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for no attempts, or a factor that is not a number of at least 1.
+    /// [`is_invalid`](Error::is_invalid) for no attempts, or a factor that is not a number of at
+    /// least 1.
     pub fn check(&self, kind: &str) -> Result<()> {
         if self.attempts == 0 {
             return Err(Error::invalid(format!(

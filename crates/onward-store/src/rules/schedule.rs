@@ -13,7 +13,8 @@ use crate::schedule::{
 use crate::task::{NewTask, OnDuplicate, TaskId, TaskState, UniqueKey, When};
 use crate::timestamp::Timestamp;
 
-/// Checks a schedule before it is set. That its cron expression and zone mean something is for whoever sets it to know.
+/// Checks a schedule before it is set. That its cron expression and zone mean something is for
+/// whoever sets it to know.
 ///
 /// # Errors
 /// [`Refusal::Invalid`] for what no store takes.

@@ -11,8 +11,9 @@ use crate::write::OpenSession;
 /// Checks how a worker registers.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for a lease shorter than [`limits::LEASE_MINIMUM`] or longer than [`limits::LEASE_MAXIMUM`], for more than
-/// [`limits::SERVED_NAMES`] names of what it serves, and for a beginning of kinds that no name has.
+/// [`Refusal::Invalid`] for a lease shorter than [`limits::LEASE_MINIMUM`] or longer than
+/// [`limits::LEASE_MAXIMUM`], for more than [`limits::SERVED_NAMES`] names of what it serves, and
+/// for a beginning of kinds that no name has.
 pub fn check(open: &OpenSession) -> Result<(), Refusal> {
     if open.serves.names() > limits::SERVED_NAMES {
         return Err(Refusal::Invalid(format!(
@@ -41,15 +42,17 @@ pub fn name(name: &str) -> String {
     cut(name.to_owned(), limits::NAME_BYTES)
 }
 
-/// Whether a session's lease is over. `lease_until` and `now` are steady time. It lapses only if it holds a task, too: a
-/// session that holds nothing costs nobody anything, and an idle worker need not write to stay alive.
+/// Whether a session's lease is over. `lease_until` and `now` are steady time. It lapses only if it
+/// holds a task, too: a session that holds nothing costs nobody anything, and an idle worker need
+/// not write to stay alive.
 #[must_use]
 pub fn has_lapsed(lease_until: Duration, holds_tasks: bool, now: Duration) -> bool {
     holds_tasks && lease_until <= now
 }
 
-/// Whether a session is forgotten that holds nothing: its lease has been over for [`limits::SESSION_KEPT`]. Most likely its process was killed; one that
-/// was only idle is told that its session is lost when it comes back, and opens another.
+/// Whether a session is forgotten that holds nothing: its lease has been over for
+/// [`limits::SESSION_KEPT`]. Most likely its process was killed; one that was only idle is told
+/// that its session is lost when it comes back, and opens another.
 #[must_use]
 pub fn is_forgotten(lease_until: Duration, holds_tasks: bool, now: Duration) -> bool {
     !holds_tasks && lease_until.saturating_add(limits::SESSION_KEPT) <= now
@@ -64,8 +67,9 @@ pub fn may_take(lease: Duration, silent: Duration, holds_tasks: bool, claimable:
     silent.is_zero() || !(holds_tasks || claimable >= lease || silent >= limits::SESSION_KEPT)
 }
 
-/// Until when a session's lease lasts if it is renewed at `now`; `None` if that is hardly later than `lease_until`, by a tenth of the
-/// `lease` at the most, and not worth a write: a busy worker renews with every claim.
+/// Until when a session's lease lasts if it is renewed at `now`; `None` if that is hardly later
+/// than `lease_until`, by a tenth of the `lease` at the most, and not worth a write: a busy worker
+/// renews with every claim.
 #[must_use]
 pub fn renewed_until(lease_until: Duration, lease: Duration, now: Duration) -> Option<Duration> {
     let renewed = now.saturating_add(lease);

@@ -1,27 +1,31 @@
 //! Whose turn it is among the groups of a queue that share it by weights and minimums.
 //!
-//! This is start-time fair queuing (Goyal, Vin and Cheng, "Start-time Fair Queuing", SIGCOMM 1996). A queue has a virtual time, and each
-//! group of it a tag, which is the virtual time at which its next task starts. The group with the smallest tag goes first; a start brings
-//! the queue's virtual time up to that tag, and puts the group's own ahead of it by what one task costs: the smaller, the greater its weight. So groups
-//! that have work get starts in proportion to their weights, however much work each has, and a group that had none starts with the present:
-//! it is owed nothing for that time. A group's tag changes when one of its tasks starts and at no other time, so a store can keep
-//! the groups in an index, in the order of their tags.
+//! This is start-time fair queuing (Goyal, Vin and Cheng, "Start-time Fair Queuing", SIGCOMM 1996).
+//! A queue has a virtual time, and each group of it a tag, which is the virtual time at which its
+//! next task starts. The group with the smallest tag goes first; a start brings the queue's virtual
+//! time up to that tag, and puts the group's own ahead of it by what one task costs: the smaller,
+//! the greater its weight. So groups that have work get starts in proportion to their weights,
+//! however much work each has, and a group that had none starts with the present: it is owed
+//! nothing for that time. A group's tag changes when one of its tasks starts and at no other time,
+//! so a store can keep the groups in an index, in the order of their tags.
 //!
-//! Groups below their minimum go before the others and have tags and a virtual time of their own. What they start there is not counted against them
-//! later: minimums come first, and weights divide what they leave.
+//! Groups below their minimum go before the others and have tags and a virtual time of their own.
+//! What they start there is not counted against them later: minimums come first, and weights divide
+//! what they leave.
 
 use std::collections::BTreeMap;
 
 use crate::flow::{Limit, LimitScope};
 
-/// What the start of a task costs a group of weight 1. Whole numbers, so that all stores reckon alike, and large enough that the rounding of a weight's cost is less
-/// than a thousandth of it.
+/// What the start of a task costs a group of weight 1. Whole numbers, so that all stores reckon
+/// alike, and large enough that the rounding of a weight's cost is less than a thousandth of it.
 pub(crate) const COST: i64 = 1_000_000;
 
 /// Virtual times are below this, which is more than four million million starts.
 const END_OF_TIME: i64 = (1 << 62) - 1;
 
-/// By how much the ranks of groups below their minimum are lower than their tags: their line is before every other.
+/// By how much the ranks of groups below their minimum are lower than their tags: their line is
+/// before every other.
 pub(crate) const GUARANTEED: i64 = END_OF_TIME + 1;
 
 /// Where a queue is, or where a group of it stands next, in virtual time.
@@ -33,7 +37,8 @@ pub struct VirtualTime {
     pub shared: i64,
 }
 
-/// Where a group stands among those of its queue: the smaller goes first, and of equals the one whose task goes first by itself.
+/// Where a group stands among those of its queue: the smaller goes first, and of equals the one
+/// whose task goes first by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Rank(pub i64);
 
@@ -45,13 +50,15 @@ impl Rank {
     }
 }
 
-/// Whether groups share their queues: as soon as any has a weight or a minimum. Else tasks go in the order of their places alone.
+/// Whether groups share their queues: as soon as any has a weight or a minimum. Else tasks go in
+/// the order of their places alone.
 #[must_use]
 pub fn are_shared(limits: &BTreeMap<LimitScope, Limit>) -> bool {
     limits.values().any(|limit| limit.weight.is_some() || limit.minimum.is_some())
 }
 
-/// Whether a group of which so many tasks run, in all queues together, is to go before those that have their minimum.
+/// Whether a group of which so many tasks run, in all queues together, is to go before those that
+/// have their minimum.
 #[must_use]
 pub fn is_below_minimum(limit: Limit, running: u64) -> bool {
     limit.minimum.is_some_and(|minimum| running < u64::from(minimum))
@@ -106,7 +113,8 @@ mod tests {
         Some(first)
     }
 
-    /// Starts with so many slots, of which one, drawn by lot, is freed for each start when all are taken.
+    /// Starts with so many slots, of which one, drawn by lot, is freed for each start when all are
+    /// taken.
     fn starts(
         groups: &mut [Group],
         slots: usize,
@@ -139,7 +147,8 @@ mod tests {
     }
 
     proptest! {
-        /// Over every window in which two groups have work, at any concurrency, whatever work the others have: the bound of the paper.
+        /// Over every window in which two groups have work, at any concurrency, whatever work the
+        /// others have: the bound of the paper.
         #[test]
         fn starts_are_in_proportion_to_weights_over_every_window(
             weights in vec(1..20u32, 2..6), slots in 1..8usize, lots in vec(0..64usize, 20..200),
@@ -181,7 +190,8 @@ mod tests {
             }
         }
 
-        /// Where there are too few slots for the minimums, those who wait for theirs share by weight.
+        /// Where there are too few slots for the minimums, those who wait for theirs share by
+        /// weight.
         #[test]
         fn groups_below_their_minimum_share_by_weight_too(
             weights in vec(1..20u32, 2..5), slots in 1..8usize, lots in vec(0..64usize, 20..200),

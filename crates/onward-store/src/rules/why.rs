@@ -48,9 +48,11 @@ pub struct WaitFacts {
     pub limits: Vec<LimitUse>,
     /// For which session its line is reserved, and until when.
     pub reserved: Option<(SessionId, Timestamp)>,
-    /// How many tasks of its queue, kind, group and series go before it: counted up to [`limits::AHEAD`](crate::limits::AHEAD).
+    /// How many tasks of its queue, kind, group and series go before it: counted up to
+    /// [`limits::AHEAD`](crate::limits::AHEAD).
     pub ahead: u64,
-    /// Where groups share its queue: how many go before its own, counted up to [`limits::AHEAD`](crate::limits::AHEAD).
+    /// Where groups share its queue: how many go before its own, counted up to
+    /// [`limits::AHEAD`](crate::limits::AHEAD).
     pub groups_ahead: u64,
     /// The open sessions, oldest first.
     pub sessions: Vec<Worker>,
@@ -69,7 +71,8 @@ pub struct OrchestrationFacts {
     pub has_messages: bool,
     /// The names of the events that it waits for.
     pub awaits: Vec<Name>,
-    /// The tasks whose ends it hears of and that have not ended, by number: the first [`limits::NAMED_TASKS`](crate::limits::NAMED_TASKS).
+    /// The tasks whose ends it hears of and that have not ended, by number: the first
+    /// [`limits::NAMED_TASKS`](crate::limits::NAMED_TASKS).
     pub tasks: Vec<TaskId>,
     /// Until when it keeps what was sent to it, if it was never started.
     pub kept_until: Option<Timestamp>,

@@ -33,7 +33,8 @@ struct Known {
     pruned_to: i64,
 }
 
-/// The writer's memory. It is dropped and read again when another process has written, and when a transaction was rolled back.
+/// The writer's memory. It is dropped and read again when another process has written, and when a
+/// transaction was rolled back.
 #[derive(Debug)]
 pub(super) struct Cache {
     pub(super) names: Names,
@@ -44,7 +45,8 @@ pub(super) struct Cache {
     pub(super) flow: Flow,
     pub(super) heads: GroupHeads,
     pub(super) series: Series,
-    /// Whether groups that wait for a token are to be looked at whatever was noted of when it comes.
+    /// Whether groups that wait for a token are to be looked at whatever was noted of when it
+    /// comes.
     pub(super) settle_groups: bool,
     pub(super) held: HeldTasks,
     /// Whether there may be keys that outlive their task.
@@ -57,12 +59,13 @@ pub(super) struct Cache {
     pub(super) next_overdue: Option<i64>,
     /// When something that is collected is handed over if nothing more comes.
     pub(super) next_ripe: Option<i64>,
-    /// The number of the next task. Numbers are never used again: every task that leaves `task` leaves a log row, and that
-    /// row carries the number of the next task.
+    /// The number of the next task. Numbers are never used again: every task that leaves `task`
+    /// leaves a log row, and that row carries the number of the next task.
     pub(super) next_task: i64,
     /// The number of the next log row.
     pub(super) next_log: i64,
-    /// No row of the log before this one tells of the end of a task that a prune has to look at: those are gone, or said how long they are kept.
+    /// No row of the log before this one tells of the end of a task that a prune has to look at:
+    /// those are gone, or said how long they are kept.
     pub(super) pruned_to: i64,
     /// The number of the next tag, once somebody asked.
     pub(super) next_tag: Option<i64>,

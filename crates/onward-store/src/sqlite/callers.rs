@@ -1,12 +1,15 @@
-//! Submitting and finishing in a transaction that is not ours: the caller's, on a connection of its own to the store's file.
+//! Submitting and finishing in a transaction that is not ours: the caller's, on a connection of its
+//! own to the store's file.
 //!
-//! Nothing here may wait for the store's writing connection. The caller's transaction may hold SQLite's write lock, and whoever
-//! has the [`Core`] may be waiting for that very lock: a caller who waited for the `Core` in turn would wait until that one's
-//! patience ends. So what is needed after the commit (hints, the neighbours' marks, the bell) is reached without it, and what is
-//! needed before (the index, the names) is read from the file, as every process does that finds it changed.
+//! Nothing here may wait for the store's writing connection. The caller's transaction may hold
+//! SQLite's write lock, and whoever has the [`Core`] may be waiting for that very lock: a caller
+//! who waited for the `Core` in turn would wait until that one's patience ends. So what is needed
+//! after the commit (hints, the neighbours' marks, the bell) is reached without it, and what is
+//! needed before (the index, the names) is read from the file, as every process does that finds it
+//! changed.
 //!
-//! The store learns of what was written as it learns of another process's commits: `PRAGMA data_version` differs, and its memory
-//! is read again.
+//! The store learns of what was written as it learns of another process's commits: `PRAGMA
+//! data_version` differs, and its memory is read again.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -132,7 +135,8 @@ impl Callers {
             counts_are_read: false,
         };
         let done = work(&mut transaction)?;
-        // The store does not know yet that there are any; whoever looks for them finds them all the same.
+        // The store does not know yet that there are any; whoever looks for them finds them all the
+        // same.
         transaction.write_tags()?;
         transaction.finish()?;
         let ended = transaction.news.as_ref().is_some_and(|news| !news.is_empty());
@@ -145,7 +149,8 @@ impl Callers {
         self.told.told(written.tasks.0, written.tasks.1);
         self.told_entries.told(written.entries.0, written.entries.1);
         if written.ended {
-            // Not which: the store may have told of later commits meanwhile, and news are in the order of the commits.
+            // Not which: the store may have told of later commits meanwhile, and news are in the
+            // order of the commits.
             self.news.tell_missed();
         }
         if written.hint != Hint::default() {
@@ -154,8 +159,9 @@ impl Callers {
         }
     }
 
-    /// Has the store know that callers write themselves: it then keeps its index in the tables, where they need not gather it from
-    /// the tasks each time, and looks once a second whether somebody forgot to tell of a commit.
+    /// Has the store know that callers write themselves: it then keeps its index in the tables,
+    /// where they need not gather it from the tasks each time, and looks once a second whether
+    /// somebody forgot to tell of a commit.
     pub(super) fn note(&self) {
         if !self.write.swap(true, Ordering::AcqRel) {
             self.bell.ring();
@@ -187,7 +193,8 @@ fn check_names(connection: &Connection) -> Result<()> {
     }
 }
 
-/// Does something in a transaction under way and undoes it if it fails, so that the transaction can go on.
+/// Does something in a transaction under way and undoes it if it fails, so that the transaction can
+/// go on.
 pub(super) fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let execute = |sql| connection.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
     execute("SAVEPOINT onward_write")?;
@@ -208,7 +215,8 @@ pub(super) fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> Re
 
 /// Tasks written in a transaction of the caller's, which exist when that commits.
 ///
-/// Commit, then call [`committed`](Self::committed), which wakes workers. After a rollback drop it; it does nothing then.
+/// Commit, then call [`committed`](Self::committed), which wakes workers. After a rollback drop it;
+/// it does nothing then.
 #[must_use = "workers sleep until `committed` is called after the commit"]
 #[derive(Debug)]
 pub struct SubmittedInTransaction<'s> {
@@ -218,18 +226,19 @@ pub struct SubmittedInTransaction<'s> {
 }
 
 impl SubmittedInTransaction<'_> {
-    /// What became of each task, in their order. The numbers are theirs once the transaction has committed; after a rollback
-    /// other tasks may get them.
+    /// What became of each task, in their order. The numbers are theirs once the transaction has
+    /// committed; after a rollback other tasks may get them.
     #[must_use]
     pub fn submitted(&self) -> &[Submitted] {
         &self.submitted
     }
 
-    /// Wakes workers, in this process and in others; to be called when the transaction has committed. Answers what
-    /// [`submitted`](Self::submitted) does.
+    /// Wakes workers, in this process and in others; to be called when the transaction has
+    /// committed. Answers what [`submitted`](Self::submitted) does.
     ///
-    /// If it is forgotten, called too early, or the process dies before it, nothing is lost: each process that has the store open
-    /// notices new tasks by itself, about a second later. Never waits for a transaction.
+    /// If it is forgotten, called too early, or the process dies before it, nothing is lost: each
+    /// process that has the store open notices new tasks by itself, about a second later. Never
+    /// waits for a transaction.
     pub fn committed(mut self) -> Vec<Submitted> {
         self.callers.tell(&self.written);
         std::mem::take(&mut self.submitted)
@@ -237,18 +246,20 @@ impl SubmittedInTransaction<'_> {
 }
 
 impl Drop for SubmittedInTransaction<'_> {
-    /// Not earlier: what this sets off writes to the file, and would wait for the caller's transaction.
+    /// Not earlier: what this sets off writes to the file, and would wait for the caller's
+    /// transaction.
     fn drop(&mut self) {
         self.callers.note();
     }
 }
 
 impl SqliteStore {
-    /// Submits tasks in a transaction of the caller's own, so that they become durable together with what else it wrote, or not
-    /// at all: a transactional outbox without a second system.
+    /// Submits tasks in a transaction of the caller's own, so that they become durable together
+    /// with what else it wrote, or not at all: a transactional outbox without a second system.
     ///
-    /// `connection` is a connection of the caller's to the store's file, in a transaction. The tasks are all accepted, or none.
-    /// They exist when the caller commits, as durably as the settings of its connection say (by default they survive power loss).
+    /// `connection` is a connection of the caller's to the store's file, in a transaction. The
+    /// tasks are all accepted, or none. They exist when the caller commits, as durably as the
+    /// settings of its connection say (by default they survive power loss).
     ///
     /// ```
     /// use onward_store::rusqlite::{Connection, TransactionBehavior};
@@ -272,29 +283,35 @@ impl SqliteStore {
     /// # Ok(()) }
     /// ```
     ///
-    /// * **Begin with `BEGIN IMMEDIATE`.** A transaction that has read before it writes fails when somebody else has written
-    ///   meanwhile.
-    /// * **Keep it short, and wait for nothing of this store within it.** While it writes, every write to the store waits for it, up
-    ///   to 30 seconds; one that it waited for itself would wait in vain.
-    /// * **Open the store first**: it makes the file. Names of tables that Onward uses are taken (`task`, `queue`, `history` and
-    ///   others), and a later version may use more: best give yours a prefix.
-    /// * The connection's settings stay as they are; its hooks see the rows of the tasks, and its last insert row id is one of
-    ///   theirs afterwards. Its statement cache is used: where this is called often, make room for 32 statements more.
+    /// * **Begin with `BEGIN IMMEDIATE`.** A transaction that has read before it writes fails when
+    ///   somebody else has written meanwhile.
+    /// * **Keep it short, and wait for nothing of this store within it.** While it writes, every
+    ///   write to the store waits for it, up to 30 seconds; one that it waited for itself would
+    ///   wait in vain.
+    /// * **Open the store first**: it makes the file. Names of tables that Onward uses are taken
+    ///   (`task`, `queue`, `history` and others), and a later version may use more: best give yours
+    ///   a prefix.
+    /// * The connection's settings stay as they are; its hooks see the rows of the tasks, and its
+    ///   last insert row id is one of theirs afterwards. Its statement cache is used: where this is
+    ///   called often, make room for 32 statements more.
     /// * It blocks, as SQLite does. On an async runtime use a thread that may block.
     ///
-    /// Cost: beyond that of a [submit](crate::Write::Submit), it reads the names of queues and kinds and the pauses, and the first
-    /// times up to 131 072 waiting tasks. Once it was called the store keeps its index in tables until it is closed, as it does when
-    /// several processes have the file open; its own writes then cost somewhat more.
+    /// Cost: beyond that of a [submit](crate::Write::Submit), it reads the names of queues and
+    /// kinds and the pauses, and the first times up to 131 072 waiting tasks. Once it was called
+    /// the store keeps its index in tables until it is closed, as it does when several processes
+    /// have the file open; its own writes then cost somewhat more.
     ///
     /// # Errors
-    /// The transaction is as it was and can go on, unless the disk is full or faulty: then SQLite itself rolls all of it back, and
-    /// what the connection does afterwards is in no transaction. The error says so, and so does
-    /// [`is_autocommit`](Connection::is_autocommit).
+    /// The transaction is as it was and can go on, unless the disk is full or faulty: then SQLite
+    /// itself rolls all of it back, and what the connection does afterwards is in no transaction.
+    /// The error says so, and so does [`is_autocommit`](Connection::is_autocommit).
     ///
-    /// [`is_invalid`](Error::is_invalid) if a task breaks a limit, if more than 100 000 are given, if no transaction has begun,
-    /// if the connection is on another file or has a temporary table with the name of one of the file's, or if the store is in memory;
-    /// [`is_read_only`](Error::is_read_only) if the connection only reads; [`is_transient`](Error::is_transient) if the file is
-    /// locked for longer than the connection waits, if the transaction has read before somebody else wrote (roll it back and do it
+    /// [`is_invalid`](Error::is_invalid) if a task breaks a limit, if more than 100 000 are given,
+    /// if no transaction has begun, if the connection is on another file or has a temporary table
+    /// with the name of one of the file's, or if the store is in memory;
+    /// [`is_read_only`](Error::is_read_only) if the connection only reads;
+    /// [`is_transient`](Error::is_transient) if the file is locked for longer than the connection
+    /// waits, if the transaction has read before somebody else wrote (roll it back and do it
     /// again), or if the disk is full.
     pub fn submit_in(&self, connection: &Connection, tasks: &[NewTask]) -> Result<SubmittedInTransaction<'_>> {
         let callers = self.callers_of(connection)?;

@@ -1,7 +1,8 @@
 //! The writing connection, with its statements at hand.
 //!
-//! A commit of one task runs four statements. To find each by its text in rusqlite's cache, and to put it back there, took an eighth of
-//! the instructions of such a commit, so here a statement is found by the address of its text.
+//! A commit of one task runs four statements. To find each by its text in rusqlite's cache, and to
+//! put it back there, took an eighth of the instructions of such a commit, so here a statement is
+//! found by the address of its text.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -22,7 +23,8 @@ type Text = (usize, usize);
 struct Kept {
     /// By that text. `None` while one is in use.
     at_hand: RefCell<FxHashMap<Text, Option<Statement<'static>>>>,
-    /// Made before anybody asked for them: by what they say, since the same text may be in the program twice.
+    /// Made before anybody asked for them: by what they say, since the same text may be in the
+    /// program twice.
     ready: RefCell<Vec<(&'static str, Statement<'static>)>>,
 }
 
@@ -30,12 +32,14 @@ struct Kept {
 pub(super) struct WritingConnection {
     /// Declared before what they borrow from, and so dropped before it.
     kept: Kept,
-    /// Counted, so that it stays where it is when this moves, and may be borrowed meanwhile. There is one count only.
+    /// Counted, so that it stays where it is when this moves, and may be borrowed meanwhile. There
+    /// is one count only.
     connection: Rc<Connection>,
 }
 
 // SAFETY: a `Connection` is `Send`. The statements point to nothing but this connection, whose only `Rc` is here, and neither is handed
-// out but behind a borrow of this value. So all of it is always with one thread, as if it were one value.
+// out but behind a borrow of this value. So all of it is always with one thread, as if it were one
+// value.
 #[expect(unsafe_code, reason = "statements borrow from the connection that they move with")]
 unsafe impl Send for WritingConnection {}
 
@@ -75,7 +79,8 @@ impl WritingConnection {
     }
 }
 
-/// What a transaction works on: the writing connection, or another one, whose statements are in rusqlite's cache.
+/// What a transaction works on: the writing connection, or another one, whose statements are in
+/// rusqlite's cache.
 #[derive(Clone, Copy)]
 pub(super) struct Database<'c> {
     connection: &'c Connection,
@@ -98,7 +103,8 @@ impl Deref for Database<'_> {
 }
 
 impl<'c> Database<'c> {
-    /// A statement whose text is part of the program; what is made up at run time goes through [`Connection::prepare_cached`].
+    /// A statement whose text is part of the program; what is made up at run time goes through
+    /// [`Connection::prepare_cached`].
     pub(super) fn prepare_cached(&self, sql: &'static str) -> rusqlite::Result<StatementAtHand<'c>> {
         let Some(home) = self.kept else {
             return Ok(StatementAtHand::Cached(self.connection.prepare_cached(sql)?));
@@ -123,8 +129,8 @@ impl<'c> Database<'c> {
     fn compile_for_good(&self, sql: &str) -> rusqlite::Result<Statement<'static>> {
         let statement = self.connection.prepare_with_flags(sql, PrepFlags::SQLITE_PREPARE_PERSISTENT)?;
         // SAFETY: where there is a `kept`, both are of one `WritingConnection`, whose `Connection` is behind an `Rc` and does not
-        // move. It outlives the statement, which is either in `kept`, dropped before the connection, or in a guard that borrows
-        // `kept`, and is not given away from there.
+        // move. It outlives the statement, which is either in `kept`, dropped before the
+        // connection, or in a guard that borrows `kept`, and is not given away from there.
         #[expect(unsafe_code, reason = "statements borrow from the connection that they are kept beside")]
         Ok(unsafe { mem::transmute::<Statement<'_>, Statement<'static>>(statement) })
     }

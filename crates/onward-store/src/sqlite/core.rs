@@ -63,7 +63,8 @@ pub(super) struct Core {
     pub(super) hints: watch::Sender<Hint>,
     pub(super) news: NewsSender,
     pub(super) sizes: Arc<CommitSizes>,
-    /// Whether callers of this process write to the file on connections of their own. Once set, it stays.
+    /// Whether callers of this process write to the file on connections of their own. Once set, it
+    /// stays.
     pub(super) callers_write: Arc<AtomicBool>,
     /// Whether tags are in rows of tasks and not in the tables.
     pub(super) has_new_tags: Arc<AtomicBool>,
@@ -140,8 +141,8 @@ impl Core {
         }
     }
 
-    /// Commits the writes of all jobs together. If a statement fails, each job is tried on its own, so that only the one that
-    /// fails gets the error.
+    /// Commits the writes of all jobs together. If a statement fails, each job is tried on its own,
+    /// so that only the one that fails gets the error.
     #[must_use = "the callers wait for their answers"]
     pub(super) fn commit(&mut self, jobs: Vec<Job>) -> Answers {
         if self.is_to_copy_log() && self.check_file().is_ok() {
@@ -168,14 +169,16 @@ impl Core {
         }
     }
 
-    /// Whether this commit is to copy the log back first: where there is little room, and in a process without housekeeping.
+    /// Whether this commit is to copy the log back first: where there is little room, and in a
+    /// process without housekeeping.
     fn is_to_copy_log(&self) -> bool {
         let is_brief = self.is_brief();
         self.bell.as_ref().is_some_and(|bell| bell.take_overdue() || is_brief && bell.take_copy())
     }
 
-    /// Does what a lasting process does when it opens the store, before a brief one takes tasks: sessions lapse whose process has
-    /// ended, and those of processes that live get a lease, for alone they need not renew it.
+    /// Does what a lasting process does when it opens the store, before a brief one takes tasks:
+    /// sessions lapse whose process has ended, and those of processes that live get a lease, for
+    /// alone they need not renew it.
     fn prepare_for_sessions(&mut self, jobs: &[Job]) -> Result<()> {
         let takes = |write: &Write| matches!(write, Write::OpenSession(_) | Write::Claim(_) | Write::Sweep);
         if !self.is_brief() || self.has_sessions || !jobs.iter().any(|job| job.writes.iter().any(takes)) {
@@ -206,7 +209,8 @@ impl Core {
         tags: bool,
     ) -> Result<Vec<Vec<Outcome>>> {
         let outcomes = self.in_transaction(|transaction| {
-            // Not collected: a collected result does not know its length, and grows by moving what it has.
+            // Not collected: a collected result does not know its length, and grows by moving what
+            // it has.
             let mut outcomes = Vec::with_capacity(calls.len());
             for writes in calls {
                 outcomes.push(transaction.write_all(writes)?);
@@ -238,7 +242,8 @@ impl Core {
         });
         if outcome.is_err() {
             self.cache = None;
-            // SQLite may have rolled back by itself (a full disk); then there is nothing to roll back, which is as well.
+            // SQLite may have rolled back by itself (a full disk); then there is nothing to roll
+            // back, which is as well.
             if !self.connection.is_autocommit() {
                 let _ = self
                     .connection
@@ -250,12 +255,14 @@ impl Core {
         outcome.map_err(|error| self.cause_of(error))
     }
 
-    /// Returns the error that explains another one: what is read from a file that is being overwritten is damaged.
+    /// Returns the error that explains another one: what is read from a file that is being
+    /// overwritten is damaged.
     pub(super) fn cause_of(&mut self, error: Error) -> Error {
         if error.is_corrupt() { self.check_file().err().unwrap_or(error) } else { error }
     }
 
-    /// Returns an error if the files are no longer at their paths or hold something else, with the write lock held.
+    /// Returns an error if the files are no longer at their paths or hold something else, with the
+    /// write lock held.
     fn check_before(&mut self) -> Result<()> {
         self.file.as_mut().map_or(Ok(()), |file| file.check_before(&self.connection))
     }
@@ -265,7 +272,8 @@ impl Core {
         self.file.as_mut().map_or(Ok(()), |file| file.check(&self.connection, Fate::NotWritten))
     }
 
-    /// Has the next checkpoint change the generation of the file, if the transaction has changed something since there were so many changes.
+    /// Has the next checkpoint change the generation of the file, if the transaction has changed
+    /// something since there were so many changes.
     fn raise_generation(&self, changes: u64) -> Result<Option<i64>> {
         let is_to_be_raised = self.file.as_ref().is_some_and(OwnFile::is_to_be_raised);
         if !is_to_be_raised || self.connection.total_changes() == changes {
@@ -394,8 +402,8 @@ impl Core {
         self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
     }
 
-    /// Looks who is here, and leaves it to be settled; answers whether that has changed. With `sweep`, marks of brief processes that
-    /// have ended are removed.
+    /// Looks who is here, and leaves it to be settled; answers whether that has changed. With
+    /// `sweep`, marks of brief processes that have ended are removed.
     pub(super) fn look_who_is_here(&mut self, sweep: bool) -> Result<bool> {
         let changed = self.presence.as_mut().map_or(Ok(false), |presence| presence.look(sweep))?;
         self.unsettled |= changed;
@@ -407,7 +415,8 @@ impl Core {
         self.presence.as_ref().is_none_or(|presence| presence.is_here(process))
     }
 
-    /// Looks who works on this file, and settles what has changed; who has gone may have left something unsaid.
+    /// Looks who works on this file, and settles what has changed; who has gone may have left
+    /// something unsaid.
     pub(super) fn look(&mut self, sweep: bool) -> Result<()> {
         self.look_who_is_here(sweep)?;
         self.unsettled |= self.callers_write() && !self.settled_for_callers;
@@ -418,8 +427,8 @@ impl Core {
         self.notice_tasks()
     }
 
-    /// Hints at tasks that came or ended since the last time. Whoever has that done hints itself; this is for the one that was killed, or
-    /// forgot it, between its commit and the hint.
+    /// Hints at tasks that came or ended since the last time. Whoever has that done hints itself;
+    /// this is for the one that was killed, or forgot it, between its commit and the hint.
     pub(super) fn notice_tasks(&mut self) -> Result<()> {
         self.connection.database().prepare_cached("BEGIN")?.execute([])?;
         let read = self.refresh();
@@ -429,8 +438,8 @@ impl Core {
         }
         read?;
         let (next_task, next_entry) = (self.next_task(), self.next_entry());
-        // A needless hint costs a look, and covers a caller who hinted before it committed; needless news cost as many looks as
-        // there are waits.
+        // A needless hint costs a look, and covers a caller who hinted before it committed;
+        // needless news cost as many looks as there are waits.
         if next_task > self.next_task_seen || next_entry > self.next_entry_seen {
             self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
         }
@@ -441,14 +450,15 @@ impl Core {
         Ok(())
     }
 
-    /// Lets sessions of ended processes lapse, and keeps the index in memory if nobody else writes, in the tables if somebody
-    /// does.
+    /// Lets sessions of ended processes lapse, and keeps the index in memory if nobody else writes,
+    /// in the tables if somebody does.
     pub(super) fn settle(&mut self) -> Result<()> {
         let callers_write = self.callers_write();
         let mut presence = self.presence.take();
         let outcome = self.in_transaction(|transaction| {
             if let Some(presence) = &mut presence {
-                // Inside the transaction: whoever came before it is seen here, so no session in the file belongs to a stranger.
+                // Inside the transaction: whoever came before it is seen here, so no session in the
+                // file belongs to a stranger.
                 presence.look(true)?;
                 transaction.lapse_ended_processes(presence.name(), |name| presence.is_here(name))?;
             }
@@ -499,7 +509,8 @@ impl Core {
         self.has_sessions || !self.is_brief()
     }
 
-    /// Wakes all in this process if another one has written since the last time, where the system does not wake them.
+    /// Wakes all in this process if another one has written since the last time, where the system
+    /// does not wake them.
     pub(super) fn notice_writes(&mut self) -> Result<()> {
         if self.presence.as_ref().is_none_or(Presence::is_watching) {
             return Ok(());

@@ -1,8 +1,9 @@
 //! Which tasks wait for which, and what follows when one of them is over.
 //!
-//! An edge is a row of `dependency`. A task that others depend on has [`DEPENDENTS`] among the links of its row, so that the end of
-//! any other asks for nothing. A task that is over stands in line in [`Transaction::over`] until its dependents were told, which the
-//! write does last; what it leaves is kept in `over` for the next sweeps.
+//! An edge is a row of `dependency`. A task that others depend on has [`DEPENDENTS`] among the
+//! links of its row, so that the end of any other asks for nothing. A task that is over stands in
+//! line in [`Transaction::over`] until its dependents were told, which the write does last; what it
+//! leaves is kept in `over` for the next sweeps.
 
 use std::collections::VecDeque;
 
@@ -45,7 +46,8 @@ pub(super) struct Over {
     number: Option<i64>,
     task: TaskId,
     ended: Ended,
-    /// The highest number that a task had by then: later ones depend on what it does when it is tried again.
+    /// The highest number that a task had by then: later ones depend on what it does when it is
+    /// tried again.
     up_to: i64,
     /// Which of its children is the next to be cancelled, if they are.
     next_child: i64,
@@ -172,7 +174,8 @@ impl Transaction<'_> {
         Over { number: None, task, ended, up_to, next_child: i64::MAX, next_member: None }
     }
 
-    /// Tells dependents of tasks that are over, in the order of the ends; what is left is for the next sweep.
+    /// Tells dependents of tasks that are over, in the order of the ends; what is left is for the
+    /// next sweep.
     pub(in crate::sqlite) fn settle_dependents(&mut self) -> Result<()> {
         if self.over.is_empty() && !self.cache.is_unsettled {
             return Ok(());
@@ -241,8 +244,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Tells the first of a task's dependents, ends the next of its members, or cancels the next of its children; answers whether there may
-    /// be more of any.
+    /// Tells the first of a task's dependents, ends the next of its members, or cancels the next of
+    /// its children; answers whether there may be more of any.
     fn settle_next(&mut self, over: &mut Over) -> Result<bool> {
         let mut dependents = self.first_dependents(*over)?.into_iter();
         if let Some(dependent) = dependents.next() {

@@ -7,7 +7,8 @@ use rustix::io::Errno;
 
 use crate::error::Error;
 
-/// What SQLite reported, as the cause beneath an error: once, where its own chain of causes says it again with a number before it.
+/// What SQLite reported, as the cause beneath an error: once, where its own chain of causes says it
+/// again with a number before it.
 #[derive(Debug)]
 struct Reported(rusqlite::Error);
 
@@ -24,7 +25,8 @@ impl fmt::Display for Reported {
 
 impl std::error::Error for Reported {}
 
-/// What went wrong in SQLite, with the remedy. Where it happened is added by whoever knows the path.
+/// What went wrong in SQLite, with the remedy. Where it happened is added by whoever knows the
+/// path.
 impl From<rusqlite::Error> for Error {
     fn from(failure: rusqlite::Error) -> Self {
         let error = match failure.sqlite_error_code() {
@@ -54,7 +56,8 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// The same error with the name of the file before its text, where it is about the file and not about what was asked for.
+/// The same error with the name of the file before its text, where it is about the file and not
+/// about what was asked for.
 #[cold]
 pub(super) fn in_file(connection: &rusqlite::Connection, error: Error) -> Error {
     match connection.path() {
@@ -69,10 +72,12 @@ pub(super) fn in_file(connection: &rusqlite::Connection, error: Error) -> Error 
 const OUT_OF_FILES: &str =
     "the store cannot be opened, since this process may have hardly any more files open (ulimit -n); raise that limit";
 
-/// With fewer files than these left, SQLite may not be able to open one: the database, its log, and what it opens meanwhile.
+/// With fewer files than these left, SQLite may not be able to open one: the database, its log, and
+/// what it opens meanwhile.
 const FILES_OF_SQLITE: u64 = 8;
 
-/// Returns true if this process is near its limit of open files. SQLite does not pass the system's reason on.
+/// Returns true if this process is near its limit of open files. SQLite does not pass the system's
+/// reason on.
 fn is_out_of_files() -> bool {
     let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Nofile).current else { return false };
     match std::fs::read_dir("/dev/fd") {
@@ -86,13 +91,14 @@ const TOO_BIG: &str =
 
 const FULL: &str = "the disk of the store is full; nothing was changed; make room and work goes on";
 
-/// Whether the file `x.db-shm` could not be made larger, for which SQLite has no other reason to give than a failed write.
+/// Whether the file `x.db-shm` could not be made larger, for which SQLite has no other reason to
+/// give than a failed write.
 fn is_full_for_shared_memory(failure: &rusqlite::Error) -> bool {
     failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
 }
 
-/// Whether a transaction that began by reading came to write after somebody else had. Only a caller's own can: ours begin by
-/// writing.
+/// Whether a transaction that began by reading came to write after somebody else had. Only a
+/// caller's own can: ours begin by writing.
 fn is_outdated(failure: &rusqlite::Error) -> bool {
     failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_BUSY_SNAPSHOT)
 }
@@ -112,8 +118,9 @@ const OTHER_THAN_ITS_CHECKSUM: &str = "a page of the store is not what its check
     Onward has written to the file; stop its processes and restore a backup with `onward store restore`, or, if it was a program, take \
     the file as it is with `onward store rebuild`";
 
-/// Whether something was read that no store writes: a value of another type or range, no row where there always is one, or
-/// definitions of tables that our statements do not fit (all of them are constant, so it is not the statement that is wrong).
+/// Whether something was read that no store writes: a value of another type or range, no row where
+/// there always is one, or definitions of tables that our statements do not fit (all of them are
+/// constant, so it is not the statement that is wrong).
 fn is_impossible(failure: &rusqlite::Error) -> bool {
     if let rusqlite::Error::SqliteFailure(_, Some(text)) = failure {
         return text.starts_with("no such ") || text.contains(" has no column ") || text == "malformed JSON";

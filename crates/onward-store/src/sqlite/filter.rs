@@ -200,7 +200,8 @@ impl<'f> Selection<'f> {
         Some(query)
     }
 
-    /// Tasks of a table, found by the rarest tag where there is one, else among the orchestrations if only those are meant.
+    /// Tasks of a table, found by the rarest tag where there is one, else among the orchestrations
+    /// if only those are meant.
     fn source(&self, table: &str) -> Query {
         if self.tags.is_empty() && self.filter.orchestration == Some(true) {
             let (from, conditions) = (format!("instance i CROSS JOIN {table}"), vec!["t.id = i.task".to_owned()]);

@@ -17,7 +17,8 @@ const STATEMENTS: usize = 64;
 
 /// Writes in a transaction of the caller's, which count when that commits.
 ///
-/// Commit, then call [`committed`](Self::committed), which tells those who wait. After a rollback drop it; it does nothing then.
+/// Commit, then call [`committed`](Self::committed), which tells those who wait. After a rollback
+/// drop it; it does nothing then.
 #[must_use = "who waits for the task sleeps until `committed` is called after the commit"]
 #[derive(Debug)]
 pub struct AppliedInTransaction<'s> {
@@ -33,11 +34,12 @@ impl AppliedInTransaction<'_> {
         &self.outcomes
     }
 
-    /// Tells those who wait for a task and wakes workers, in this process and in others; to be called when the transaction has
-    /// committed. Answers what [`outcomes`](Self::outcomes) does.
+    /// Tells those who wait for a task and wakes workers, in this process and in others; to be
+    /// called when the transaction has committed. Answers what [`outcomes`](Self::outcomes) does.
     ///
-    /// If it is forgotten, called too early, or the process dies before it, nothing is lost: each process that has the store open
-    /// notices by itself, about a second later. Never waits for a transaction.
+    /// If it is forgotten, called too early, or the process dies before it, nothing is lost: each
+    /// process that has the store open notices by itself, about a second later. Never waits for a
+    /// transaction.
     pub fn committed(mut self) -> Vec<Outcome> {
         self.callers.tell(&self.written);
         std::mem::take(&mut self.outcomes)
@@ -45,20 +47,23 @@ impl AppliedInTransaction<'_> {
 }
 
 impl Drop for AppliedInTransaction<'_> {
-    /// Not earlier: what this sets off writes to the file, and would wait for the caller's transaction.
+    /// Not earlier: what this sets off writes to the file, and would wait for the caller's
+    /// transaction.
     fn drop(&mut self) {
         self.callers.note();
     }
 }
 
-/// Finishing in transactions of the caller's own: what a handler writes to its own tables in the store's file and the end of its task
-/// become durable together, or not at all, so that the effect happens exactly once. What holds of the connection for
-/// [`submit_in`](SqliteStore::submit_in) holds here.
+/// Finishing in transactions of the caller's own: what a handler writes to its own tables in the
+/// store's file and the end of its task become durable together, or not at all, so that the effect
+/// happens exactly once. What holds of the connection for [`submit_in`](SqliteStore::submit_in)
+/// holds here.
 impl SqliteStore {
-    /// Completes a task in a transaction of the caller's own, with all that follows from its end. It has ended when the caller commits.
+    /// Completes a task in a transaction of the caller's own, with all that follows from its end.
+    /// It has ended when the caller commits.
     ///
-    /// The lease is the fence: if it no longer holds, because the attempt was given up and perhaps another runs, this is refused, and the
-    /// caller must roll back.
+    /// The lease is the fence: if it no longer holds, because the attempt was given up and perhaps
+    /// another runs, this is refused, and the caller must roll back.
     ///
     /// ```
     /// use onward_store::rusqlite::TransactionBehavior;
@@ -96,8 +101,9 @@ impl SqliteStore {
         self.apply_in(connection, vec![Write::Complete { lease, result }])
     }
 
-    /// Ends an attempt with an error in a transaction of the caller's own; [`outcomes`](AppliedInTransaction::outcomes) say where the
-    /// task stands then. Nobody goes on with a task of whose next lease only a rollback might tell: `hold` is taken as false.
+    /// Ends an attempt with an error in a transaction of the caller's own;
+    /// [`outcomes`](AppliedInTransaction::outcomes) say where the task stands then. Nobody goes on
+    /// with a task of whose next lease only a rollback might tell: `hold` is taken as false.
     ///
     /// # Errors
     /// As [`apply_in`](Self::apply_in).
@@ -115,15 +121,18 @@ impl SqliteStore {
         self.apply_in(connection, vec![Write::Fail { lease, error: error.into(), next }])
     }
 
-    /// Applies writes in a transaction of the caller's own: all of them, or none. Each sees the effects of those before it.
+    /// Applies writes in a transaction of the caller's own: all of them, or none. Each sees the
+    /// effects of those before it.
     ///
     /// # Errors
-    /// The transaction is as it was, unless the disk is full or faulty ([`submit_in`](Self::submit_in) says more). One whose lease no
-    /// longer holds must be rolled back all the same: its work is another attempt's by now.
+    /// The transaction is as it was, unless the disk is full or faulty
+    /// ([`submit_in`](Self::submit_in) says more). One whose lease no longer holds must be rolled
+    /// back all the same: its work is another attempt's by now.
     ///
     /// [`refusal`](Error::refusal) tells what was refused and why; of several writes it is a
-    /// [`Refusal::Member`](crate::Refusal::Member). [`is_invalid`](Error::is_invalid) for a [`Write::OpenSession`] or a [`Write::Claim`],
-    /// whose answers would be of use only after the commit; otherwise as [`submit_in`](Self::submit_in).
+    /// [`Refusal::Member`](crate::Refusal::Member). [`is_invalid`](Error::is_invalid) for a
+    /// [`Write::OpenSession`] or a [`Write::Claim`], whose answers would be of use only after the
+    /// commit; otherwise as [`submit_in`](Self::submit_in).
     pub fn apply_in(&self, connection: &Connection, writes: Vec<Write>) -> Result<AppliedInTransaction<'_>> {
         check(&writes)?;
         let callers = self.callers_of(connection)?;
@@ -132,11 +141,12 @@ impl SqliteStore {
         Ok(AppliedInTransaction { callers, outcomes, written })
     }
 
-    /// Opens a connection to the store's file for transactions of the caller's own, which waits up to 30 seconds for its turn to write,
-    /// and whose commits are as durable as those of the store.
+    /// Opens a connection to the store's file for transactions of the caller's own, which waits up
+    /// to 30 seconds for its turn to write, and whose commits are as durable as those of the store.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if the store is in memory; what the file reports if it cannot be opened.
+    /// [`is_invalid`](Error::is_invalid) if the store is in memory; what the file reports if it
+    /// cannot be opened.
     pub fn connect(&self) -> Result<Connection> {
         let callers = self.callers().ok_or_else(|| {
             Error::invalid("the store is in memory, where nobody else can have a connection; open one in a file")

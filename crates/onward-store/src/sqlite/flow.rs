@@ -1,7 +1,8 @@
 //! Limits, and how far they are used: kept in memory as well because every claim asks.
 //!
-//! What runs is counted, and tokens are taken, only where there is a limit; the counts are written once a transaction, those of groups perhaps
-//! [later](crate::sqlite::unsaved_groups). The states of groups are read when they are needed, for there may be very many.
+//! What runs is counted, and tokens are taken, only where there is a limit; the counts are written
+//! once a transaction, those of groups perhaps [later](crate::sqlite::unsaved_groups). The states
+//! of groups are read when they are needed, for there may be very many.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -117,7 +118,8 @@ impl Usage {
 }
 
 impl Flow {
-    /// Reads the limits, unless those that are known are of this configuration, and how far they are used.
+    /// Reads the limits, unless those that are known are of this configuration, and how far they
+    /// are used.
     pub(super) fn load(
         connection: &Database<'_>,
         configuration: u64,
@@ -177,7 +179,8 @@ impl Flow {
         }
     }
 
-    /// Counts a task of these scopes that runs no more; answers whether that made room where there was none.
+    /// Counts a task of these scopes that runs no more; answers whether that made room where there
+    /// was none.
     pub(super) fn end(&mut self, scopes: [Shared; 3]) -> bool {
         let mut made_room = false;
         for scope in scopes {
@@ -264,7 +267,8 @@ impl Flow {
         }
     }
 
-    /// Sets the limit of a scope, of which so many tasks run; those of groups are counted by the caller. Everything must be saved.
+    /// Sets the limit of a scope, of which so many tasks run; those of groups are counted by the
+    /// caller. Everything must be saved.
     pub(super) fn set(
         &mut self,
         connection: &Database<'_>,

@@ -1,4 +1,5 @@
-//! Tasks that this process has submitted and that wait to be claimed: so that claiming them needs no look at their rows.
+//! Tasks that this process has submitted and that wait to be claimed: so that claiming them needs
+//! no look at their rows.
 
 use bytes::Bytes;
 
@@ -11,7 +12,8 @@ use crate::timestamp::Timestamp;
 /// How many bytes are kept at the most; of tasks beyond that the rows are read.
 const KEPT_BYTES: usize = 48 * 1024 * 1024;
 
-/// What a plain task without a payload takes up, about: its place in the map, and what comes with an allocation.
+/// What a plain task without a payload takes up, about: its place in the map, and what comes with
+/// an allocation.
 const PLAIN_BYTES: usize = 2 * size_of::<(i64, Kept)>() + 32;
 
 /// What any other takes up without its payload, about.
@@ -41,7 +43,8 @@ impl PlainTask {
     }
 }
 
-/// A hundred thousand tasks may wait, and all that is kept of one has left the processor's caches when its turn comes: so it is little.
+/// A hundred thousand tasks may wait, and all that is kept of one has left the processor's caches
+/// when its turn comes: so it is little.
 #[derive(Debug)]
 enum Kept {
     Plain(PlainTask),
@@ -64,8 +67,9 @@ impl Kept {
     }
 }
 
-/// A memory of rows, never the truth. It belongs to the index, which forgets a task here when it leaves its line, be that in memory or
-/// in the table: whatever changes a waiting task takes it out of its line first.
+/// A memory of rows, never the truth. It belongs to the index, which forgets a task here when it
+/// leaves its line, be that in memory or in the table: whatever changes a waiting task takes it out
+/// of its line first.
 #[derive(Debug, Default)]
 pub(super) struct FreshTasks {
     tasks: NumberMap<i64, Kept>,

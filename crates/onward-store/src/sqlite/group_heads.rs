@@ -1,7 +1,9 @@
-//! Which groups' tasks a claim may take: the first due task of each line of a group that nothing holds back.
+//! Which groups' tasks a claim may take: the first due task of each line of a group that nothing
+//! holds back.
 //!
-//! A claim thus looks at no line that is held back, however many there are: such a line is not here, and comes back when what holds
-//! it back changes. While a process is alone it keeps this in memory; several processes keep it in the tables.
+//! A claim thus looks at no line that is held back, however many there are: such a line is not
+//! here, and comes back when what holds it back changes. While a process is alone it keeps this in
+//! memory; several processes keep it in the tables.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +18,8 @@ use crate::sqlite::connection::Database;
 use crate::sqlite::names::SERIES_LINES;
 use crate::task::TaskId;
 
-/// The first task of a group's line. Those of groups that share their queue are in the order of whose turn it is, all others in that of their
-/// places.
+/// The first task of a group's line. Those of groups that share their queue are in the order of
+/// whose turn it is, all others in that of their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct GroupHead {
     pub(super) rank: Rank,
@@ -32,7 +34,8 @@ impl GroupHead {
     }
 }
 
-/// The heads by the lane without a group of the same queue and kind, and when groups get their next token.
+/// The heads by the lane without a group of the same queue and kind, and when groups get their next
+/// token.
 #[derive(Debug)]
 pub(super) enum GroupHeads {
     Memory { heads: FxHashMap<i64, BTreeSet<GroupHead>>, due: BTreeSet<(i64, i64)> },
@@ -86,7 +89,8 @@ impl GroupHeads {
         }
     }
 
-    /// How many of a base's heads have a smaller rank, those of series not counted; counted up to [`limits::AHEAD`].
+    /// How many of a base's heads have a smaller rank, those of series not counted; counted up to
+    /// [`limits::AHEAD`].
     pub(super) fn count_before(&self, connection: &Database<'_>, base: i64, rank: Rank) -> Result<u64> {
         match self {
             Self::Memory { heads, .. } => {

@@ -1,8 +1,9 @@
 //! Lines of tasks that share a limit: which of them claims look at.
 //!
-//! A group is **held back** while its limit lets no further task of it start, or while it is paused. The first task of each of its
-//! lines is then not among the [heads](crate::sqlite::group_heads), so claims pass it without a look. Whatever may change that (a start, an
-//! end, time, a new limit, a pause) settles the group again.
+//! A group is **held back** while its limit lets no further task of it start, or while it is
+//! paused. The first task of each of its lines is then not among the
+//! [heads](crate::sqlite::group_heads), so claims pass it without a look. Whatever may change that
+//! (a start, an end, time, a new limit, a pause) settles the group again.
 
 use std::time::Duration;
 
@@ -61,8 +62,9 @@ impl Transaction<'_> {
         self.settle_group_of(entry.lane)
     }
 
-    /// Takes a task out of a line of a group or a series that a session is about to start, and counts it; answers whether that holds the group back. What is
-    /// known of the task is kept for the start.
+    /// Takes a task out of a line of a group or a series that a session is about to start, and
+    /// counts it; answers whether that holds the group back. What is known of the task is kept for
+    /// the start.
     pub(super) fn start_from_line(&mut self, session: SessionId, lane: i64, place: Place) -> Result<bool> {
         self.cache.index.remove_ready_to_start(self.connection, lane, place)?;
         if lane >= SERIES_LINES {
@@ -113,7 +115,8 @@ impl Transaction<'_> {
         self.cache.names.group_of(lane).map_or(Ok(()), |group| self.settle_group(group))
     }
 
-    /// Holds a group back or lets it go on, as its limit and its pause say, and notes when it gets a token if it waits for one.
+    /// Holds a group back or lets it go on, as its limit and its pause say, and notes when it gets
+    /// a token if it waits for one.
     pub(super) fn settle_group(&mut self, group: i64) -> Result<()> {
         let now = self.steady_time();
         self.settle_minimum(group)?;
@@ -205,8 +208,8 @@ impl Transaction<'_> {
         self.cache.flow.start(scopes, self.steady_time());
     }
 
-    /// Counts a task of a lane that runs no more. What makes room where there was none is worth a look; anything else that a limit let start
-    /// would have been started.
+    /// Counts a task of a lane that runs no more. What makes room where there was none is worth a
+    /// look; anything else that a limit let start would have been started.
     pub(super) fn count_end(&mut self, lane: i64) -> Result<()> {
         if (self.cache.queues.is_limited() || self.cache.flow.has_shared())
             && let Some(scopes) = self.shared_scopes(lane)
@@ -243,8 +246,8 @@ impl Transaction<'_> {
         Ok(self.cache.flow.group(self.connection, group)?.usage.limit.rate.is_some())
     }
 
-    /// How long until a token comes for which a task waits that a claim, or any, would take otherwise. Tasks whose group is held back
-    /// wait for their group.
+    /// How long until a token comes for which a task waits that a claim, or any, would take
+    /// otherwise. Tasks whose group is held back wait for their group.
     pub(super) fn next_token(&mut self, claim: Option<&Claim>) -> Result<Option<Duration>> {
         let now = self.steady_time();
         let waits = self.cache.flow.shared().filter_map(|(scope, usage)| Some((scope, usage.until_token(now)?)));

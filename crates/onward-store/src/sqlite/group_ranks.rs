@@ -1,7 +1,8 @@
 //! In which order groups that share a queue stand among the [heads](crate::sqlite::group_heads).
 //!
-//! The rank of a group in a queue follows from where it stands in virtual time and in which line. Both change only here, and the heads of its
-//! lines are moved along, so that an ordered index always has the group first whose turn it is.
+//! The rank of a group in a queue follows from where it stands in virtual time and in which line.
+//! Both change only here, and the heads of its lines are moved along, so that an ordered index
+//! always has the group first whose turn it is.
 
 use crate::error::Result;
 use crate::rules;
@@ -55,7 +56,8 @@ impl Transaction<'_> {
         })
     }
 
-    /// Takes heads out of their order, has something change that, and puts them where they belong then.
+    /// Takes heads out of their order, has something change that, and puts them where they belong
+    /// then.
     fn move_while(&mut self, heads: Vec<(i64, GroupHead)>, change: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         for (base, head) in &heads {
             self.cache.heads.remove(self.connection, *base, *head)?;
@@ -91,7 +93,8 @@ impl Transaction<'_> {
         Ok(heads)
     }
 
-    /// Has all heads stand in the order of their places alone, for no group has a weight or a minimum any more.
+    /// Has all heads stand in the order of their places alone, for no group has a weight or a
+    /// minimum any more.
     pub(super) fn forget_ranks(&mut self) -> Result<()> {
         self.cache.heads.forget_ranks(self.connection)
     }

@@ -28,7 +28,8 @@ pub(super) enum Heads {
     Strict { heads: BinaryHeap<(u32, Reverse<(Place, usize)>)>, weights: Vec<u32> },
     /// Queues take turns.
     InTurn { chooser: Chooser, lines: Vec<QueueHeads>, line_of: Vec<usize> },
-    /// As `Strict`, but in each queue groups take turns: of queues of one weight that goes first whose next task does.
+    /// As `Strict`, but in each queue groups take turns: of queues of one weight that goes first
+    /// whose next task does.
     StrictShared { weights: Vec<u32>, lines: Vec<QueueHeads>, line_of: Vec<usize> },
 }
 
@@ -74,7 +75,8 @@ impl Heads {
         }
     }
 
-    /// Takes the next head. The lane's following one, if it has one, must be pushed before [`settle`](Self::settle) is called.
+    /// Takes the next head. The lane's following one, if it has one, must be pushed before
+    /// [`settle`](Self::settle) is called.
     pub(super) fn pop(&mut self) -> Option<(Place, usize)> {
         let Reverse(((_, place), lane)) = match self {
             Self::Strict { heads, .. } => {
@@ -137,7 +139,8 @@ impl Heads {
     }
 }
 
-/// Of the queues of the greatest weight that have a head the one whose head goes first: one of a group below its minimum, else the first due.
+/// Of the queues of the greatest weight that have a head the one whose head goes first: one of a
+/// group below its minimum, else the first due.
 fn first_in_line(weights: &[u32], lines: &[QueueHeads]) -> Option<usize> {
     let standing = |line: &QueueHeads| line.peek().map(|Reverse(((rank, place), _))| (!rank.is_guaranteed(), *place));
     let heads = lines.iter().zip(weights).enumerate();

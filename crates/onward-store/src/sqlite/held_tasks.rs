@@ -1,4 +1,5 @@
-//! Running tasks that this process has claimed, as they were then: so that ending them needs no look at their rows.
+//! Running tasks that this process has claimed, as they were then: so that ending them needs no
+//! look at their rows.
 
 use crate::number_map::NumberMap;
 use crate::sqlite::transaction::LiveTask;

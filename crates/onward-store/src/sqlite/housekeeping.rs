@@ -1,10 +1,13 @@
-//! Housekeeping on a thread of its own: copying the write-ahead log back, and noticing who comes and goes.
+//! Housekeeping on a thread of its own: copying the write-ahead log back, and noticing who comes
+//! and goes.
 //!
-//! The bulk of the log is copied on a connection of its own, while the writer goes on; SQLite 3.51.3 and later allow that
-//! without harm. What was added meanwhile is copied in further passes, each shorter than the one before, and the last little while
-//! nobody writes, in this process or another, so that the log can start anew instead of growing without end: a task waits that long at
-//! such a moment. While others write to the file, or the system does not tell of it, the thread looks once a second whether their
-//! processes still live and whether they left something unsaid; alone, it sleeps until it is woken.
+//! The bulk of the log is copied on a connection of its own, while the writer goes on; SQLite
+//! 3.51.3 and later allow that without harm. What was added meanwhile is copied in further passes,
+//! each shorter than the one before, and the last little while nobody writes, in this process or
+//! another, so that the log can start anew instead of growing without end: a task waits that long
+//! at such a moment. While others write to the file, or the system does not tell of it, the thread
+//! looks once a second whether their processes still live and whether they left something unsaid;
+//! alone, it sleeps until it is woken.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -18,8 +21,8 @@ use crate::error::{Error, Result};
 use crate::sqlite::core::Core;
 use crate::sqlite::own_file::leave_log;
 
-/// The number of pages that make the log long: 32 MiB of 4 KiB pages. A log twice as long makes a new store slower
-/// (`docs/design/0010-sqlite-log-and-processes-rejected.md`).
+/// The number of pages that make the log long: 32 MiB of 4 KiB pages. A log twice as long makes a
+/// new store slower (`docs/design/0010-sqlite-log-and-processes-rejected.md`).
 pub(super) const LONG_LOG: i32 = 8192;
 
 /// A log of fewer pages is not long, however little room there is: each copy syncs.
@@ -27,7 +30,8 @@ const SHORT_LOG: i32 = 16;
 
 const PAGE_BYTES: u64 = 4096;
 
-/// The most pages that are copied while nobody may write, unless they come faster than they can be copied.
+/// The most pages that are copied while nobody may write, unless they come faster than they can be
+/// copied.
 const REST: i32 = 256;
 
 /// The most passes over the log before writers are held off.
@@ -84,7 +88,8 @@ impl Bell {
         bell
     }
 
-    /// Has the log be copied before it leaves no room to copy it to: all of its pages may be new to the database.
+    /// Has the log be copied before it leaves no room to copy it to: all of its pages may be new to
+    /// the database.
     fn fit_disk(&self) {
         let long = room_for_log(&self.log).map_or(self.most, |room| room / 3);
         self.long.store(long.max(SHORT_LOG).min(self.most), Ordering::Relaxed);
@@ -108,7 +113,8 @@ impl Bell {
         if long < self.most && passes(long + long / 2) {
             self.overdue.store(true, Ordering::Release);
         }
-        // Once for each length: where a reader keeps the log from starting anew, or another process fails to copy it, it is tried again.
+        // Once for each length: where a reader keeps the log from starting anew, or another process
+        // fails to copy it, it is tried again.
         if passes(long) {
             self.copy.store(true, Ordering::Release);
             self.ring();
@@ -135,7 +141,8 @@ impl Bell {
         self.changed.notify_one();
     }
 
-    /// Rings if the thread would not look by itself: a checkpoint of a peer writes thousands of pages.
+    /// Rings if the thread would not look by itself: a checkpoint of a peer writes thousands of
+    /// pages.
     pub(super) fn ring_if_alone(&self) {
         if self.sleeps.load(Ordering::Relaxed) {
             self.ring();
@@ -147,7 +154,8 @@ impl Bell {
         self.ring();
     }
 
-    /// Waits until it is rung or, if others write too, until it is time to look at them; `None` if the thread is to end.
+    /// Waits until it is rung or, if others write too, until it is time to look at them; `None` if
+    /// the thread is to end.
     fn wait(&self, alone: bool) -> Option<Reason> {
         self.sleeps.store(alone, Ordering::Relaxed);
         let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,8 +170,8 @@ impl Bell {
     }
 }
 
-/// How many pages there are for the log and for what it makes the database grow: what is free and what the log has already. `None` if the
-/// file system does not say.
+/// How many pages there are for the log and for what it makes the database grow: what is free and
+/// what the log has already. `None` if the file system does not say.
 fn room_for_log(log: &Path) -> Option<i32> {
     let room = rustix::fs::statvfs(log.parent()?).ok().filter(|room| room.f_blocks > 0)?;
     let free = room.f_bavail.saturating_mul(room.f_frsize);
@@ -177,7 +185,8 @@ pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Cor
         let mut alone = core.lock().unwrap_or_else(PoisonError::into_inner).hears_all();
         while let Some(reason) = bell.wait(alone) {
             if has_lost_file(&core, &connection) {
-                // There is nothing left to look after. Whoever waits for this store hears of it from its next call.
+                // There is nothing left to look after. Whoever waits for this store hears of it
+                // from its next call.
                 alone = true;
                 continue;
             }
@@ -207,7 +216,8 @@ pub(super) fn start(connection: Connection, bell: Arc<Bell>, core: Arc<Mutex<Cor
         .map_err(|error| Error::io("no thread could be started for the store").caused_by(error))
 }
 
-/// Whether the files are no longer those that were opened. Then their log is left as it is, and those who wait for this store are woken.
+/// Whether the files are no longer those that were opened. Then their log is left as it is, and
+/// those who wait for this store are woken.
 fn has_lost_file(core: &Mutex<Core>, connection: &Connection) -> bool {
     let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
     if core.check_file().is_ok() {
@@ -218,8 +228,8 @@ fn has_lost_file(core: &Mutex<Core>, connection: &Connection) -> bool {
     true
 }
 
-/// Copies while writers go on, until little is left; not to that end if a pass gets no further, because another process copies or a
-/// reader needs the rest.
+/// Copies while writers go on, until little is left; not to that end if a pass gets no further,
+/// because another process copies or a reader needs the rest.
 fn copy_most(connection: &Connection, bell: &Bell) -> bool {
     let mut copied = 0;
     for _ in 0..PASSES {
@@ -244,8 +254,8 @@ fn copy_rest(connection: &Connection, core: &Mutex<Core>) {
     }
 }
 
-/// Copies what no reader needs, and answers how many pages of the log have been copied in all. A failure is no loss: the log stays as
-/// it is, and the next time it is long this is tried again.
+/// Copies what no reader needs, and answers how many pages of the log have been copied in all. A
+/// failure is no loss: the log stays as it is, and the next time it is long this is tried again.
 pub(super) fn checkpoint(connection: &Connection) -> i32 {
     match connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get("checkpointed")) {
         Ok(copied) => copied,

@@ -1,7 +1,8 @@
 //! The identity of a store's file: a number of its own, and a count that each checkpoint changes.
 //!
-//! Both are in the only row of the table `identity`, which is the first of the schema, so that its page is the second of the file. They
-//! are read from the database file itself, without the write-ahead log: so they say what the file holds, not what the log makes of it.
+//! Both are in the only row of the table `identity`, which is the first of the schema, so that its
+//! page is the second of the file. They are read from the database file itself, without the
+//! write-ahead log: so they say what the file holds, not what the log makes of it.
 
 use rusqlite::Connection;
 
@@ -57,7 +58,8 @@ impl Found {
     }
 }
 
-/// Returns the size of the pages from the header of a database file (SQLite's file format, section 1.3.2).
+/// Returns the size of the pages from the header of a database file (SQLite's file format, section
+/// 1.3.2).
 fn page_size(header: &[u8; HEADER]) -> Option<usize> {
     if !header.starts_with(b"SQLite format 3\0") {
         return None;
@@ -77,7 +79,8 @@ impl Identity {
             return None;
         }
         let cell = page.get(usize::from(u16::from_be_bytes([header[8], header[9]]))..)?;
-        // The length of the row, its number, and the types of its columns: NULL for the number, 16 bytes, an integer.
+        // The length of the row, its number, and the types of its columns: NULL for the number, 16
+        // bytes, an integer.
         let (&[_, 1, 4, 0, 0x2c, integer], rest) = cell.split_first_chunk()? else { return None };
         let (store, rest) = rest.split_first_chunk()?;
         Some(Self { store: *store, generation: integer_of(integer, rest)? })
@@ -99,7 +102,8 @@ fn integer_of(kind: u8, bytes: &[u8]) -> Option<i64> {
     Some(bytes.iter().fold(sign, |number, byte| number << 8 | i64::from(*byte)))
 }
 
-/// Reads the number of the store as a transaction sees it, through the log. `None` if it cannot be read.
+/// Reads the number of the store as a transaction sees it, through the log. `None` if it cannot be
+/// read.
 pub(super) fn seen_by(connection: &Connection) -> Option<[u8; 16]> {
     connection.query_row("SELECT store FROM identity", [], |row| row.get(0)).ok()
 }

@@ -1,10 +1,11 @@
 //! What finds a task: the lines of due tasks, the times of others, and the keys.
 //!
-//! Two tiers. Tasks up to the **frontier** are in the tables `ready`, `scheduled`, `expiry` and `active_key`; those above it
-//! are in memory, and can be read again from their rows in `task`. A task that is submitted, claimed and done soon never
-//! touches an index table, which makes a lone submit write one page and saves a third of a task's cost; a backlog moves to the
-//! tables in bulk, so memory is bounded. A process that shares the file keeps everything in the tables (the frontier is then
-//! [`SHARED`]).
+//! Two tiers. Tasks up to the **frontier** are in the tables `ready`, `scheduled`, `expiry` and
+//! `active_key`; those above it are in memory, and can be read again from their rows in `task`. A
+//! task that is submitted, claimed and done soon never touches an index table, which makes a lone
+//! submit write one page and saves a third of a task's cost; a backlog moves to the tables in bulk,
+//! so memory is bounded. A process that shares the file keeps everything in the tables (the
+//! frontier is then [`SHARED`]).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -30,7 +31,8 @@ pub(super) const SHARED: i64 = i64::MAX;
 /// How many tasks may wait in memory before they move to the tables.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MemoryTasks {
-    /// Where the tables have no due tasks: a backlog that comes and goes never touches them. To move so many takes a tenth of a second.
+    /// Where the tables have no due tasks: a backlog that comes and goes never touches them. To
+    /// move so many takes a tenth of a second.
     pub(super) alone: usize,
     /// Where they have, so that those who submit do not wait long for a move.
     pub(super) beside_tables: usize,
@@ -95,7 +97,8 @@ pub(super) struct Index {
     /// What is known of orchestrations that nobody holds.
     parked: ParkedTasks,
     scheduled: BTreeMap<(i64, i64), i64>,
-    /// How many blocked tasks came since the frontier was last moved: whoever loads this reads them too.
+    /// How many blocked tasks came since the frontier was last moved: whoever loads this reads them
+    /// too.
     blocked: usize,
     expiry: BTreeSet<(i64, i64)>,
     keys: FxHashMap<i64, foldhash::HashMap<Box<str>, i64>>,
@@ -172,7 +175,8 @@ impl Index {
         self.ready_tasks + self.scheduled.len() + self.blocked
     }
 
-    /// Whether more wait in memory than may. What had to be read once is not to be read again and again.
+    /// Whether more wait in memory than may. What had to be read once is not to be read again and
+    /// again.
     pub(super) fn is_full(&self, may: MemoryTasks) -> bool {
         let limit = if self.table_lanes.is_empty() { may.alone } else { may.beside_tables };
         self.in_memory() > limit || self.loaded > may.beside_tables
@@ -287,7 +291,8 @@ impl Index {
         Ok(())
     }
 
-    /// Of a shared file it is not known which lanes of groups have rows: they may be very many, and others add to them.
+    /// Of a shared file it is not known which lanes of groups have rows: they may be very many, and
+    /// others add to them.
     fn note_table_lane(&mut self, lane: i64) {
         if lane < GROUP_LANES || self.frontier != SHARED {
             self.table_lanes.insert(lane);
@@ -346,7 +351,8 @@ impl Index {
         Ok(())
     }
 
-    /// Keeps what is known of an orchestration that stands in its line, or waits for what may come for it.
+    /// Keeps what is known of an orchestration that stands in its line, or waits for what may come
+    /// for it.
     pub(super) fn keep_parked(&mut self, task: &LiveTask) {
         self.parked.insert(task);
     }
@@ -478,7 +484,8 @@ impl Index {
         self.sizes.save(connection, names)
     }
 
-    /// The scheduled tasks that are due at `now`, earliest first, at most `limit`: when, which, in which lane.
+    /// The scheduled tasks that are due at `now`, earliest first, at most `limit`: when, which, in
+    /// which lane.
     pub(super) fn due(&self, connection: &Database<'_>, now: i64, limit: usize) -> Result<Vec<(i64, i64, i64)>> {
         let in_memory = self.scheduled.range(..=(now, i64::MAX)).take(limit);
         let mut due: Vec<_> = in_memory.map(|(&(run_at, task), &lane)| (run_at, task, lane)).collect();
@@ -596,7 +603,8 @@ impl Index {
     }
 }
 
-/// Where a task in a lane stands that has the series of that number, if it has one and tasks of it wait.
+/// Where a task in a lane stands that has the series of that number, if it has one and tasks of it
+/// wait.
 fn line(lane: i64, has_series: bool, series: Option<i64>, is_ready: bool) -> Result<i64> {
     match series {
         _ if !has_series => Ok(lane),

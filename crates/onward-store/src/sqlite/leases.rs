@@ -1,8 +1,9 @@
 //! Who holds which tasks.
 //!
-//! A lease is on those of a range of tasks that are still in `task`. Tasks that are claimed together and have consecutive numbers
-//! share one, so a claim of a thousand tasks writes one row, and their completions write none but to remove it. A task that leaves
-//! its lease without ending (it waits again, or goes on under a new lease) divides it.
+//! A lease is on those of a range of tasks that are still in `task`. Tasks that are claimed
+//! together and have consecutive numbers share one, so a claim of a thousand tasks writes one row,
+//! and their completions write none but to remove it. A task that leaves its lease without ending
+//! (it waits again, or goes on under a new lease) divides it.
 
 use rusqlite::{OptionalExtension, params};
 

@@ -8,8 +8,9 @@ use rusqlite::Connection;
 use crate::error::Result;
 use crate::sqlite::write_lock::{Progress, WriteLock};
 
-/// Pauses between tries: so many of so long, one after the other. SQLite's own grow to a tenth of a second. In such a pause a process
-/// that commits again and again lets the lock go hundreds of times, and who sleeps through that waits for seconds.
+/// Pauses between tries: so many of so long, one after the other. SQLite's own grow to a tenth of a
+/// second. In such a pause a process that commits again and again lets the lock go hundreds of
+/// times, and who sleeps through that waits for seconds.
 const PAUSES: [(u32, Duration); 2] = [(100, Duration::from_micros(100)), (2000, Duration::from_micros(500))];
 
 /// The pause after those.
@@ -18,7 +19,8 @@ const LAST_PAUSE: Duration = Duration::from_millis(2);
 /// The time between two looks whether other processes commit.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The looks in a row without a commit after which a process gives up: whoever holds the lock so long does not let go of it.
+/// The looks in a row without a commit after which a process gives up: whoever holds the lock so
+/// long does not let go of it.
 pub(super) const LOOKS: u32 = 30;
 
 /// How long nothing has been committed by those that have the lock.
@@ -45,7 +47,8 @@ impl Patience {
     }
 }
 
-/// Has a connection wait for locks that others hold: for as long as those commit, and half a minute without a commit.
+/// Has a connection wait for locks that others hold: for as long as those commit, and half a minute
+/// without a commit.
 pub(super) fn wait_for_locks(connection: &mut Connection, store: &Path) -> Result<()> {
     let (lock, mut patience) = (WriteLock::of(store), Patience::default());
     connection.busy_handler(Some(move |tries: i32| {

@@ -1,7 +1,7 @@
 //! The log: what happened to tasks, one compact row for each commit.
 //!
-//! A change is a code, the lane, the task and up to two numbers, each as a variable-length integer (LEB128, as in DWARF 5,
-//! section 7.6).
+//! A change is a code, the lane, the task and up to two numbers, each as a variable-length integer
+//! (LEB128, as in DWARF 5, section 7.6).
 
 use std::time::Duration;
 

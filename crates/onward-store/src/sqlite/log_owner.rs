@@ -1,11 +1,14 @@
 //! The record of whose write-ahead log lies beside a file, and what may be opened beside which log.
 //!
-//! SQLite takes any log that lies beside a database for that database's, and writes it over the database when it closes it. A log that a
-//! killed process has left, or that a process uses whose file was moved, then damages the new file, and what it held is lost. So the
-//! directory `<file>-sessions` has a record, `log`: the salts of the log, which are drawn anew whenever the log begins anew, and the
-//! identity that the file had then. A file whose number is another, or whose generation is older, is not opened beside that log.
+//! SQLite takes any log that lies beside a database for that database's, and writes it over the
+//! database when it closes it. A log that a killed process has left, or that a process uses whose
+//! file was moved, then damages the new file, and what it held is lost. So the directory
+//! `<file>-sessions` has a record, `log`: the salts of the log, which are drawn anew whenever the
+//! log begins anew, and the identity that the file had then. A file whose number is another, or
+//! whose generation is older, is not opened beside that log.
 //!
-//! A log without a record is taken as it is: a copy of a store with its log has none, and a power failure may have left an old one.
+//! A log without a record is taken as it is: a copy of a store with its log has none, and a power
+//! failure may have left an old one.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -49,7 +52,8 @@ impl LogOwner {
         fs::write(&self.0, text(salts, identity))
     }
 
-    /// Returns the identity that the file had when the log with these salts began, if that is recorded.
+    /// Returns the identity that the file had when the log with these salts began, if that is
+    /// recorded.
     pub(super) fn of(&self, salts: Salts) -> Option<Identity> {
         let (recorded, identity) = parse(&fs::read_to_string(&self.0).ok()?)?;
         (recorded == salts).then_some(identity)
@@ -84,8 +88,8 @@ fn parse(text: &str) -> Option<(Salts, Identity)> {
     Some((Salts(salts), Identity { store, generation }))
 }
 
-/// Refuses a path where SQLite would open a file, or make one, that others know by another name, or that lies beside the log of a file that
-/// is gone. Changes nothing.
+/// Refuses a path where SQLite would open a file, or make one, that others know by another name, or
+/// that lies beside the log of a file that is gone. Changes nothing.
 pub(super) fn check_names(path: &Path) -> Result<()> {
     let found = match fs::metadata(path) {
         Ok(found) => Some(found),
@@ -114,7 +118,8 @@ fn check_links(found: &fs::Metadata) -> Result<()> {
     }
 }
 
-/// Refuses a file beside the log of another store, or of a later state of this one. Nothing may have been read through the connection yet.
+/// Refuses a file beside the log of another store, or of a later state of this one. Nothing may
+/// have been read through the connection yet.
 pub(super) fn check_log(connection: &Connection, path: &Path) -> Result<()> {
     if log_bytes(path) <= EMPTY_LOG {
         return Ok(());
@@ -131,7 +136,8 @@ pub(super) fn check_log(connection: &Connection, path: &Path) -> Result<()> {
         Some(_) => return Ok(()),
         None => {}
     }
-    // Without a record the log itself may say whose it is. Read only: closing must not copy it back.
+    // Without a record the log itself may say whose it is. Read only: closing must not copy it
+    // back.
     set_leaves_log(connection, true);
     if seen_by(connection).is_some_and(|store| store != file.store) {
         return Err(foreign(path, "another store's file"));

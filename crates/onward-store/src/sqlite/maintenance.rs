@@ -49,12 +49,14 @@ pub struct Compacted {
 }
 
 impl SqliteStore {
-    /// Copies the store as it is at one moment into a new file, while work goes on, and checks the copy. `progress` is told of pages copied
-    /// and pages in all. Cost: the store is read once, and the copy once more.
+    /// Copies the store as it is at one moment into a new file, while work goes on, and checks the
+    /// copy. `progress` is told of pages copied and pages in all. Cost: the store is read once, and
+    /// the copy once more.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if `to` exists; [`is_corrupt`](Error::is_corrupt) if the store is damaged, for a backup of it would
-    /// be no better; otherwise as for opening. A copy that fails half-way, or is damaged, is removed.
+    /// [`is_invalid`](Error::is_invalid) if `to` exists; [`is_corrupt`](Error::is_corrupt) if the
+    /// store is damaged, for a backup of it would be no better; otherwise as for opening. A copy
+    /// that fails half-way, or is damaged, is removed.
     #[expect(clippy::unused_async, reason = "a copy over a network will wait, and callers should not care")]
     pub async fn backup(&self, to: impl AsRef<Path>, progress: impl FnMut(u64, u64)) -> Result<()> {
         let path = self.location_for_maintenance()?;
@@ -68,8 +70,8 @@ impl SqliteStore {
     /// Puts a backup in the place of a store that nobody has open. The backup is checked first.
     ///
     /// # Errors
-    /// [`is_corrupt`](Error::is_corrupt) if `from` is damaged or no store; [`is_invalid`](Error::is_invalid) if `to` exists. A
-    /// copy that fails half-way is removed.
+    /// [`is_corrupt`](Error::is_corrupt) if `from` is damaged or no store;
+    /// [`is_invalid`](Error::is_invalid) if `to` exists. A copy that fails half-way is removed.
     #[expect(clippy::unused_async, reason = "a copy over a network will wait, and callers should not care")]
     pub async fn restore(from: impl AsRef<Path>, to: impl AsRef<Path>, progress: impl FnMut(u64, u64)) -> Result<()> {
         let from = from.as_ref();
@@ -79,13 +81,16 @@ impl SqliteStore {
         write_new(to.as_ref(), |partial| copy_pages(&source, partial, progress))
     }
 
-    /// Writes a store anew into another file, row by row, and does not look at what checksums of pages say: for a file to which a
-    /// program other than Onward has written, or one that is to get checksums. With `page_checksums` the new file has them
-    /// ([`page_checksums`](crate::SqliteOptions::page_checksums)), otherwise if `from` has. SQLite's own checks are made first.
+    /// Writes a store anew into another file, row by row, and does not look at what checksums of
+    /// pages say: for a file to which a program other than Onward has written, or one that is to
+    /// get checksums. With `page_checksums` the new file has them
+    /// ([`page_checksums`](crate::SqliteOptions::page_checksums)), otherwise if `from` has.
+    /// SQLite's own checks are made first.
     ///
     /// # Errors
-    /// [`is_corrupt`](Error::is_corrupt) if `from` is no store, or damaged so that SQLite sees it; [`is_invalid`](Error::is_invalid) if `to`
-    /// exists. A file that fails half-way is removed, and `from` stays as it is.
+    /// [`is_corrupt`](Error::is_corrupt) if `from` is no store, or damaged so that SQLite sees it;
+    /// [`is_invalid`](Error::is_invalid) if `to` exists. A file that fails half-way is removed, and
+    /// `from` stays as it is.
     #[expect(clippy::unused_async, reason = "a copy over a network will wait, and callers should not care")]
     pub async fn rebuild(from: impl AsRef<Path>, to: impl AsRef<Path>, page_checksums: bool) -> Result<()> {
         let from = from.as_ref();
@@ -103,10 +108,12 @@ impl SqliteStore {
         })
     }
 
-    /// Gives the space of removed tasks back to the file system. Writers wait meanwhile, for about a second per 100 MB.
+    /// Gives the space of removed tasks back to the file system. Writers wait meanwhile, for about
+    /// a second per 100 MB.
     ///
     /// # Errors
-    /// [`is_full`](Error::is_full): the disk must have room for a second copy. Then nothing was changed.
+    /// [`is_full`](Error::is_full): the disk must have room for a second copy. Then nothing was
+    /// changed.
     #[expect(clippy::unused_async, reason = "compacting in steps will wait, and callers should not care")]
     pub async fn compact(&self) -> Result<Compacted> {
         let path = self.location_for_maintenance()?;
@@ -120,7 +127,8 @@ impl SqliteStore {
         Ok(Compacted { before, after: file_bytes(&path) })
     }
 
-    /// Reads the whole store and says what is wrong with it. Cost: all of it is read, about a second per 500 MB.
+    /// Reads the whole store and says what is wrong with it. Cost: all of it is read, about a
+    /// second per 500 MB.
     ///
     /// # Errors
     /// If the store could not be read at all.
@@ -130,15 +138,16 @@ impl SqliteStore {
         self.read(|connection| check_file(connection, &path))
     }
 
-    /// Returns the process that holds the write lock of a store at this moment, of Onward or of another program. `None` if none does,
-    /// or the system does not say which; Linux alone does. Opens nothing.
+    /// Returns the process that holds the write lock of a store at this moment, of Onward or of
+    /// another program. `None` if none does, or the system does not say which; Linux alone does.
+    /// Opens nothing.
     #[must_use]
     pub fn lock_holder(path: impl AsRef<Path>) -> Option<LockHolder> {
         WriteLock::of(&real_path(path.as_ref())).holder()
     }
 
-    /// Checks whether the system lets a process be woken when others write to a store. Where it does not, a store works all the same,
-    /// and looks once a second.
+    /// Checks whether the system lets a process be woken when others write to a store. Where it
+    /// does not, a store works all the same, and looks once a second.
     ///
     /// # Errors
     /// With the setting of the system that allows more.
@@ -146,7 +155,8 @@ impl SqliteStore {
         check_watch(path.as_ref())
     }
 
-    /// Brings a file's schema up to date without opening it for work; answers what it was and what it is.
+    /// Brings a file's schema up to date without opening it for work; answers what it was and what
+    /// it is.
     ///
     /// # Errors
     /// As [`SqliteOptions::open`](crate::SqliteOptions::open).
@@ -162,7 +172,8 @@ impl SqliteStore {
         migrate().map_err(|error| error.about(&path.display().to_string()))
     }
 
-    /// The schema of a file, which is not changed; zero for an empty one. It may be older or newer than what this version writes.
+    /// The schema of a file, which is not changed; zero for an empty one. It may be older or newer
+    /// than what this version writes.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found) without a file; [`is_version`](Error::is_version) if a

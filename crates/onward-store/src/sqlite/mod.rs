@@ -1,8 +1,9 @@
 //! The SQLite store: one file, one writer at a time, everybody's writes in one commit.
 //!
-//! [`writer`] gathers callers and [`core`] commits them as one [`transaction`], whose [`verbs`] are the writes. [`index`] and
-//! [`cache`] are what is kept in memory between transactions. [`presence`] and [`housekeeping`] know about other processes,
-//! [`callers`] about transactions that are not ours.
+//! [`writer`] gathers callers and [`core`] commits them as one [`transaction`], whose [`verbs`] are
+//! the writes. [`index`] and [`cache`] are what is kept in memory between transactions.
+//! [`presence`] and [`housekeeping`] know about other processes, [`callers`] about transactions
+//! that are not ours.
 
 mod cache;
 mod callers;

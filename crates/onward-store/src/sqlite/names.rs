@@ -11,16 +11,19 @@ use crate::sqlite::connection::Database;
 use crate::sqlite::statements;
 use crate::task::NewTask;
 
-/// Lanes with a group have numbers from this one up, so that the others can be told from them and walked without them.
+/// Lanes with a group have numbers from this one up, so that the others can be told from them and
+/// walked without them.
 pub(super) const GROUP_LANES: i64 = 1 << 32;
 
-/// Lines of series have numbers from this one up: the number of the series, and in the lowest 34 bits that of the lane.
+/// Lines of series have numbers from this one up: the number of the series, and in the lowest 34
+/// bits that of the lane.
 pub(super) const SERIES_LINES: i64 = 1 << SERIES_SHIFT;
 
 /// Where the number of the series begins.
 pub(super) const SERIES_SHIFT: u32 = 34;
 
-/// In the place of a line: a task in `scheduled` has a series, which is looked up when it becomes due.
+/// In the place of a line: a task in `scheduled` has a series, which is looked up when it becomes
+/// due.
 pub(super) const HAS_SERIES: i64 = 1 << 62;
 
 /// The lane of a line.
@@ -45,8 +48,8 @@ pub(super) struct Lane {
     pub(super) group_name: Option<Name>,
 }
 
-/// What is known of the names in the store. Only what was added is read when another process has changed the store: names and lanes
-/// never change, and deleted queues are few.
+/// What is known of the names in the store. Only what was added is read when another process has
+/// changed the store: names and lanes never change, and deleted queues are few.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Names {
     queues: foldhash::HashMap<Name, i64>,

@@ -1,8 +1,10 @@
 //! The tags of new tasks, which are not in the tables yet.
 //!
-//! A task's tags are in its row, also those that an orchestration gives itself later. The tables that find tasks by them follow in
-//! bulk: each tag of a task has its place on another page there, so twenty tags written with every submit would change twenty pages,
-//! where the task itself changes one. Whoever looks for tags has them written first. What is here can be read again from the rows.
+//! A task's tags are in its row, also those that an orchestration gives itself later. The tables
+//! that find tasks by them follow in bulk: each tag of a task has its place on another page there,
+//! so twenty tags written with every submit would change twenty pages, where the task itself
+//! changes one. Whoever looks for tags has them written first. What is here can be read again from
+//! the rows.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +19,8 @@ use crate::task::TaskId;
 
 #[derive(Debug)]
 pub(super) struct NewTags {
-    /// Tags of tasks up to this number are in the tables; [`SHARED`] if those of all are, because several processes write to the file.
+    /// Tags of tasks up to this number are in the tables; [`SHARED`] if those of all are, because
+    /// several processes write to the file.
     written_to: i64,
     tasks: BTreeMap<i64, Tags>,
     /// How many tags that are.
@@ -47,7 +50,8 @@ impl NewTags {
         }
     }
 
-    /// Takes the tags that a task has from now on instead of those that it had, unless those are in the tables; whether they are not.
+    /// Takes the tags that a task has from now on instead of those that it had, unless those are in
+    /// the tables; whether they are not.
     pub(super) fn replace(&mut self, task: TaskId, tags: &Tags) -> bool {
         let is_to_come = !self.are_shared() && task.0 > self.written_to;
         let is_new = self.remove(task) || is_to_come;
@@ -64,7 +68,8 @@ impl NewTags {
         removed.is_some()
     }
 
-    /// Whether others read and write the tables: what is not in them when a transaction is over is nowhere to be found.
+    /// Whether others read and write the tables: what is not in them when a transaction is over is
+    /// nowhere to be found.
     pub(super) fn are_shared(&self) -> bool {
         self.written_to == SHARED
     }
@@ -73,8 +78,8 @@ impl NewTags {
         self.tasks.is_empty()
     }
 
-    /// Whether it is time to write them: there are more than `limit`, or as many tasks would have to be read to find them again, or
-    /// others read the tables.
+    /// Whether it is time to write them: there are more than `limit`, or as many tasks would have
+    /// to be read to find them again, or others read the tables.
     pub(super) fn are_due(&self, next_task: i64, limit: usize) -> bool {
         if self.are_shared() {
             return !self.is_empty();
@@ -99,7 +104,8 @@ impl NewTags {
     }
 }
 
-/// Reads while tables in the connection's memory, which have all tags, stand in front of those of the file.
+/// Reads while tables in the connection's memory, which have all tags, stand in front of those of
+/// the file.
 pub(super) fn with_all<T>(connection: &Connection, new: NewTags, read: impl FnOnce() -> Result<T>) -> Result<T> {
     connection.pragma_update(None, "query_only", false)?;
     let outcome = connection

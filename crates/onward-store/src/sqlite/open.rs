@@ -48,7 +48,8 @@ const CONNECT: OpenFlags =
 /// The most symbolic links that are followed; the system follows as many.
 const LINKS: usize = 40;
 
-/// How many prepared statements the writing connection keeps; it has fewer of its own, and a store in memory reads with it too.
+/// How many prepared statements the writing connection keeps; it has fewer of its own, and a store
+/// in memory reads with it too.
 const STATEMENTS: usize = 384;
 
 /// How a SQLite store is opened.
@@ -73,7 +74,8 @@ pub struct SqliteOptions {
     brief: bool,
 }
 
-/// The tasks that a brief process leaves for the next one to read before it moves them to the tables.
+/// The tasks that a brief process leaves for the next one to read before it moves them to the
+/// tables.
 const BRIEF_TASKS: MemoryTasks = MemoryTasks { alone: 256, beside_tables: 256 };
 
 impl Default for SqliteOptions {
@@ -94,8 +96,8 @@ impl Default for SqliteOptions {
 }
 
 impl SqliteOptions {
-    /// What an acknowledgement means. Default: [`Durability::Full`]. With [`Durability::Memory`] a file is written, but never
-    /// synced, and may be damaged by power loss.
+    /// What an acknowledgement means. Default: [`Durability::Full`]. With [`Durability::Memory`] a
+    /// file is written, but never synced, and may be damaged by power loss.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
@@ -123,25 +125,30 @@ impl SqliteOptions {
         self
     }
 
-    /// Whether a file that is made gets a checksum in each of its pages, so that damage is an error and is never read as data.
-    /// Default: no. What a file has it keeps: one that was made with checksums needs no option, and gets none from this one later
-    /// (see [`rebuild`](SqliteStore::rebuild)).
+    /// Whether a file that is made gets a checksum in each of its pages, so that damage is an error
+    /// and is never read as data. Default: no. What a file has it keeps: one that was made with
+    /// checksums needs no option, and gets none from this one later (see
+    /// [`rebuild`](SqliteStore::rebuild)).
     ///
-    /// Such a file is to be written by Onward alone. Another program (the `sqlite3` shell, a library of another language) knows nothing of the
-    /// checksums: pages that it writes, or copies back from the write-ahead log when it closes the file as the last, are then refused as
-    /// damaged. It may read while a process of Onward has the store open, and at other times with `mode=ro`. In this process
-    /// [`connect`](SqliteStore::connect) gives connections that may write.
+    /// Such a file is to be written by Onward alone. Another program (the `sqlite3` shell, a
+    /// library of another language) knows nothing of the checksums: pages that it writes, or copies
+    /// back from the write-ahead log when it closes the file as the last, are then refused as
+    /// damaged. It may read while a process of Onward has the store open, and at other times with
+    /// `mode=ro`. In this process [`connect`](SqliteStore::connect) gives connections that may
+    /// write.
     ///
-    /// Cost: a page is summed up once when it is copied back from the log, and once when it is read from the file; a few hundredths of what is
-    /// written in all. 8 bytes of each page of 4096 are the checksum's.
+    /// Cost: a page is summed up once when it is copied back from the log, and once when it is read
+    /// from the file; a few hundredths of what is written in all. 8 bytes of each page of 4096 are
+    /// the checksum's.
     #[must_use]
     pub fn page_checksums(mut self, page_checksums: bool) -> Self {
         self.page_checksums = page_checksums;
         self
     }
 
-    /// The registered SQLite VFS through which the store's connections reach their files, below what Onward itself puts between SQLite and
-    /// them. Default: the system's. For tests that put themselves between SQLite and the disk; backups and migrations do not go through it.
+    /// The registered SQLite VFS through which the store's connections reach their files, below
+    /// what Onward itself puts between SQLite and them. Default: the system's. For tests that put
+    /// themselves between SQLite and the disk; backups and migrations do not go through it.
     #[doc(hidden)]
     #[must_use]
     pub fn vfs(mut self, name: &str) -> Self {
@@ -149,8 +156,8 @@ impl SqliteOptions {
         self
     }
 
-    /// How many pages make the write-ahead log so long that it is copied back. Default: 8192. For tests that want to see it
-    /// happen often.
+    /// How many pages make the write-ahead log so long that it is copied back. Default: 8192. For
+    /// tests that want to see it happen often.
     #[doc(hidden)]
     #[must_use]
     pub fn long_log(mut self, pages: i32) -> Self {
@@ -158,8 +165,8 @@ impl SqliteOptions {
         self
     }
 
-    /// How many tasks may wait in memory before they move to the tables. Default: 131 072, and 16 384 beside others in the tables. For
-    /// tests that want to see it happen often.
+    /// How many tasks may wait in memory before they move to the tables. Default: 131 072, and 16
+    /// 384 beside others in the tables. For tests that want to see it happen often.
     #[doc(hidden)]
     #[must_use]
     pub fn memory_tasks(mut self, tasks: usize) -> Self {
@@ -176,9 +183,10 @@ impl SqliteOptions {
         self
     }
 
-    /// Whether this process makes a few calls and ends, as a command line does. Default: no. Such a store costs less to open and to
-    /// close: it watches no file, has no thread that cleans up, and other processes take no notice of it. Its
-    /// [`changes`](crate::Store::changes) report what this process writes, and not what others write.
+    /// Whether this process makes a few calls and ends, as a command line does. Default: no. Such a
+    /// store costs less to open and to close: it watches no file, has no thread that cleans up, and
+    /// other processes take no notice of it. Its [`changes`](crate::Store::changes) report what
+    /// this process writes, and not what others write.
     #[must_use]
     pub fn brief(mut self, brief: bool) -> Self {
         self.brief = brief;
@@ -188,7 +196,8 @@ impl SqliteOptions {
         self
     }
 
-    /// Opens a file, made or brought up to the present schema where needed. Sessions of processes that have ended lapse at once.
+    /// Opens a file, made or brought up to the present schema where needed. Sessions of processes
+    /// that have ended lapse at once.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found) for a missing directory, or a missing file that is not
@@ -311,13 +320,14 @@ impl SqliteOptions {
         Ok(SqliteStore::new(writer, Some(file), info, self.clock, sizes))
     }
 
-    /// Opens the writing connection and makes this process's mark; nobody else's work is touched yet.
+    /// Opens the writing connection and makes this process's mark; nobody else's work is touched
+    /// yet.
     fn enter_file(&self, path: &Path) -> Result<(Core, Arc<Bell>)> {
         self.check()?;
         check_place(path, self.create)?;
         let mut connection = connect_first(path, self.vfs.as_deref())?;
-        // Before anything is set: `prepare` may rewrite the header of the file. In one transaction, because another process may be
-        // making the store at this moment.
+        // Before anything is set: `prepare` may rewrite the header of the file. In one transaction,
+        // because another process may be making the store at this moment.
         let reading = connection.transaction()?;
         let schema = check_schema(&reading, self.migrations)?;
         drop(reading);
@@ -343,7 +353,8 @@ impl SqliteOptions {
         } else {
             Presence::enter(path, inode, woken(hints.clone(), news.clone(), Arc::clone(&bell)))?
         };
-        // Another process may have opened what was here before, and made its mark since the first look.
+        // Another process may have opened what was here before, and made its mark since the first
+        // look.
         check_peers(path, Some(inode))?;
         set_leaves_log(&connection, false);
         let mut core = self.core(connection, Some(presence), hints, news);
@@ -390,8 +401,9 @@ impl SqliteOptions {
     }
 }
 
-/// Carries out what a store is woken for. A peer's write has the engine look for work, and the housekeeping look at the peers if others
-/// are there; another name of the file has the housekeeping look at the file.
+/// Carries out what a store is woken for. A peer's write has the engine look for work, and the
+/// housekeeping look at the peers if others are there; another name of the file has the
+/// housekeeping look at the file.
 fn woken(hints: watch::Sender<Hint>, news: NewsSender, bell: Arc<Bell>) -> impl Fn(Woken) + Send + 'static {
     move |woken| {
         if matches!(woken, Woken::Peer | Woken::Peers) {
@@ -413,7 +425,8 @@ pub(super) fn connect(path: &Path, vfs: Option<&str>) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Opens the first connection to a file that need not be a store, need not be there, and may have been replaced under its users.
+/// Opens the first connection to a file that need not be a store, need not be there, and may have
+/// been replaced under its users.
 pub(super) fn connect_first(path: &Path, vfs: Option<&str>) -> Result<Connection> {
     let path = real_path(path);
     check_before_open(&path)?;
@@ -422,14 +435,16 @@ pub(super) fn connect_first(path: &Path, vfs: Option<&str>) -> Result<Connection
     Ok(connection)
 }
 
-/// Refuses a path where a file is not to be opened or made, because another is in use under that name or has left its log there.
+/// Refuses a path where a file is not to be opened or made, because another is in use under that
+/// name or has left its log there.
 pub(super) fn check_before_open(path: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     check_peers(path, std::fs::metadata(path).ok().map(|found| found.ino()))?;
     check_names(path)
 }
 
-/// Returns the path that SQLite would give the file, and its log its name from: without symbolic links, also where the file is missing.
+/// Returns the path that SQLite would give the file, and its log its name from: without symbolic
+/// links, also where the file is missing.
 pub(super) fn real_path(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -471,7 +486,8 @@ pub(super) fn has_page_checksums(connection: &Connection) -> Result<bool> {
 pub(super) fn prepare(connection: &Connection, durability: Durability) -> Result<()> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     rusqlite::vtab::array::load_module(connection)?;
-    // Without the planner's stability guarantee a statement may be planned anew at every new value bound to it.
+    // Without the planner's stability guarantee a statement may be planned anew at every new value
+    // bound to it.
     connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     let in_file = connection.path().is_some_and(|path| !path.is_empty());
     if in_file {
@@ -483,7 +499,8 @@ pub(super) fn prepare(connection: &Connection, durability: Durability) -> Result
         }
     }
     set_synchronous(connection, durability)?;
-    // In KiB. More is no help to a writer that appends, and SQLite walks all of it after a commit that moved pages.
+    // In KiB. More is no help to a writer that appends, and SQLite walks all of it after a commit
+    // that moved pages.
     connection.pragma_update(None, "cache_size", -8_192)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
@@ -504,8 +521,9 @@ fn set_synchronous(connection: &Connection, durability: Durability) -> Result<()
     Ok(())
 }
 
-/// Tries again while others are in the way. Where processes make one store at the same moment each needs the file for itself to
-/// change its journal, and SQLite does not wait for that: they could wait for each other.
+/// Tries again while others are in the way. Where processes make one store at the same moment each
+/// needs the file for itself to change its journal, and SQLite does not wait for that: they could
+/// wait for each other.
 fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let mut waited = Duration::ZERO;
     loop {
@@ -554,7 +572,8 @@ pub(super) fn check_there(path: &Path, create: bool) -> Result<()> {
     Ok(())
 }
 
-/// SQLite would open a file that may not be written to read it, or say of a read-only file system that there is no file.
+/// SQLite would open a file that may not be written to read it, or say of a read-only file system
+/// that there is no file.
 fn check_writable(path: &Path, directory: &Path) -> Result<()> {
     for place in [directory, path] {
         match rustix::fs::access(place, Access::WRITE_OK) {
@@ -613,7 +632,8 @@ mod tests {
         assert_eq!(outcome.unwrap(), "wal");
     }
 
-    /// A process looks who is here, and before it can act on it another one comes and begins to work.
+    /// A process looks who is here, and before it can act on it another one comes and begins to
+    /// work.
     #[tokio::test]
     async fn a_process_that_came_after_the_look_keeps_its_sessions() {
         let directory = tempfile::tempdir().unwrap();

@@ -15,7 +15,8 @@ use crate::tag::Tags;
 use crate::task::{NewTask, TaskId, Ttl};
 use crate::timestamp::Timestamp;
 
-/// What a submitter may say of a task beyond the columns of its row. Field names are part of the file format.
+/// What a submitter may say of a task beyond the columns of its row. Field names are part of the
+/// file format.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct TaskOptions {

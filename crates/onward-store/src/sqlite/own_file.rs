@@ -1,9 +1,10 @@
 //! The files that an open store works on, and whether they are still the ones at their paths.
 //!
-//! SQLite finds a database by its path once, and works on what it opened for as long as it is open. If the file is moved away meanwhile,
-//! it goes on writing there, while the next process makes a new file at the path, and takes the write-ahead log for its own. So a store
-//! looks, with the write lock held and again after the commit, whether its files are at their paths and hold what it and its peers have
-//! written. Nothing is acknowledged before the second look.
+//! SQLite finds a database by its path once, and works on what it opened for as long as it is open.
+//! If the file is moved away meanwhile, it goes on writing there, while the next process makes a
+//! new file at the path, and takes the write-ahead log for its own. So a store looks, with the
+//! write lock held and again after the commit, whether its files are at their paths and hold what
+//! it and its peers have written. Nothing is acknowledged before the second look.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -24,7 +25,8 @@ use crate::sqlite::log_owner::{LogOwner, Salts, with_suffix};
 /// A directory whose time is younger may change again without a change of its time.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The number of reads of an identity that is not there, since another process may be writing its page.
+/// The number of reads of an identity that is not there, since another process may be writing its
+/// page.
 const READS: u32 = 10;
 
 const READ_PAUSE: Duration = Duration::from_millis(1);
@@ -110,7 +112,8 @@ impl Names {
         Self::of(path, vec![path.to_owned(), with_suffix(path, "-wal"), with_suffix(path, "-shm")])
     }
 
-    /// Notes the database file alone, for a process that only reads: it acknowledges nothing that a lost log would lose.
+    /// Notes the database file alone, for a process that only reads: it acknowledges nothing that a
+    /// lost log would lose.
     pub(super) fn of_database(path: &Path) -> Result<Self> {
         Self::of(path, vec![path.to_owned()])
     }
@@ -139,7 +142,8 @@ impl Names {
         self.files.first().map_or(0, |(_, id)| id.inode)
     }
 
-    /// Returns an error if the store has lost its file. Cost: one look at the directory, if no name in it has changed.
+    /// Returns an error if the store has lost its file. Cost: one look at the directory, if no name
+    /// in it has changed.
     pub(super) fn check(&self, fate: Fate) -> Result<()> {
         if self.lost.get().is_none()
             && let Some(loss) = self.look()
@@ -199,8 +203,8 @@ pub(super) struct OwnFile {
     names: Arc<Names>,
     /// As long as a page of the file.
     page: Vec<u8>,
-    /// The identity that the file was seen to have last. `None` as long as the file has none: when the power failed in a checkpoint the page may
-    /// be torn, and SQLite reads it from the log.
+    /// The identity that the file was seen to have last. `None` as long as the file has none: when
+    /// the power failed in a checkpoint the page may be torn, and SQLite reads it from the log.
     seen: Option<Identity>,
     /// The identity that it had before the transaction under way.
     before: Option<Identity>,
@@ -259,7 +263,8 @@ impl OwnFile {
         self.names.check(fate)?;
         match Found::on_page(connection, &mut self.page) {
             Found::Identity(found) if self.seen == Some(found) => return Ok(()),
-            // A fault of the disk is no sign of another file; whoever reads the page next reports it.
+            // A fault of the disk is no sign of another file; whoever reads the page next reports
+            // it.
             Found::Unknown => return Ok(()),
             Found::Nothing if self.seen.is_none() => return Ok(()),
             Found::Identity(_) | Found::Nothing => {}
@@ -284,8 +289,8 @@ impl OwnFile {
         Ok(())
     }
 
-    /// Whether a transaction that changes something is to raise the generation: the last one raised is in the file already, so that the next
-    /// checkpoint would not change it.
+    /// Whether a transaction that changes something is to raise the generation: the last one raised
+    /// is in the file already, so that the next checkpoint would not change it.
     pub(super) fn is_to_be_raised(&self) -> bool {
         self.seen.is_none_or(|seen| self.raised_to <= seen.generation)
     }
@@ -295,15 +300,16 @@ impl OwnFile {
         self.raised_to = generation;
     }
 
-    /// Has the record beside the log say whose it is. Called after each commit and before that is acknowledged: no acknowledged change is in a
-    /// log that could be taken for another file's.
+    /// Has the record beside the log say whose it is. Called after each commit and before that is
+    /// acknowledged: no acknowledged change is in a log that could be taken for another file's.
     pub(super) fn record_log(&mut self) {
         let mut salts = Salts::default();
         if self.log.read_exact_at(&mut salts.0, Salts::OFFSET).is_err() || self.recorded == Some(salts) {
             return;
         }
-        // Without a record the log is taken as it is, as SQLite takes any; it is tried again with the next commit. The first commit to a log
-        // decides: what a checkpoint has changed since may not be on disk yet.
+        // Without a record the log is taken as it is, as SQLite takes any; it is tried again with
+        // the next commit. The first commit to a log decides: what a checkpoint has changed since
+        // may not be on disk yet.
         let record = |before| self.owner.of(salts).is_some() || self.owner.record(salts, before).is_ok();
         if self.before.is_some_and(record) {
             self.recorded = Some(salts);
@@ -311,13 +317,14 @@ impl OwnFile {
     }
 }
 
-/// Has a connection leave the log as it is when it is closed. The log belongs to what was there before, and who puts that back finds in the
-/// log what was acknowledged.
+/// Has a connection leave the log as it is when it is closed. The log belongs to what was there
+/// before, and who puts that back finds in the log what was acknowledged.
 pub(super) fn leave_log(connection: &Connection) {
     set_leaves_log(connection, true);
 }
 
-/// Has a connection copy the log back when it is the last one that is closed, which SQLite does by default, or leave it.
+/// Has a connection copy the log back when it is the last one that is closed, which SQLite does by
+/// default, or leave it.
 pub(super) fn set_leaves_log(connection: &Connection, leaves: bool) {
     // It fails for no open connection.
     let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leaves);

@@ -1,4 +1,5 @@
-//! Orchestrations between two turns, as their rows are: so that a message to one needs no look at its row.
+//! Orchestrations between two turns, as their rows are: so that a message to one needs no look at
+//! its row.
 
 use crate::number_map::NumberMap;
 use crate::sqlite::transaction::LiveTask;
@@ -6,14 +7,15 @@ use crate::sqlite::transaction::LiveTask;
 /// How many are kept; of the others the rows are read.
 const KEPT: usize = 4096;
 
-/// A memory of rows, never the truth. It belongs to the index, which forgets one here when it leaves its line: whatever changes a task that
-/// nobody holds takes it out of its line first.
+/// A memory of rows, never the truth. It belongs to the index, which forgets one here when it
+/// leaves its line: whatever changes a task that nobody holds takes it out of its line first.
 #[derive(Debug, Default)]
 pub(super) struct ParkedTasks(NumberMap<i64, Box<LiveTask>>);
 
 impl ParkedTasks {
-    /// Keeps one that is not scheduled, since what comes due is moved without a look at it. All are forgotten when there are too many: those for which
-    /// something comes often are soon here again.
+    /// Keeps one that is not scheduled, since what comes due is moved without a look at it. All are
+    /// forgotten when there are too many: those for which something comes often are soon here
+    /// again.
     pub(super) fn insert(&mut self, task: &LiveTask) {
         if task.scheduled {
             return;

@@ -1,11 +1,13 @@
 //! Who has the file open: each process holds a lock that ends with it, and can be woken.
 //!
-//! Beside the store lies the directory `<file>-sessions`. Each open store has a file in it, its *mark*, that it keeps locked;
-//! the operating system drops the lock when the process ends, however it ends. A process watches its own mark, and whoever has
-//! committed something writes a byte to the marks of the others. Alone, a process writes to none.
+//! Beside the store lies the directory `<file>-sessions`. Each open store has a file in it, its
+//! *mark*, that it keeps locked; the operating system drops the lock when the process ends, however
+//! it ends. A process watches its own mark, and whoever has committed something writes a byte to
+//! the marks of the others. Alone, a process writes to none.
 //!
-//! The name of a mark has the number of the process, a random number, and the inode of the file that the process has open. A process
-//! that makes a few calls and ends has a mark that only protects the file: it watches nothing, and no one wakes it.
+//! The name of a mark has the number of the process, a random number, and the inode of the file
+//! that the process has open. A process that makes a few calls and ends has a mark that only
+//! protects the file: it watches nothing, and no one wakes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -51,7 +53,8 @@ pub(super) struct Presence {
     watcher: Option<notify::RecommendedWatcher>,
 }
 
-/// The marks of the other lasting processes. They can be woken from any thread: the lock is never held while something waits for SQLite.
+/// The marks of the other lasting processes. They can be woken from any thread: the lock is never
+/// held while something waits for SQLite.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Neighbours {
     marks: Arc<Mutex<BTreeMap<String, File>>>,
@@ -84,8 +87,9 @@ impl std::fmt::Debug for Presence {
 }
 
 impl Presence {
-    /// Marks this process as present with the file of this inode open; `woken` is called, on a thread of the watcher, whenever a neighbour
-    /// has written. Without a watch the store is looked at once a second.
+    /// Marks this process as present with the file of this inode open; `woken` is called, on a
+    /// thread of the watcher, whenever a neighbour has written. Without a watch the store is looked
+    /// at once a second.
     pub(super) fn enter(store: &Path, inode: u64, woken: impl Fn(Woken) + Send + 'static) -> Result<Self> {
         let mut presence = Self::mark(store, inode, Stay::Lasting)?;
         match watch(&presence.directory, &presence.name, store, woken) {
@@ -95,7 +99,8 @@ impl Presence {
         Ok(presence)
     }
 
-    /// Marks a process that makes a few calls and ends: it watches nothing, and the others are told to look until it is gone.
+    /// Marks a process that makes a few calls and ends: it watches nothing, and the others are told
+    /// to look until it is gone.
     pub(super) fn enter_briefly(store: &Path, inode: u64) -> Result<Self> {
         let presence = Self::mark(store, inode, Stay::Brief)?;
         announce(&presence.directory);
@@ -152,8 +157,8 @@ impl Presence {
         name == self.name || self.neighbours.marks().contains_key(name) || is_process_here(&self.directory, name)
     }
 
-    /// Looks which lasting processes are here; returns whether that has changed. Marks of those that have ended are removed, and
-    /// with `sweep` also those of brief processes.
+    /// Looks which lasting processes are here; returns whether that has changed. Marks of those
+    /// that have ended are removed, and with `sweep` also those of brief processes.
     pub(super) fn look(&mut self, sweep: bool) -> Result<bool> {
         let mut found = BTreeMap::new();
         let entries = fs::read_dir(&self.directory).map_err(|error| failed(&self.directory, error))?;
@@ -187,8 +192,9 @@ impl Drop for Presence {
     }
 }
 
-/// Refuses to work on a file of this inode, or to make one, while another process has another file open under the same name. Changes
-/// nothing. Opens no mark of a process that has this file open, so that many processes that come at once cost little.
+/// Refuses to work on a file of this inode, or to make one, while another process has another file
+/// open under the same name. Changes nothing. Opens no mark of a process that has this file open,
+/// so that many processes that come at once cost little.
 pub(super) fn check_peers(store: &Path, inode: Option<u64>) -> Result<()> {
     let Ok(entries) = fs::read_dir(marks_of(store)) else { return Ok(()) };
     for entry in entries.flatten() {
@@ -216,7 +222,8 @@ fn inode_in(name: &str) -> Option<u64> {
     name.trim_end_matches(BRIEF).rsplit('-').next()?.parse().ok()
 }
 
-/// Whether the process with this name lives. One without a name has no mark, and its path would be that of the directory.
+/// Whether the process with this name lives. One without a name has no mark, and its path would be
+/// that of the directory.
 fn is_process_here(marks: &Path, name: &str) -> bool {
     !name.is_empty() && is_held(&marks.join(name))
 }
@@ -238,8 +245,8 @@ fn lasting_marks(directory: &Path) -> BTreeMap<String, File> {
     lasting.filter_map(|name| held_mark(&directory.join(&name)).map(|mark| (name, mark))).collect()
 }
 
-/// Has the lasting processes look once a second for as long as the mark of a brief one is there: it may be killed between its
-/// commit and the wake.
+/// Has the lasting processes look once a second for as long as the mark of a brief one is there: it
+/// may be killed between its commit and the wake.
 fn announce(directory: &Path) {
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     let times = Timestamps { last_access: now, last_modification: now };
@@ -258,7 +265,8 @@ fn lock_a_name(directory: &Path, inode: u64, stay: Stay) -> Result<(String, File
         let path = directory.join(&name);
         let file = File::create_new(&path).map_err(|error| failed(&path, error))?;
         match file.try_lock() {
-            // A neighbour that looked between the two steps took it for a dead one's and removed it.
+            // A neighbour that looked between the two steps took it for a dead one's and removed
+            // it.
             Ok(()) if path.exists() => return Ok((name, file)),
             Ok(()) | Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Err(failed(&path, error)),
@@ -271,8 +279,8 @@ fn held_mark(path: &Path) -> Option<File> {
     let mark = OpenOptions::new().write(true).open(path).ok()?;
     match mark.try_lock() {
         Err(TryLockError::WouldBlock) => Some(mark),
-        // Removed while this lock is held: a process that is just making its mark cannot lock it, or finds it gone, and makes
-        // another. Somebody else may have removed it first.
+        // Removed while this lock is held: a process that is just making its mark cannot lock it,
+        // or finds it gone, and makes another. Somebody else may have removed it first.
         Ok(()) => {
             let _ = fs::remove_file(path);
             None
@@ -330,8 +338,9 @@ fn without_watch(failure: &notify::Error) -> String {
 pub(super) enum Woken {
     /// A peer has written, and the peers are those of the last time.
     Peer,
-    /// A peer has written, and there may be other marks than the last time. It takes a look at the directory's time; to open and try every
-    /// mark would be much for each commit of a peer. Marks that come within the same tick of that clock are found at the next look.
+    /// A peer has written, and there may be other marks than the last time. It takes a look at the
+    /// directory's time; to open and try every mark would be much for each commit of a peer. Marks
+    /// that come within the same tick of that clock are found at the next look.
     Peers,
     /// A brief process has come.
     Announced,

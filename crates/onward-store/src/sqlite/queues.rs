@@ -1,4 +1,5 @@
-//! How queues are worked off, and how many tasks run of those that are limited: kept in memory as well because every claim asks.
+//! How queues are worked off, and how many tasks run of those that are limited: kept in memory as
+//! well because every claim asks.
 
 use std::time::Duration;
 
@@ -95,7 +96,8 @@ impl Queues {
         self.limited
     }
 
-    /// Counts a task that begins to run (1) or ends to (-1); answers whether it made room where there was none.
+    /// Counts a task that begins to run (1) or ends to (-1); answers whether it made room where
+    /// there was none.
     pub(super) fn count(&mut self, queue: i64, change: i64) -> bool {
         let Some(queue) = self.known.get_mut(&queue) else { return false };
         let Some(limit) = queue.settings.concurrency else { return false };

@@ -1,8 +1,11 @@
-//! A store that is only read: without the write lock, without room on the disk, and without a word to other processes.
+//! A store that is only read: without the write lock, without room on the disk, and without a word
+//! to other processes.
 //!
-//! What the writer of a store knows from memory is read from the file, as the writer itself does when it opens it. Two things would have to
-//! be written before they can be read: an index of SQLite's, `<file>-shm`, if no process has the store open, and the tags of new tasks.
-//! Where the disk is full the first is kept in memory, with the file locked meanwhile. The second are always put in tables in memory.
+//! What the writer of a store knows from memory is read from the file, as the writer itself does
+//! when it opens it. Two things would have to be written before they can be read: an index of
+//! SQLite's, `<file>-shm`, if no process has the store open, and the tags of new tasks. Where the
+//! disk is full the first is kept in memory, with the file locked meanwhile. The second are always
+//! put in tables in memory.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -73,11 +76,13 @@ pub struct SqliteReader {
 }
 
 impl SqliteOptions {
-    /// Opens a file that is there to read it. A store of an older schema is brought up to date first, which writes.
+    /// Opens a file that is there to read it. A store of an older schema is brought up to date
+    /// first, which writes.
     ///
     /// # Errors
-    /// As [`open`](Self::open), but for a full disk, a file that is locked, and a file system that is
-    /// [read-only](Error::is_read_only), from which a store is read that was closed by its last process.
+    /// As [`open`](Self::open), but for a full disk, a file that is locked, and a file system that
+    /// is [read-only](Error::is_read_only), from which a store is read that was closed by its last
+    /// process.
     #[expect(clippy::unused_async, reason = "opening another kind of store waits, and callers should not care")]
     pub async fn open_to_read(self, path: impl AsRef<Path>) -> Result<SqliteReader> {
         let path = path.as_ref();
@@ -163,7 +168,8 @@ fn first_read(connection: Connection, path: &Path) -> Result<Connection> {
     leave_log(&connection);
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     rusqlite::vtab::array::load_module(&connection)?;
-    // As on the writing connection: without it a statement with a bound LIMIT is planned again at each call.
+    // As on the writing connection: without it a statement with a bound LIMIT is planned again at
+    // each call.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "cache_size", -8_192)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
@@ -172,7 +178,8 @@ fn first_read(connection: Connection, path: &Path) -> Result<Connection> {
 }
 
 impl SqliteReader {
-    /// Reads the whole store and says what is wrong with it, as [`SqliteStore::check`](crate::SqliteStore::check) does.
+    /// Reads the whole store and says what is wrong with it, as
+    /// [`SqliteStore::check`](crate::SqliteStore::check) does.
     ///
     /// # Errors
     /// If the store could not be read at all.

@@ -15,7 +15,8 @@ use crate::sqlite::own_file::{Fate, Names, leave_log};
 /// How many idle connections are kept.
 const KEPT: usize = 4;
 
-/// How many prepared statements a connection keeps: each combination of a filter's conditions is one.
+/// How many prepared statements a connection keeps: each combination of a filter's conditions is
+/// one.
 const STATEMENTS: usize = 192;
 
 #[derive(Debug)]
@@ -31,12 +32,14 @@ impl Readers {
         Self { path, vfs: vfs.map(str::to_owned), names, idle: Mutex::new(Vec::new()) }
     }
 
-    /// Returns an error if the store has lost its file, so that what was read there is not what the store knows.
+    /// Returns an error if the store has lost its file, so that what was read there is not what the
+    /// store knows.
     pub(super) fn check(&self) -> Result<()> {
         self.names.as_ref().map_or(Ok(()), |names| names.check(Fate::NotWritten))
     }
 
-    /// Closes the idle connections. None of them copies the log back, which is for the writing connection to do.
+    /// Closes the idle connections. None of them copies the log back, which is for the writing
+    /// connection to do.
     pub(super) fn close(&self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -60,7 +63,8 @@ impl Readers {
         wait_for_locks(&mut connection, &self.path)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         rusqlite::vtab::array::load_module(&connection)?;
-        // As on the writing connection: without it a statement with a bound LIMIT is planned again at each call.
+        // As on the writing connection: without it a statement with a bound LIMIT is planned again
+        // at each call.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         leave_log(&connection);
         connection.pragma_update(None, "query_only", true)?;

@@ -1,4 +1,5 @@
-//! Ended tasks that said how long they are kept, by until when that is. A task that did not say so has no row and no look here when it ends.
+//! Ended tasks that said how long they are kept, by until when that is. A task that did not say so
+//! has no row and no look here when it ends.
 
 use std::time::Duration;
 
@@ -30,7 +31,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Tasks whose own retention is over, the first to be so first, at most so many; and whether there are more.
+    /// Tasks whose own retention is over, the first to be so first, at most so many; and whether
+    /// there are more.
     pub(super) fn own_retention_over(&self, limit: usize) -> Result<(Vec<TaskId>, bool)> {
         let wanted = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
         let mut statement =

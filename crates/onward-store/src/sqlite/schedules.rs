@@ -1,4 +1,5 @@
-//! The rows of schedules. They are read when somebody asks, and not kept in memory: no submit and no claim needs them.
+//! The rows of schedules. They are read when somebody asks, and not kept in memory: no submit and
+//! no claim needs them.
 
 use bytes::Bytes;
 use rusqlite::{Connection, Params, Row, params};

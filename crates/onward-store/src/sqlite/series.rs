@@ -1,7 +1,7 @@
 //! Series, and which session each prefers.
 //!
-//! What is known of a series lies in `affinity`; where its tasks wait, and for whom they are reserved, in `affinity_line`. Nothing of it is
-//! read while no task has a series.
+//! What is known of a series lies in `affinity`; where its tasks wait, and for whom they are
+//! reserved, in `affinity_line`. Nothing of it is read while no task has a series.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,7 +21,8 @@ use crate::sqlite::verbs::microseconds;
 use crate::task::SessionId;
 use crate::timestamp::Timestamp;
 
-/// The highest number of a series: so many bits are left beside a lane's, less one that has a meaning of its own.
+/// The highest number of a series: so many bits are left beside a lane's, less one that has a
+/// meaning of its own.
 const LAST_NUMBER: i64 = (1 << (62 - SERIES_SHIFT)) - 1;
 
 /// What is kept in memory of series.

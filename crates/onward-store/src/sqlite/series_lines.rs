@@ -1,9 +1,10 @@
 //! Lines of tasks that have a series: which claims look at them.
 //!
-//! The first task of such a line is among the [heads](crate::sqlite::group_heads) of its lane without a group, for all, or among those of
-//! the session for which it is **reserved**. So a claim looks at no line that is reserved for another session, however many there are.
-//! Entries and exits leave a line where it is; what they, a start, an end of a session or time may have changed is **settled** at the end of
-//! the write, so that a claim does not see its own doing.
+//! The first task of such a line is among the [heads](crate::sqlite::group_heads) of its lane
+//! without a group, for all, or among those of the session for which it is **reserved**. So a claim
+//! looks at no line that is reserved for another session, however many there are. Entries and exits
+//! leave a line where it is; what they, a start, an end of a session or time may have changed is
+//! **settled** at the end of the write, so that a claim does not see its own doing.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -40,7 +41,8 @@ impl SeriesLine {
     }
 }
 
-/// Under what the heads of a base lie that are reserved for a session; 0 for those that are for all.
+/// Under what the heads of a base lie that are reserved for a session; 0 for those that are for
+/// all.
 pub(super) fn reserved_base(base: i64, session: i64) -> i64 {
     session << SERIES_SHIFT | base
 }
@@ -191,7 +193,8 @@ impl Transaction<'_> {
         Ok(lines)
     }
 
-    /// Whether something is reserved, for any session, in the same queue and kind as one of these lanes.
+    /// Whether something is reserved, for any session, in the same queue and kind as one of these
+    /// lanes.
     pub(super) fn any_reserved(&self, bases: &[i64]) -> Result<bool> {
         if !self.cache.series.any() {
             return Ok(false);
@@ -240,7 +243,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Has lines go to all whose time is over. If the clock was set back, or nobody has looked so far, every line is looked at.
+    /// Has lines go to all whose time is over. If the clock was set back, or nobody has looked so
+    /// far, every line is looked at.
     pub(in crate::sqlite) fn open_lines(&mut self) -> Result<()> {
         if !self.cache.series.any() {
             return Ok(());

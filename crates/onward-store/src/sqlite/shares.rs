@@ -1,6 +1,8 @@
-//! How far groups have come in the virtual time of their queues, while groups have weights or minimums.
+//! How far groups have come in the virtual time of their queues, while groups have weights or
+//! minimums.
 //!
-//! Kept in memory as well between transactions, for those that were asked for; written once a transaction.
+//! Kept in memory as well between transactions, for those that were asked for; written once a
+//! transaction.
 
 use rusqlite::{OptionalExtension, params};
 use rustc_hash::FxHashMap;
@@ -39,7 +41,8 @@ impl Shares {
         self.are_shared
     }
 
-    /// Notes whether any group has a weight or a minimum. What was started while one had is forgotten when none has; answers whether that is so now.
+    /// Notes whether any group has a weight or a minimum. What was started while one had is
+    /// forgotten when none has; answers whether that is so now.
     pub(super) fn set(&mut self, connection: &Database<'_>, are_shared: bool) -> Result<bool> {
         let ends = self.are_shared && !are_shared;
         self.are_shared = are_shared;

@@ -1,8 +1,9 @@
-//! How many tasks of each queue are in the index tables, and how many are blocked: counted as they come and go, so that nobody counts
-//! them.
+//! How many tasks of each queue are in the index tables, and how many are blocked: counted as they
+//! come and go, so that nobody counts them.
 //!
-//! What is in the writer's memory is not counted here, for a look at it tells. So a task that comes and goes without touching an index table costs
-//! nothing for this; a commit that changes the tables writes one row for each queue in which it does.
+//! What is in the writer's memory is not counted here, for a look at it tells. So a task that comes
+//! and goes without touching an index table costs nothing for this; a commit that changes the
+//! tables writes one row for each queue in which it does.
 
 use std::collections::BTreeMap;
 

@@ -42,13 +42,15 @@ use crate::write::{Claim, Write};
 
 /// A store in one SQLite file, for one or several processes on one machine.
 ///
-/// * An acknowledgement means what the [durability](SqliteOptions::durability) says, and commits are shared: callers' writes
-///   that arrive while a commit is under way join the next one.
-/// * Several processes may open the file, on a local disk. A process that ends is noticed within a second, by the lock it held,
-///   and what it worked on is handed out again.
-/// * The cost of a write does not depend on how many tasks wait, are scheduled or have ended, beyond the depth of a B-tree.
+/// * An acknowledgement means what the [durability](SqliteOptions::durability) says, and commits
+///   are shared: callers' writes that arrive while a commit is under way join the next one.
+/// * Several processes may open the file, on a local disk. A process that ends is noticed within a
+///   second, by the lock it held, and what it worked on is handed out again.
+/// * The cost of a write does not depend on how many tasks wait, are scheduled or have ended,
+///   beyond the depth of a B-tree.
 ///
-/// Beside the file `x.db` there are `x.db-wal` and `x.db-shm`, which belong to it, and the directory `x.db-sessions`.
+/// Beside the file `x.db` there are `x.db-wal` and `x.db-shm`, which belong to it, and the
+/// directory `x.db-sessions`.
 #[derive(Debug)]
 pub struct SqliteStore {
     writer: Writer,
@@ -150,8 +152,9 @@ impl SqliteStore {
         })
     }
 
-    /// The processes that have ended and whose sessions nobody has ended yet. Their names are never used again. Whoever opens a session has its
-    /// mark before: so who is here is looked at behind the sessions.
+    /// The processes that have ended and whose sessions nobody has ended yet. Their names are never
+    /// used again. Whoever opens a session has its mark before: so who is here is looked at behind
+    /// the sessions.
     fn ended_processes(&self) -> Result<BTreeSet<String>> {
         let mut processes = self.read(reads::sessions::processes)?;
         let mut core = self.core();
@@ -172,7 +175,8 @@ impl SqliteStore {
             Some((database, cache)) => read(&database, cache),
             None => Err(Error::closed()),
         });
-        // A read that failed on the disk may have ended the transaction: what it says is what went wrong.
+        // A read that failed on the disk may have ended the transaction: what it says is what went
+        // wrong.
         let ended = if core.connection.is_autocommit() { Ok(()) } else { execute(&core.connection, "COMMIT") };
         let read = outcome.and_then(|read| ended.map(|()| read));
         let checked = self.file.as_ref().map_or(Ok(()), |file| file.readers.check());
@@ -309,7 +313,8 @@ impl Store for SqliteStore {
 }
 
 impl Drop for SqliteStore {
-    /// Closes this process's sessions, so that others need not wait for them, and copies the write-ahead log back.
+    /// Closes this process's sessions, so that others need not wait for them, and copies the
+    /// write-ahead log back.
     fn drop(&mut self) {
         let Some(file) = &mut self.file else { return };
         file.bell.close();
@@ -328,7 +333,8 @@ impl Drop for SqliteStore {
         {
             tracing::warn!(%error, "the sessions could not be closed; they lapse with the process");
         }
-        // The last process copies the log when it closes its connection; many brief ones would each wait for the disk.
+        // The last process copies the log when it closes its connection; many brief ones would each
+        // wait for the disk.
         if !core.is_brief() {
             housekeeping::checkpoint(&core.connection);
         }

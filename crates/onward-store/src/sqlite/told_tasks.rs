@@ -1,15 +1,16 @@
-//! Up to which task, or entry of the log, this process has been told what became of tasks: what is beyond was written by somebody who has not said so.
+//! Up to which task, or entry of the log, this process has been told what became of tasks: what is
+//! beyond was written by somebody who has not said so.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The number of the first task, or entry of the log, not told of; zero while nothing is known. Both are committed in the order of their
-/// numbers.
+/// The number of the first task, or entry of the log, not told of; zero while nothing is known.
+/// Both are committed in the order of their numbers.
 #[derive(Debug, Default)]
 pub(super) struct ToldTasks(AtomicI64);
 
 impl ToldTasks {
-    /// Notes that a commit that added the tasks from `first` to before `next` was told of. If others' before it were not, they stay
-    /// so.
+    /// Notes that a commit that added the tasks from `first` to before `next` was told of. If
+    /// others' before it were not, they stay so.
     pub(super) fn told(&self, first: i64, next: i64) {
         // Where nothing is known yet, nobody has listened yet.
         let begin = self.0.compare_exchange(0, next, Ordering::AcqRel, Ordering::Acquire);

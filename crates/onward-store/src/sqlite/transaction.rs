@@ -75,7 +75,8 @@ pub(super) struct Transaction<'a> {
     pub(super) completions: Vec<Completion>,
     /// Tasks that are over and whose dependents are to be told.
     pub(super) over: VecDeque<Over>,
-    /// Whether this transaction has read counts again that it wrote itself: then the log cannot say which of its starts they know of.
+    /// Whether this transaction has read counts again that it wrote itself: then the log cannot say
+    /// which of its starts they know of.
     pub(super) counts_are_read: bool,
 }
 
@@ -240,7 +241,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Each verb refuses before it changes anything; only `All` can be refused half-way, and takes back what it did.
+    /// Each verb refuses before it changes anything; only `All` can be refused half-way, and takes
+    /// back what it did.
     fn verb(&mut self, write: &Write) -> Verb<Outcome> {
         let outcome = self.act(write)?;
         self.settle_dependents()?;
@@ -325,7 +327,8 @@ impl Transaction<'_> {
                 self.undo_to(mark)?;
                 Err(Stop::Refused(refusal))
             }
-            // All of the transaction is rolled back, and SQLite may have done that by itself, savepoint and all.
+            // All of the transaction is rolled back, and SQLite may have done that by itself,
+            // savepoint and all.
             Err(Stop::Failed(error)) => return Err(Stop::Failed(error)),
         };
         self.connection.prepare_cached("RELEASE all_members")?.execute([])?;
@@ -352,7 +355,8 @@ impl Transaction<'_> {
         self.statistics = mark.statistics;
         self.hint = mark.hint;
         self.news.iter_mut().for_each(|news| news.truncate(mark.told));
-        // The log row that carries the next number is not written yet, so the number must not be read from the file.
+        // The log row that carries the next number is not written yet, so the number must not be
+        // read from the file.
         *self.cache = Cache::load(self.connection, self.moment())?;
         self.cache.next_task = mark.next_task;
         Ok(())
@@ -412,7 +416,8 @@ impl Transaction<'_> {
         self.write_statistics()
     }
 
-    /// Writes how many tasks run where that is limited, and how many tasks the index tables have where that has changed.
+    /// Writes how many tasks run where that is limited, and how many tasks the index tables have
+    /// where that has changed.
     fn save_counts(&mut self) -> Result<()> {
         self.cache.index.save_sizes(self.connection, &self.cache.names)?;
         self.cache.queues.save(self.connection)?;

@@ -1,13 +1,15 @@
 //! Processes that write to one file take turns, first come, first served.
 //!
-//! SQLite gives its write lock to whoever tries first. A process that commits again and again tries again at once, while one that found
-//! the lock taken sleeps between its tries and seldom meets the moment in which it is free. With a thousand processes, each that waits
-//! like that also takes processor time from the one that works. So a process goes through a turnstile to the lock: it holds the turnstile
-//! until it has SQLite's lock. The turnstile is a lock of the kernel, which queues those who wait in the order in which they came, wakes
-//! one at a time, and forgets a process that ends.
+//! SQLite gives its write lock to whoever tries first. A process that commits again and again tries
+//! again at once, while one that found the lock taken sleeps between its tries and seldom meets the
+//! moment in which it is free. With a thousand processes, each that waits like that also takes
+//! processor time from the one that works. So a process goes through a turnstile to the lock: it
+//! holds the turnstile until it has SQLite's lock. The turnstile is a lock of the kernel, which
+//! queues those who wait in the order in which they came, wakes one at a time, and forgets a
+//! process that ends.
 //!
-//! This is for fairness alone: the lock is SQLite's. A process that was stopped within the turnstile is passed by when for a while no
-//! process has committed and none holds the write lock.
+//! This is for fairness alone: the lock is SQLite's. A process that was stopped within the
+//! turnstile is passed by when for a while no process has committed and none holds the write lock.
 
 use std::cell::Cell;
 use std::fs::{File, TryLockError};
@@ -22,7 +24,8 @@ use crate::sqlite::write_lock::{Progress, WriteLock};
 /// The time between two looks whether other processes go on.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The looks in a row without a commit after which it is asked who holds the write lock. It doubles with each time.
+/// The looks in a row without a commit after which it is asked who holds the write lock. It doubles
+/// with each time.
 const LOOKS_BEFORE_ASKING: u32 = 2;
 
 /// How many times is passed without a look after the turnstile has not opened.
@@ -86,7 +89,8 @@ impl Turnstile {
         &self.lock
     }
 
-    /// Waits until it is this process's turn, for as long as others go on. Returns `None` where the lock is to be tried for without one.
+    /// Waits until it is this process's turn, for as long as others go on. Returns `None` where the
+    /// lock is to be tried for without one.
     ///
     /// # Errors
     /// If another process has held the write lock for 30 s and nothing was committed.
@@ -148,7 +152,8 @@ impl Place {
         queue.is_queued
     }
 
-    /// Has a thread stand in the kernel's queue, since nothing ends such a wait; returns whether it does.
+    /// Has a thread stand in the kernel's queue, since nothing ends such a wait; returns whether it
+    /// does.
     fn queue_up(self: Arc<Self>) -> bool {
         *self.queue() = Queue { is_queued: true, is_wanted: true, ended: None };
         let place = Arc::clone(&self);
@@ -180,7 +185,8 @@ impl Stillness {
         Self { seen, looks: 0, ask_at: LOOKS_BEFORE_ASKING, holder: None }
     }
 
-    /// Judges what there is to see now. Asks seldom who holds the lock: that has the system list all locks.
+    /// Judges what there is to see now. Asks seldom who holds the lock: that has the system list
+    /// all locks.
     fn look(&mut self, now: Progress, holder: impl FnOnce() -> Option<u32>) -> Verdict {
         if now != self.seen {
             *self = Self::new(now);

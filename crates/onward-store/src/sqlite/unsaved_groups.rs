@@ -1,9 +1,11 @@
-//! How many tasks of each limited group run, and the tokens they have taken, while that is not in the tables.
+//! How many tasks of each limited group run, and the tokens they have taken, while that is not in
+//! the tables.
 //!
-//! A process that is alone on a file would write that of some hundred groups with each commit, for nobody but itself. It keeps it in memory instead and
-//! writes it now and then, and before anybody else reads it. Nothing is lost by that: how many run follows from the leases, and who has taken tokens since
-//! stands in the log, from the row on that `meta` names. Whoever reads the limits of a file, after a crash or beside a process that is still alone, works
-//! both out so.
+//! A process that is alone on a file would write that of some hundred groups with each commit, for
+//! nobody but itself. It keeps it in memory instead and writes it now and then, and before anybody
+//! else reads it. Nothing is lost by that: how many run follows from the leases, and who has taken
+//! tokens since stands in the log, from the row on that `meta` names. Whoever reads the limits of a
+//! file, after a crash or beside a process that is still alone, works both out so.
 
 use std::time::Duration;
 
@@ -20,7 +22,8 @@ use crate::sqlite::names::Names;
 /// For how many rows of the log counts are kept back: so many are read again after a crash.
 const ROWS_KEPT_BACK: i64 = 1024;
 
-/// How far steady time and the time of day may drift apart meanwhile, in microseconds: the log has the latter.
+/// How far steady time and the time of day may drift apart meanwhile, in microseconds: the log has
+/// the latter.
 const DRIFT: i64 = 1000;
 
 /// Where `meta` has what [`Since`] says.
@@ -122,7 +125,8 @@ impl Flow {
         self.unsaved.since.is_some()
     }
 
-    /// Works out what the tables lack. Only reads, so that what is worked out is still to be written.
+    /// Works out what the tables lack. Only reads, so that what is worked out is still to be
+    /// written.
     pub(super) fn work_out_counts(&mut self, connection: &Database<'_>, names: &Names, now: Moment) -> Result<()> {
         let Some(since) = Since::read(connection)? else { return Ok(()) };
         self.unsaved.since = Some(since);
@@ -172,7 +176,8 @@ impl Flow {
         Ok(())
     }
 
-    /// Writes what is to be written of groups, `entry` being the last row of the log of which they know.
+    /// Writes what is to be written of groups, `entry` being the last row of the log of which they
+    /// know.
     pub(super) fn save_groups(
         &mut self,
         connection: &Database<'_>,

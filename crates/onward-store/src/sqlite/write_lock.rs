@@ -1,4 +1,5 @@
-//! The write lock of a store's file as other processes see it: who holds it, and whether work goes on behind it.
+//! The write lock of a store's file as other processes see it: who holds it, and whether work goes
+//! on behind it.
 
 use std::fmt;
 use std::fs;
@@ -51,8 +52,9 @@ impl WriteLock {
         Progress(log.and_then(|log| Some((log.modified().ok()?, log.len()))))
     }
 
-    /// Returns the process that holds the lock. `None` if none does, or the system does not say which.
-    /// Opens no file of the store: closing one would end the locks that SQLite holds for this process.
+    /// Returns the process that holds the lock. `None` if none does, or the system does not say
+    /// which. Opens no file of the store: closing one would end the locks that SQLite holds for
+    /// this process.
     #[cfg(target_os = "linux")]
     pub(super) fn holder(&self) -> Option<LockHolder> {
         use std::os::unix::fs::MetadataExt as _;

@@ -1,9 +1,10 @@
 //! Group commit: callers leave their writes in a queue, and whoever commits takes them all.
 //!
-//! In class `full` a thread of its own commits, so that a sync never blocks an async runtime. In the other classes a commit takes
-//! microseconds and a hand-over between threads would cost more than the commit, so a caller that finds the writer free commits
-//! on the spot, takes along what others have left meanwhile, and goes on for a few batches; what is left in the queue after that goes to the
-//! thread.
+//! In class `full` a thread of its own commits, so that a sync never blocks an async runtime. In
+//! the other classes a commit takes microseconds and a hand-over between threads would cost more
+//! than the commit, so a caller that finds the writer free commits on the spot, takes along what
+//! others have left meanwhile, and goes on for a few batches; what is left in the queue after that
+//! goes to the thread.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,14 +20,16 @@ use crate::outcome::Outcome;
 use crate::sqlite::core::{Core, Job};
 use crate::write::Write;
 
-/// The most writes that a caller commits itself: more take longer than a hand-over (that sleeps and wakes two threads), and would hold up the caller's thread.
+/// The most writes that a caller commits itself: more take longer than a hand-over (that sleeps and
+/// wakes two threads), and would hold up the caller's thread.
 const ON_THE_SPOT: usize = 64;
 
-/// How many batches of so few writes a caller commits one after the other. What comes while it is at one need not wake the thread then, which would
-/// take a processor from the callers.
+/// How many batches of so few writes a caller commits one after the other. What comes while it is
+/// at one need not wake the thread then, which would take a processor from the callers.
 const BATCHES_ON_THE_SPOT: usize = 4;
 
-/// After how many commits in a row that nobody shared a caller counts as alone. Of such a one's commits only every so-many-th waits for others.
+/// After how many commits in a row that nobody shared a caller counts as alone. Of such a one's
+/// commits only every so-many-th waits for others.
 const ALONE: u32 = 8;
 
 #[derive(Debug)]
@@ -105,7 +108,8 @@ impl Writer {
     }
 }
 
-/// Wakes the thread if the caller goes away between leaving its writes and committing them, so that they do not lie there.
+/// Wakes the thread if the caller goes away between leaving its writes and committing them, so that
+/// they do not lie there.
 struct Abandoned<'a> {
     shared: &'a Shared,
     armed: bool,
@@ -138,8 +142,8 @@ impl Drop for Committing<'_> {
     }
 }
 
-/// Lets every other task of the runtime that is ready run once, so that callers who are about to write do so before the commit,
-/// and share it. Alone on the runtime, a caller goes on at once.
+/// Lets every other task of the runtime that is ready run once, so that callers who are about to
+/// write do so before the commit, and share it. Alone on the runtime, a caller goes on at once.
 async fn give_way() {
     let mut gave_way = false;
     std::future::poll_fn(|context| {
@@ -172,7 +176,8 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leaves a job; answers whether somebody sees to it: the thread, which is woken if asked to, or who is at a commit.
+    /// Leaves a job; answers whether somebody sees to it: the thread, which is woken if asked to,
+    /// or who is at a commit.
     fn push(&self, job: Job, wake: bool) -> Result<bool> {
         let mut queue = self.queue();
         if queue.closed {
@@ -194,14 +199,15 @@ impl Shared {
         }
     }
 
-    /// Whether somebody is likely to join the next commit who is given the time. To give way has a multi-threaded runtime wake another thread, which
-    /// takes a lone caller a fifth of its time.
+    /// Whether somebody is likely to join the next commit who is given the time. To give way has a
+    /// multi-threaded runtime wake another thread, which takes a lone caller a fifth of its time.
     fn may_be_shared(&self) -> bool {
         let unshared = self.unshared.load(Ordering::Relaxed);
         unshared < ALONE || unshared.is_multiple_of(ALONE)
     }
 
-    /// Commits a few small batches unless somebody else is at it: that one looks into the queue again. What is left goes to the thread.
+    /// Commits a few small batches unless somebody else is at it: that one looks into the queue
+    /// again. What is left goes to the thread.
     fn commit_if_free(&self) {
         let mut queue = self.queue();
         if queue.committing > 0 {

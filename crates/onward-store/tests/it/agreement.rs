@@ -5,8 +5,9 @@ use onward_testkit::{MemoryFixture, agreement};
 /// How many sequences are played on stores in memory.
 const MANY: u64 = 300;
 
-/// How many are played where each store has files to make and to sync: there each takes several times as long, and CI should
-/// not wait for minutes. `cargo xtask soak stores-agree` plays as many there as elsewhere.
+/// How many are played where each store has files to make and to sync: there each takes several
+/// times as long, and CI should not wait for minutes. `cargo xtask soak stores-agree` plays as many
+/// there as elsewhere.
 pub(crate) const SOME: u64 = 64;
 
 /// Says nothing of the store, but that the harness plays the same sequence twice.

@@ -38,7 +38,8 @@ async fn a_look_at_the_queues_over_a_deep_backlog_costs_about_what_it_costs_over
     assert!(deep < shallow * FACTOR, "{deep:?} over {DEEP}, {shallow:?} over {SHALLOW}");
 }
 
-/// The shortest time that the sizes of the queues take to read while so many tasks wait and so many are scheduled, all of them in the tables.
+/// The shortest time that the sizes of the queues take to read while so many tasks wait and so many
+/// are scheduled, all of them in the tables.
 async fn look_over(backlog: usize) -> Duration {
     let directory = tempfile::tempdir().unwrap();
     let options = SqliteStore::options().durability(Durability::Normal).memory_tasks(0);
@@ -96,7 +97,8 @@ async fn a_claim_behind_ten_thousand_groups_that_are_held_back_costs_about_what_
     assert!(many < few * FACTOR, "{many:?} behind {GROUPS}, {few:?} behind {SHALLOW}");
 }
 
-/// Another store on the file makes this one read again what it may have changed; that must not be every group.
+/// Another store on the file makes this one read again what it may have changed; that must not be
+/// every group.
 ///
 /// Shows: T9
 #[tokio::test]
@@ -105,8 +107,8 @@ async fn the_same_holds_where_two_stores_share_the_file() {
     assert!(many < few * FACTOR, "{many:?} behind {GROUPS}, {few:?} behind {SHALLOW}");
 }
 
-/// The shortest life of a task while so many groups have used their limit up and a task each that waits in front, and so many
-/// stores on the file take turns.
+/// The shortest life of a task while so many groups have used their limit up and a task each that
+/// waits in front, and so many stores on the file take turns.
 async fn life_behind(groups: usize, stores: usize) -> Duration {
     let directory = tempfile::tempdir().unwrap();
     let open_stores = open_stores(&directory, stores).await;
@@ -145,8 +147,8 @@ async fn a_claim_among_ten_thousand_groups_that_share_costs_about_what_it_costs_
     }
 }
 
-/// The shortest time from claim to end of a task while so many groups with two tasks each share the queue by weight, and so many stores on the
-/// file take turns.
+/// The shortest time from claim to end of a task while so many groups with two tasks each share the
+/// queue by weight, and so many stores on the file take turns.
 async fn life_among(groups: usize, stores: usize) -> Duration {
     let directory = tempfile::tempdir().unwrap();
     let open_stores = open_stores(&directory, stores).await;
@@ -178,8 +180,8 @@ async fn a_claim_beside_ten_thousand_series_of_another_session_costs_about_what_
     }
 }
 
-/// The shortest life of a task while a task each of so many series is reserved for another session and waits in front, and so many stores on the
-/// file take turns.
+/// The shortest life of a task while a task each of so many series is reserved for another session
+/// and waits in front, and so many stores on the file take turns.
 async fn life_beside_series(series: usize, stores: usize) -> Duration {
     let directory = tempfile::tempdir().unwrap();
     let open_stores = open_stores(&directory, stores).await;

@@ -1,4 +1,5 @@
-//! What is not a store, may not be written, has no room or is damaged: a clear error, and the data as it was.
+//! What is not a store, may not be written, has no room or is damaged: a clear error, and the data
+//! as it was.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -93,8 +94,8 @@ async fn a_new_store_on_a_read_only_file_system_is_refused() {
     tells(&error, mount.path(), "check the permissions");
 }
 
-/// `ONWARD_ROUNDS` says how many disks are filled in each class (default: 1), `ONWARD_SEED` how much room is left on each and how
-/// large the tasks are.
+/// `ONWARD_ROUNDS` says how many disks are filled in each class (default: 1), `ONWARD_SEED` how
+/// much room is left on each and how large the tasks are.
 ///
 /// Shows: T21
 #[tokio::test]
@@ -134,7 +135,8 @@ async fn fill_and_go_on(mount: &Mount, class: Durability, random: &mut fastrand:
     tally.recovered += 1;
 }
 
-/// Counts what was acknowledged and is not there, and what is there and was not acknowledged: a part of a refused call.
+/// Counts what was acknowledged and is not there, and what is there and was not acknowledged: a
+/// part of a refused call.
 async fn count(store: &SqliteStore, acknowledged: &[i64], tally: &mut Tally) {
     let there = numbers(store).await;
     tally.lost += acknowledged.iter().filter(|number| !there.contains(number)).count() as u64;

@@ -353,7 +353,8 @@ async fn the_callers_transaction_goes_on_after_a_submit_that_failed_half_way() {
     assert_eq!((shop.orders(), shop.state(TaskId(1)).await), (1, None));
 }
 
-/// Which is SQLite's doing and cannot be helped, but must not be taken for a transaction that goes on.
+/// Which is SQLite's doing and cannot be helped, but must not be taken for a transaction that goes
+/// on.
 ///
 /// Shows: T1
 #[tokio::test]
@@ -395,7 +396,8 @@ async fn a_file_that_stays_locked_is_an_error_that_may_pass() {
     assert_eq!(submitted.committed().len(), 1);
 }
 
-/// The store's writer holds what is the writer's and waits for the transaction, which must not wait for it in turn.
+/// The store's writer holds what is the writer's and waits for the transaction, which must not wait
+/// for it in turn.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_submit_does_not_wait_for_a_store_that_waits_for_the_transaction() {
     let directory = tempfile::tempdir().unwrap();
@@ -412,7 +414,8 @@ async fn a_submit_does_not_wait_for_a_store_that_waits_for_the_transaction() {
     assert_eq!(timeout(PATIENCE, waits).await.unwrap().unwrap(), Submitted::Inserted { id: TaskId(101) });
 }
 
-/// Those that the store has not written to its tables yet, and those of the caller, who writes past the store.
+/// Those that the store has not written to its tables yet, and those of the caller, who writes past
+/// the store.
 #[tokio::test]
 async fn tasks_are_found_by_their_tags_whoever_submitted_them() {
     let mut shop = Shop::open().await;

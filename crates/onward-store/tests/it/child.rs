@@ -1,7 +1,7 @@
 //! Other processes: this test program again, running one of its ignored tests.
 //!
-//! A child says what it does on its standard output, a pipe, one line and one `write` for each fact. What is in the pipe
-//! survives the child, so whatever it said before it was killed is read.
+//! A child says what it does on its standard output, a pipe, one line and one `write` for each
+//! fact. What is in the pipe survives the child, so whatever it said before it was killed is read.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
@@ -27,7 +27,8 @@ pub(crate) struct Process {
 pub(crate) struct Speech(BufReader<ChildStdout>);
 
 impl Process {
-    /// Starts the ignored test `entry` as a process of its own, with variables that tell it what to do.
+    /// Starts the ignored test `entry` as a process of its own, with variables that tell it what to
+    /// do.
     pub(crate) fn start(entry: &str, variables: &[(&str, String)]) -> (Self, Speech) {
         let program = std::env::current_exe().expect("this program has a path");
         let mut child = Command::new(program)
@@ -54,7 +55,8 @@ impl Process {
         writeln!(input, "{line}").expect("it listens");
     }
 
-    /// `kill -STOP`: it stands still, and keeps its locks. Waits until it does: the signal alone only asks for it.
+    /// `kill -STOP`: it stands still, and keeps its locks. Waits until it does: the signal alone
+    /// only asks for it.
     pub(crate) fn stop(&self) {
         self.signal(Signal::STOP);
         let stopped = waitpid(Some(Pid::from_child(&self.child)), WaitOptions::UNTRACED);
@@ -67,7 +69,8 @@ impl Process {
         self.signal(Signal::CONT);
     }
 
-    /// `kill -9`, and waits until the process is gone. A child that had failed by itself fails the test.
+    /// `kill -9`, and waits until the process is gone. A child that had failed by itself fails the
+    /// test.
     pub(crate) fn kill(&mut self) {
         self.signal_kill();
         let status = self.child.wait().expect("a child can be waited for");
@@ -109,8 +112,8 @@ impl Iterator for Speech {
     }
 }
 
-/// In a child: ends it with its parent, sets its words apart from the harness's, and has a failure told like a fact, since a
-/// child that fails may be killed before that ends it.
+/// In a child: ends it with its parent, sets its words apart from the harness's, and has a failure
+/// told like a fact, since a child that fails may be killed before that ends it.
 pub(crate) fn begin() {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .expect("a child can ask to die with its parent");

@@ -2,15 +2,17 @@
 //!
 //! Where the pages of the file have checksums, damage is never read as truth, whichever bit flips.
 //!
-//! Without them SQLite's format tells what it can: the structure of each page, the header of the file, and rows of one table that
-//! another one contradicts. A flip within a value (a payload, a time, a counter) can give another value that is as good. There this shows
-//! that nothing panics, that every error is one a program can act on, and that a flip in a page's structure is an error, a finding of
-//! the check, or harmless; and it says how many flips went unseen.
+//! Without them SQLite's format tells what it can: the structure of each page, the header of the
+//! file, and rows of one table that another one contradicts. A flip within a value (a payload, a
+//! time, a counter) can give another value that is as good. There this shows that nothing panics,
+//! that every error is one a program can act on, and that a flip in a page's structure is an error,
+//! a finding of the check, or harmless; and it says how many flips went unseen.
 //!
-//! In the line for `cargo xtask soak` a flip that was noticed is acknowledged, one that made no difference is recovered, and one
-//! in a page's structure that was read as truth is lost.
+//! In the line for `cargo xtask soak` a flip that was noticed is acknowledged, one that made no
+//! difference is recovered, and one in a page's structure that was read as truth is lost.
 //!
-//! `ONWARD_FLIPS` says how many bits of each page are flipped (default: 8), `ONWARD_SEED` which (default: others each time).
+//! `ONWARD_FLIPS` says how many bits of each page are flipped (default: 8), `ONWARD_SEED` which
+//! (default: others each time).
 
 use std::path::Path;
 use std::time::Duration;
@@ -113,7 +115,8 @@ impl Seen {
     }
 }
 
-/// In each page: one byte of its header, and others anywhere. With checksums each byte of the header of the file, too.
+/// In each page: one byte of its header, and others anywhere. With checksums each byte of the
+/// header of the file, too.
 fn places(bytes: usize, layout: Layout, random: &mut fastrand::Rng) -> Vec<(usize, usize)> {
     let flips = soak::number("ONWARD_FLIPS").unwrap_or(8).max(1);
     let header = if layout == Layout::Checksums { FILE_HEADER } else { 0 };
@@ -126,8 +129,8 @@ fn places(bytes: usize, layout: Layout, random: &mut fastrand::Rng) -> Vec<(usiz
     places
 }
 
-/// Whether a byte belongs to what holds a page together. The header of the file is left out: most of it (change counters,
-/// the version of SQLite that wrote it) has no meaning for the data.
+/// Whether a byte belongs to what holds a page together. The header of the file is left out: most
+/// of it (change counters, the version of SQLite that wrote it) has no meaning for the data.
 fn is_structure(page: usize, offset: usize) -> bool {
     let start = if page == 0 { FILE_HEADER } else { 0 };
     (start..start + PAGE_HEADER).contains(&offset)

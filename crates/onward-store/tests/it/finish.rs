@@ -136,7 +136,8 @@ async fn a_lost_lease_is_refused_and_what_was_written_can_be_rolled_back() {
     assert_eq!(shop.payments(), 1);
 }
 
-/// The connection and the store are dropped where a process could die: the effect is there if, and only if, the end is.
+/// The connection and the store are dropped where a process could die: the effect is there if, and
+/// only if, the end is.
 ///
 /// Shows: T22
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! How many tasks of a group run, and which tokens they took, while a process that is alone on a file keeps that to itself.
+//! How many tasks of a group run, and which tokens they took, while a process that is alone on a
+//! file keeps that to itself.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! What a life costs behind tasks that may not start, counted in steps of SQLite. Nothing is answered from memory here; what it takes where tasks are
-//! in memory is measured in [`backlog`](crate::backlog).
+//! What a life costs behind tasks that may not start, counted in steps of SQLite. Nothing is
+//! answered from memory here; what it takes where tasks are in memory is measured in
+//! [`backlog`](crate::backlog).
 
 use std::time::Duration;
 
@@ -68,14 +69,16 @@ async fn behind_groups_whose_kind_runs_as_much_as_it_may_a_life_takes_no_more_st
     .await;
 }
 
-/// A life behind many that are held back is to take as many steps as one behind few, but for a tenth.
+/// A life behind many that are held back is to take as many steps as one behind few, but for a
+/// tenth.
 async fn assert_no_dearer(hold_back: impl AsyncFn(&Bench, usize)) {
     let (few, many) = (life_behind(1, &hold_back).await, life_behind(MANY, &hold_back).await);
     assert!(few > 0, "steps are counted");
     assert!(many <= few + few / 10, "a life takes {many} steps behind {MANY} tasks, and {few} behind one");
 }
 
-/// The steps of the cheapest life of a task, from its submit to its end, behind so many that are held back.
+/// The steps of the cheapest life of a task, from its submit to its end, behind so many that are
+/// held back.
 async fn life_behind(tasks: usize, hold_back: &impl AsyncFn(&Bench, usize)) -> u64 {
     let bench = Bench::open().await;
     hold_back(&bench, tasks).await;

@@ -1,7 +1,7 @@
 //! `kill -9` at random moments under load: nothing acknowledged is lost, nothing happens twice.
 //!
-//! `ONWARD_ROUNDS` says how often processes are killed, over all tests here (default: 50), `ONWARD_SEED` how the chances fall
-//! (default: another way each time).
+//! `ONWARD_ROUNDS` says how often processes are killed, over all tests here (default: 50),
+//! `ONWARD_SEED` how the chances fall (default: another way each time).
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -78,7 +78,8 @@ fn cycles(processes: usize, class: Durability, rounds: u64, random: &mut fastran
     }
 }
 
-/// Lets processes work until a number of facts has come in, made up at random, and kills them all in the midst of it.
+/// Lets processes work until a number of facts has come in, made up at random, and kills them all
+/// in the midst of it.
 fn load_and_kill(processes: usize, class: Durability, path: &Path, random: &mut fastrand::Rng) -> Vec<Fact> {
     let (sender, receiver) = mpsc::channel();
     let mut children = Vec::new();
@@ -124,7 +125,8 @@ pub(crate) async fn assert_sound(store: &SqliteStore, tally: &Tally) {
     assert_eq!(report.consistency, Vec::<String>::new(), "seed {}", tally.sum.seed);
 }
 
-/// What the killed were working on waits again at once: their locks are gone, so their leases are over.
+/// What the killed were working on waits again at once: their locks are gone, so their leases are
+/// over.
 async fn take_back(store: &SqliteStore, tally: &mut Tally) {
     let outcomes = store.apply(vec![Write::Sweep]).await.unwrap();
     let Outcome::Swept(swept) = outcomes[0] else { panic!("a sweep answered {outcomes:?}") };

@@ -1,7 +1,8 @@
 //! Stores whose process is killed in place of being closed, against the specification.
 //!
-//! A process that is killed leaves its files as they are. So they are copied while the store is open, and the next store opens the copy: what the
-//! store had in memory only, or would have written when it was closed, is not there.
+//! A process that is killed leaves its files as they are. So they are copied while the store is
+//! open, and the next store opens the copy: what the store had in memory only, or would have
+//! written when it was closed, is not there.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,8 +63,9 @@ impl Place for KilledPlace {
     }
 }
 
-/// The ends of the sessions of the process that was killed, in the order of their numbers: the next process writes them in its own time, when it finds
-/// that one gone, and does not show them any more.
+/// The ends of the sessions of the process that was killed, in the order of their numbers: the next
+/// process writes them in its own time, when it finds that one gone, and does not show them any
+/// more.
 fn ends_of_sessions(path: &Path) -> Vec<Write> {
     let connection = rusqlite::Connection::open(path).expect("the file opens");
     let mut numbers = connection.prepare("SELECT id FROM session ORDER BY id").expect("there are sessions");

@@ -62,7 +62,8 @@ impl Known {
         facts.iter().filter(is_older).count() as u64
     }
 
-    /// Holds what was acknowledged against what is there: every event, and the rows of so many of the tasks that were named since the last look.
+    /// Holds what was acknowledged against what is there: every event, and the rows of so many of
+    /// the tasks that were named since the last look.
     pub(crate) async fn examine(&mut self, store: &dyn Store, rows: usize, tally: &mut Tally) {
         self.examine_tasks(store, rows, tally).await;
         self.read_events(store, tally).await;

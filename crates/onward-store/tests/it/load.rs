@@ -243,7 +243,8 @@ fn submit(random: &mut fastrand::Rng) -> Write {
     Write::Submit(Box::new(task))
 }
 
-/// Most attempts end well; some fail and are tried again, some are given back, a few end in the dead letters.
+/// Most attempts end well; some fail and are tried again, some are given back, a few end in the
+/// dead letters.
 fn end(random: &mut fastrand::Rng, task: &ClaimedTask) -> Write {
     let lease = task.lease;
     let fail = |next| Write::Fail { lease, error: "no luck".into(), next };

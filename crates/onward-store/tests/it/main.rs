@@ -1,4 +1,5 @@
-//! Every store, under one suite of cases and against one another; and SQLite against kills, damage and age.
+//! Every store, under one suite of cases and against one another; and SQLite against kills, damage
+//! and age.
 #![expect(
     clippy::expect_used,
     clippy::panic,

@@ -1,4 +1,5 @@
-//! A store whose tasks all come from a caller's own transactions, and end in them, under the conformance suite and against the specification.
+//! A store whose tasks all come from a caller's own transactions, and end in them, under the
+//! conformance suite and against the specification.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,12 +10,14 @@ use onward_store::{
 };
 use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, agreement};
 
-/// Stores in a file, to which each submit, and each end of an attempt, comes in a transaction of the caller's own.
+/// Stores in a file, to which each submit, and each end of an attempt, comes in a transaction of
+/// the caller's own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Outbox {
     /// The submitter says when it has committed.
     Told,
-    /// It never does, and the store never learns that somebody else writes: its index stays in memory.
+    /// It never does, and the store never learns that somebody else writes: its index stays in
+    /// memory.
     Untold,
 }
 
@@ -29,7 +32,8 @@ struct OutboxStore {
     store: SqliteStore,
     connection: Mutex<Connection>,
     outbox: Outbox,
-    /// Whether somebody listens to what ended: of a caller's commit it is only told that something did.
+    /// Whether somebody listens to what ended: of a caller's commit it is only told that something
+    /// did.
     is_heard: AtomicBool,
 }
 
@@ -80,9 +84,10 @@ impl OutboxStore {
         })
     }
 
-    /// Sends to the caller's transactions what can be there: a call is one commit, and its submissions are told before its
-    /// changes. So a call that does nothing but submit goes there whole, and of any other what it submits at first without keys,
-    /// dependencies and parents, which changes nothing else. Positions in a batch are those of a single write.
+    /// Sends to the caller's transactions what can be there: a call is one commit, and its
+    /// submissions are told before its changes. So a call that does nothing but submit goes there
+    /// whole, and of any other what it submits at first without keys, dependencies and parents,
+    /// which changes nothing else. Positions in a batch are those of a single write.
     async fn write(&self, mut writes: Vec<Write>) -> Result<Vec<Outcome>> {
         let is_one = writes.len() == 1;
         if is_one && writes.iter().all(ends_attempts) && !self.is_heard.load(Ordering::Relaxed) {
@@ -100,7 +105,8 @@ impl OutboxStore {
         Ok(outcomes)
     }
 
-    /// Ends attempts in a transaction of the caller's, together with a row of its own; a refusal leaves neither.
+    /// Ends attempts in a transaction of the caller's, together with a row of its own; a refusal
+    /// leaves neither.
     fn finish(&self, writes: Vec<Write>) -> Result<Vec<Outcome>> {
         let mut connection = self.connection.lock().expect("no test panics while it holds this");
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -123,7 +129,8 @@ impl OutboxStore {
         })
     }
 
-    /// What is refused to the caller, the store must refuse too: its answer has the refusal as a value.
+    /// What is refused to the caller, the store must refuse too: its answer has the refusal as a
+    /// value.
     async fn write_submits(&self, writes: Vec<Write>, tasks: &[NewTask]) -> Result<Vec<Outcome>> {
         if tasks.is_empty() {
             return self.store.apply(writes).await;

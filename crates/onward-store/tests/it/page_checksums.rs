@@ -1,4 +1,5 @@
-//! Files whose pages have checksums: how they come to be, who may write to them, and how a file goes on to which others wrote.
+//! Files whose pages have checksums: how they come to be, who may write to them, and how a file
+//! goes on to which others wrote.
 
 use std::path::{Path, PathBuf};
 

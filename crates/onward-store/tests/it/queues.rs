@@ -51,7 +51,8 @@ async fn work(store: SqliteStore, seen: Arc<Seen>) {
     }
 }
 
-/// Has several stores on one file work `task` off, of which [`LIMIT`] may run at once; `first` has set that.
+/// Has several stores on one file work `task` off, of which [`LIMIT`] may run at once; `first` has
+/// set that.
 async fn work_off(first: SqliteStore, path: &std::path::Path, task: NewTask) {
     let submits = (0..TASKS).map(|_| Write::Submit(Box::new(task.clone()))).collect();
     first.apply(submits).await.unwrap();

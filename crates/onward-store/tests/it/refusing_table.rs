@@ -1,9 +1,11 @@
-//! A statement that fails where nothing is wrong with the disk: SQLite leaves the transaction open then, and the store must not.
+//! A statement that fails where nothing is wrong with the disk: SQLite leaves the transaction open
+//! then, and the store must not.
 
 use onward_store::{Durability, NewTask, Outcome, Result, SqliteStore, Store, TaskId, Write};
 use rusqlite::Connection;
 
-/// A neighbour's write in the same commit as the one that fails is done; the one that fails leaves no trace.
+/// A neighbour's write in the same commit as the one that fails is done; the one that fails leaves
+/// no trace.
 ///
 /// Shows: B5
 /// Beats: wedged-store
@@ -43,7 +45,8 @@ async fn an_all_whose_transaction_was_rolled_back_by_sqlite_tells_why() {
     assert!(error.to_string().contains("no poison here"), "{error}");
 }
 
-/// Of a transaction that is too large for SQLite's memory much is in the log before its end, and the last of that is still gathered.
+/// Of a transaction that is too large for SQLite's memory much is in the log before its end, and
+/// the last of that is still gathered.
 ///
 /// Shows: T21
 #[tokio::test]
@@ -52,7 +55,8 @@ async fn nothing_of_a_transaction_that_was_taken_back_is_written_over_what_other
     let path = directory.path().join("onward.db");
     let open = || SqliteStore::options().durability(Durability::Normal).open(&path);
     let other = open().await.unwrap();
-    // With all in the database nothing is read from the log when a transaction is taken back, and so nothing written to it.
+    // With all in the database nothing is read from the log when a transaction is taken back, and
+    // so nothing written to it.
     Connection::open(&path).unwrap().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     let large = |letter: &str| submission(&letter.repeat(900_000));
     let taken_back = (0..12).map(|_| large("x")).chain([submission("poison")]).collect();

@@ -1,4 +1,5 @@
-//! What a prune costs behind tasks that say themselves how long they are kept, counted in steps of SQLite.
+//! What a prune costs behind tasks that say themselves how long they are kept, counted in steps of
+//! SQLite.
 
 use std::time::Duration;
 

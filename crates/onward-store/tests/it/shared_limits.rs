@@ -1,7 +1,8 @@
 //! Limits, where processes work on one file that are killed and replaced meanwhile.
 //!
-//! Each process writes into one file what it begins and what it ends. It begins a task after the store has given it, and ends it before the
-//! store hears of it; so what runs according to that file runs according to the store.
+//! Each process writes into one file what it begins and what it ends. It begins a task after the
+//! store has given it, and ends it before the store hears of it; so what runs according to that
+//! file runs according to the store.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,7 +23,8 @@ use crate::child::{self, Process, Speech};
 const PROCESSES: usize = 4;
 /// How many processes are killed in each test, one after the other.
 const KILLS: usize = 8;
-/// How many tasks end in all, and how many there are: more than can end, so that nobody runs out of work.
+/// How many tasks end in all, and how many there are: more than can end, so that nobody runs out of
+/// work.
 const ENDS: usize = 320;
 const TASKS: usize = 400;
 /// How many a process wants to run at once.
@@ -170,7 +172,8 @@ impl Crew {
         self.heard += count;
     }
 
-    /// Kills a process, and starts another in its place. What the one ran has ended when it stands still, before the store can know.
+    /// Kills a process, and starts another in its place. What the one ran has ended when it stands
+    /// still, before the store can know.
     fn replace(&mut self, victim: usize) {
         let mut worker = self.workers.swap_remove(victim);
         worker.stop();
@@ -216,7 +219,8 @@ fn worker() {
     runtime.block_on(work(&open_log(Path::new(&log)), Path::new(&path)));
 }
 
-/// Runs as many tasks as it wants and gets, always ends the older half of them, and then wants more.
+/// Runs as many tasks as it wants and gets, always ends the older half of them, and then wants
+/// more.
 async fn work(log: &File, path: &Path) {
     let store = open(path).await;
     let open = OpenSession::new("worker", LEASE);

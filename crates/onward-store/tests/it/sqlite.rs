@@ -18,7 +18,8 @@ pub(crate) struct InMemory;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InFile(pub(crate) Durability);
 
-/// How many tasks wait in memory where that is to be few: so few that each store has some there and some in its tables.
+/// How many tasks wait in memory where that is to be few: so few that each store has some there and
+/// some in its tables.
 const FEW: usize = 2;
 
 /// Stores in memory that move their tasks to the tables after a few.
@@ -97,7 +98,8 @@ impl Place for FilePlace {
     }
 }
 
-/// Stores in a file that another store of this process has open too, each write through the other one in turn.
+/// Stores in a file that another store of this process has open too, each write through the other
+/// one in turn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shared;
 
@@ -207,7 +209,8 @@ async fn more_tasks_than_may_wait_in_memory_move_to_the_tables() {
     assert_eq!(in_tables, [0, 0, 3, 3]);
 }
 
-/// A refusal takes back what the writer has in mind, and the next write reads it again: that is not to cost as much each time.
+/// A refusal takes back what the writer has in mind, and the next write reads it again: that is not
+/// to cost as much each time.
 #[tokio::test]
 async fn what_was_read_again_after_a_refusal_moves_to_the_tables_if_it_is_much() {
     let directory = tempfile::tempdir().unwrap();
@@ -231,7 +234,8 @@ async fn submit(store: &SqliteStore, task: NewTask) {
     store.apply(vec![Write::Submit(Box::new(task))]).await.unwrap();
 }
 
-/// Each tag has its place on another page; were they written with the submit, it would write as many.
+/// Each tag has its place on another page; were they written with the submit, it would write as
+/// many.
 ///
 /// Shows: T10
 #[tokio::test]
@@ -336,7 +340,8 @@ async fn who_shares_a_file_finds_an_orchestration_by_the_tags_that_it_has_change
     assert_eq!(found_by_tags(&other).await, [2, 0, 0]);
 }
 
-/// Where others have the file open too: what the refused write takes back begins behind the tags of the one before it.
+/// Where others have the file open too: what the refused write takes back begins behind the tags of
+/// the one before it.
 ///
 /// Shows: T10
 #[tokio::test]

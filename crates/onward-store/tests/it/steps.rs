@@ -1,4 +1,5 @@
-//! How many steps SQLite's virtual machine takes for what is done to a file: unlike time, the same on every machine, however busy.
+//! How many steps SQLite's virtual machine takes for what is done to a file: unlike time, the same
+//! on every machine, however busy.
 #![expect(unsafe_code, reason = "SQLite says it to C functions; there is no safe way to ask")]
 
 use std::collections::BTreeMap;
@@ -10,10 +11,12 @@ use std::sync::{Mutex, Once};
 
 use rusqlite::ffi;
 
-/// What was counted, by the paths of the files. A count is leaked, for connections to its file may be open until the end of the process.
+/// What was counted, by the paths of the files. A count is leaked, for connections to its file may
+/// be open until the end of the process.
 static COUNTS: Mutex<BTreeMap<String, &AtomicU64>> = Mutex::new(BTreeMap::new());
 
-/// The steps on one file, by every connection of this process that was opened since they are counted.
+/// The steps on one file, by every connection of this process that was opened since they are
+/// counted.
 #[derive(Debug)]
 pub(crate) struct Steps(&'static AtomicU64);
 

@@ -1,5 +1,5 @@
-//! `kill -9` of one of three processes on a file under load, while the others go on: nothing acknowledged is lost, nothing happens
-//! twice, and the others neither stop nor wait for it.
+//! `kill -9` of one of three processes on a file under load, while the others go on: nothing
+//! acknowledged is lost, nothing happens twice, and the others neither stop nor wait for it.
 //!
 //! Rounds and chances are those of [`kill`](crate::kill), whose soak this is a part of.
 
@@ -139,8 +139,8 @@ impl Crew {
         worker.reader.join().expect("what a process says can be read");
     }
 
-    /// Waits until each of the others has submitted and completed something, both after the death of the one: behind a task that was
-    /// submitted when it was dead.
+    /// Waits until each of the others has submitted and completed something, both after the death
+    /// of the one: behind a task that was submitted when it was dead.
     fn await_progress(&mut self) {
         let dead = self.submit();
         self.hear_from_all(|fact| matches!(fact, Fact::Submitted(id) if id > dead));

@@ -1,4 +1,5 @@
-//! What processes on one file do to one another: wake, take over, and refuse those who come too late.
+//! What processes on one file do to one another: wake, take over, and refuse those who come too
+//! late.
 
 use std::path::Path;
 use std::time::Duration;
@@ -218,7 +219,8 @@ impl Here {
         }
     }
 
-    /// Claims after each hint, and when the store said that time would bring something, until there is a task.
+    /// Claims after each hint, and when the store said that time would bring something, until there
+    /// is a task.
     async fn claim_when_due(&self, session: SessionId) -> ClaimedTask {
         let mut changes = self.store.changes();
         loop {

@@ -74,8 +74,8 @@ pub(super) async fn check_by_turns(
     Ok(pair.seen)
 }
 
-/// What two stores on one clock answer differently: tasks up to and including number `highest`, every list and count, and the
-/// events; `None` if nothing.
+/// What two stores on one clock answer differently: tasks up to and including number `highest`,
+/// every list and count, and the events; `None` if nothing.
 ///
 /// # Errors
 /// What a store reports that cannot be read.
@@ -165,7 +165,8 @@ impl Pair {
         Ok(())
     }
 
-    /// What both stores tell a slow reader: the next event that they still have, and whether some before it are forgotten.
+    /// What both stores tell a slow reader: the next event that they still have, and whether some
+    /// before it are forgotten.
     async fn next_event(&mut self) -> Agreed {
         let mut told: [Option<(bool, Vec<Told>)>; 2] = Default::default();
         for (index, told) in told.iter_mut().enumerate() {

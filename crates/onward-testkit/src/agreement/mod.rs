@@ -1,8 +1,9 @@
 //! Do two stores agree?
 //!
-//! [`run`] makes up sequences of writes, clock moves and restarts, plays each on both stores, and compares every outcome and
-//! every read. A sequence on which they differ is made as short as possible and shown. With a memory store on one side, the
-//! other is held against the specification.
+//! [`run`] makes up sequences of writes, clock moves and restarts, plays each on both stores, and
+//! compares every outcome and every read. A sequence on which they differ is made as short as
+//! possible and shown. With a memory store on one side, the other is held against the
+//! specification.
 //!
 //! ```no_run
 //! use onward_testkit::{MemoryFixture, agreement};

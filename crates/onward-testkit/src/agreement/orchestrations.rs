@@ -74,7 +74,8 @@ fn blob() -> impl Strategy<Value = Bytes> {
     select(vec![b"".as_slice(), b"value", &[0; 33]]).prop_map(Into::into)
 }
 
-/// Mostly what a turn may submit, and now and then what has it refused. A parent stands for the orchestration itself.
+/// Mostly what a turn may submit, and now and then what has it refused. A parent stands for the
+/// orchestration itself.
 fn submit() -> impl Strategy<Value = NewTask> {
     (new_task(), prop_oneof![9 => Just(true), 1 => Just(false)]).prop_map(|(new, is_allowed)| {
         if is_allowed { NewTask { depends_on: Dependencies::default(), aggregate: None, ..new } } else { new }

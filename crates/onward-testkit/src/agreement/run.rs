@@ -21,9 +21,10 @@ pub(super) const STEPS: usize = 40;
 
 /// Holds two stores against one another, by as many sequences as are asked for.
 ///
-/// `ONWARD_SEQUENCES` overrides how many, and `ONWARD_SEED` says which (a whole number; by default others each time). A
-/// failure names its seed. Prints a line that counts sequences: those made up (`attempted`), those on which the stores agree
-/// (`acknowledged`) and disagree (`lost`), and the restarts in them (`recovered`).
+/// `ONWARD_SEQUENCES` overrides how many, and `ONWARD_SEED` says which (a whole number; by default
+/// others each time). A failure names its seed. Prints a line that counts sequences: those made up
+/// (`attempted`), those on which the stores agree (`acknowledged`) and disagree (`lost`), and the
+/// restarts in them (`recovered`).
 ///
 /// # Panics
 /// If the stores differ, with the shortest sequence found that shows it.
@@ -31,8 +32,9 @@ pub fn run(one: &dyn Fixture, other: &dyn Fixture, sequences: u64) {
     run_by_turns(one, other, sequences, 1);
 }
 
-/// The same with fewer reads: after each step one in `turns` is compared, the others in turn, and all at the end of the sequence. For stores to which
-/// each read is a journey: a difference is found as surely, some steps later.
+/// The same with fewer reads: after each step one in `turns` is compared, the others in turn, and
+/// all at the end of the sequence. For stores to which each read is a journey: a difference is
+/// found as surely, some steps later.
 ///
 /// # Panics
 /// As [`run`].

@@ -22,7 +22,8 @@ pub enum Step {
     Reopen,
 }
 
-/// A write that names sessions, leases and tasks by where they stand among those known when it is played.
+/// A write that names sessions, leases and tasks by where they stand among those known when it is
+/// played.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each is the write of the same name")]
 pub enum Act {

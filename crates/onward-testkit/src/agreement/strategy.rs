@@ -358,7 +358,8 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
     let unique = (option::weighted(0.5, unique()), tags(), option::weighted(0.4, group()));
-    // In boxes, as what is below: the values that are drawn lie on the stack otherwise, and a test has little of that.
+    // In boxes, as what is below: the values that are drawn lie on the stack otherwise, and a test
+    // has little of that.
     let orchestration = (proptest::bool::weighted(0.3), option::weighted(0.3, 0..3u64));
     let others = (depends_on(), parent(), io(), aggregate(), option::weighted(0.4, series()), orchestration).boxed();
     (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, others).prop_map(

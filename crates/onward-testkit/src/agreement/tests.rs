@@ -1,4 +1,5 @@
-//! Is the harness any good? It must find stores that are wrong, and its sequences must reach everything that can happen.
+//! Is the harness any good? It must find stores that are wrong, and its sequences must reach
+//! everything that can happen.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -117,7 +117,8 @@ impl View {
         })
     }
 
-    /// The first read whose answers differ, with both answers. It takes a view apart, so that no read can be left out of it.
+    /// The first read whose answers differ, with both answers. It takes a view apart, so that no
+    /// read can be left out of it.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         let Self {
             tasks,

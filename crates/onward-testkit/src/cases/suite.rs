@@ -10,8 +10,9 @@ use crate::fixture::{Fixture, is_missing};
 #[doc(hidden)]
 pub type RunningCase = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Runs every case of the conformance suite on the stores of a [`Fixture`](crate::Fixture): one `#[test]` each, in a module per
-/// family. With `ignored` before the fixture the tests are run only where ignored ones are asked for.
+/// Runs every case of the conformance suite on the stores of a [`Fixture`](crate::Fixture): one
+/// `#[test]` each, in a module per family. With `ignored` before the fixture the tests are run only
+/// where ignored ones are asked for.
 #[macro_export]
 macro_rules! conformance {
     (ignored $fixture:expr) => {

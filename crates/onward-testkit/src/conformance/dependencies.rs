@@ -420,7 +420,8 @@ pub async fn a_retried_task_waits_for_no_dependency_again(bench: Bench) {
     assert_eq!(bench.state(dependent).await, TaskState::Waiting);
 }
 
-/// A cycle would need a task to depend on one that was accepted after it. Nothing that gives a task another life adds dependencies to it.
+/// A cycle would need a task to depend on one that was accepted after it. Nothing that gives a task
+/// another life adds dependencies to it.
 ///
 /// Shows: T12
 pub async fn no_second_life_makes_a_cycle(bench: Bench) {

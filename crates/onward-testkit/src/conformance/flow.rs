@@ -297,7 +297,8 @@ async fn gives_room(bench: &Bench, session: SessionId) {
     assert_eq!(bench.claim(session, 10).await, []);
 }
 
-/// Whether the end of one of two tasks under a limit, of which the other waits, is told to those who wait for work.
+/// Whether the end of one of two tasks under a limit, of which the other waits, is told to those
+/// who wait for work.
 async fn an_end_is_told(bench: &Bench, session: SessionId, scope: LimitScope, concurrency: u32) -> bool {
     set(bench, SetLimit::new(scope.clone()).concurrency(concurrency)).await;
     submit(bench, of("a"), 2).await;

@@ -48,7 +48,8 @@ fn by(mode: QueueMode, session: SessionId, limit: usize) -> Claim {
     Claim { choice: QueueChoice { mode: Some(mode), ..QueueChoice::default() }, ..all_of(session, limit) }
 }
 
-/// Three queues with work: `a` of weight 3, `b` of weight 1, `c` of weight 2. The oldest tasks are in `b`.
+/// Three queues with work: `a` of weight 3, `b` of weight 1, `c` of weight 2. The oldest tasks are
+/// in `b`.
 async fn three_queues(bench: &Bench) -> SessionId {
     for (queue, weight) in [("b", 1), ("c", 2), ("a", 3)] {
         apply(bench, set(queue).weight(weight)).await;

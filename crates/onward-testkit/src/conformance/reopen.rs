@@ -1,4 +1,5 @@
-//! What a store is after it was closed and opened again: what it was before, but that closing it closed its sessions.
+//! What a store is after it was closed and opened again: what it was before, but that closing it
+//! closed its sessions.
 
 use std::time::Duration;
 

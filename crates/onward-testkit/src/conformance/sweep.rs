@@ -140,7 +140,8 @@ pub async fn a_claim_of_many_expired_tasks_hands_out_none(bench: Bench) {
     assert_eq!(numbers(&bench.claim(session, 1).await), [last]);
 }
 
-/// The next claim takes a task back whose time to live is over meanwhile, and one of this priority follows it.
+/// The next claim takes a task back whose time to live is over meanwhile, and one of this priority
+/// follows it.
 async fn expires_within_the_next_claim(bench: &Bench, follower: Priority) {
     let ttl = Some(Ttl { duration: SECOND, from: TtlFrom::FirstAttempt });
     bench.running(NewTask { ttl, ..keyed("a", OnDuplicate::Requeue) }).await;
@@ -349,7 +350,8 @@ pub async fn the_end_of_a_pause_is_due_next(bench: Bench) {
     assert_eq!(next_due(&bench).await, Some(SECOND));
 }
 
-/// More tasks of a low kind have expired than one sweep ends; the last of them, whose key has a follower, is left to a claim.
+/// More tasks of a low kind have expired than one sweep ends; the last of them, whose key has a
+/// follower, is left to a claim.
 async fn leave_an_expired_task_with_a_follower(bench: &Bench, follower: Priority, then: &[&str]) {
     let ttl = Some(Ttl { duration: SECOND * 5, from: TtlFrom::FirstAttempt });
     bench.running(NewTask { ttl, ..keyed("a", OnDuplicate::Requeue) }).await;

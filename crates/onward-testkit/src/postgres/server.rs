@@ -11,7 +11,8 @@ use super::directory::{Directory, free_port, programs, run};
 /// How long a server may take to start or to stop, in seconds.
 const PATIENCE: &str = "60";
 
-/// How often a start is tried: a server that was killed leaves processes behind that end a moment later.
+/// How often a start is tried: a server that was killed leaves processes behind that end a moment
+/// later.
 const STARTS: usize = 50;
 
 /// How a server goes away.
@@ -27,7 +28,8 @@ pub enum Crash {
     OneProcess,
 }
 
-/// A server with an empty database, on a port of its own; stopped and removed when it is dropped. It does not wait for its disk, which outlives it.
+/// A server with an empty database, on a port of its own; stopped and removed when it is dropped.
+/// It does not wait for its disk, which outlives it.
 #[derive(Debug)]
 pub struct Server {
     programs: PathBuf,
@@ -60,7 +62,8 @@ impl Server {
         Some(server)
     }
 
-    /// Starts one with further settings whose log is in an empty directory of the server's user, in files of a megabyte.
+    /// Starts one with further settings whose log is in an empty directory of the server's user, in
+    /// files of a megabyte.
     ///
     /// # Panics
     /// As [`start`](Self::start).
@@ -143,7 +146,8 @@ impl Server {
         run(&mut self.control("reload"));
     }
 
-    /// Adds lines to its settings file, which count from its next start on, or when it [reads it again](Self::reload).
+    /// Adds lines to its settings file, which count from its next start on, or when it [reads it
+    /// again](Self::reload).
     ///
     /// # Panics
     /// If the file cannot be written.

@@ -5,8 +5,9 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Carries connections from a port of its own to another, until it is cut: then nothing comes through, in neither direction and for no new
-/// connection, and nobody is told. Closed when it is dropped.
+/// Carries connections from a port of its own to another, until it is cut: then nothing comes
+/// through, in neither direction and for no new connection, and nobody is told. Closed when it is
+/// dropped.
 #[derive(Debug)]
 pub struct Wire {
     state: Arc<State>,
@@ -92,7 +93,8 @@ impl Wire {
         self.state.changed.notify_all();
     }
 
-    /// Mended, but what was connected is so no longer: each side hears of it, and what was on its way is gone.
+    /// Mended, but what was connected is so no longer: each side hears of it, and what was on its
+    /// way is gone.
     pub fn heal_anew(&self) {
         let connections = std::mem::take(&mut self.state.lock().connections);
         connections.values().flatten().for_each(end);

@@ -1,6 +1,8 @@
-//! What is inside of a connection and nobody sees from outside: the input, and the runs that the sockets take from it.
+//! What is inside of a connection and nobody sees from outside: the input, and the runs that the
+//! sockets take from it.
 //!
-//! It is the protocol's own text once more, for there is no way to a run but through a socket with a stream and a runtime.
+//! It is the protocol's own text once more, for there is no way to a run but through a socket with
+//! a stream and a runtime.
 
 #[path = "../../src/protocol/error.rs"]
 mod error;

@@ -1,4 +1,5 @@
-//! What the fuzz targets share: a connection is given the same bytes whole and in pieces, must see and answer the same, and keep no more than it may.
+//! What the fuzz targets share: a connection is given the same bytes whole and in pieces, must see
+//! and answer the same, and keep no more than it may.
 
 #[cfg(feature = "tokio")]
 #[allow(dead_code, reason = "the sockets use what the targets do not")]
@@ -17,10 +18,12 @@ use onward_zmtp::protocol::{
     Security, SocketType,
 };
 
-/// How much may ever wait to be written for what was received, beyond as many bytes again: answers are bounded.
+/// How much may ever wait to be written for what was received, beyond as many bytes again: answers
+/// are bounded.
 const ANSWERS: usize = 64 * 1024;
 
-/// What can be compared of an event. Text is what takes longest to make, so that what is frequent is none.
+/// What can be compared of an event. Text is what takes longest to make, so that what is frequent
+/// is none.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Message(Message),
@@ -51,7 +54,8 @@ struct Outcome {
 /// How a connection is given its bytes, and asked for what came of them.
 #[derive(Clone, Copy, Default)]
 pub struct Manner<'a> {
-    /// How long the pieces are, less one, again and again; all of it is one piece if there are none.
+    /// How long the pieces are, less one, again and again; all of it is one piece if there are
+    /// none.
     pub cuts: &'a [u8],
     /// How many short messages are taken at once before everything else is taken one by one.
     pub wanted: usize,
@@ -213,7 +217,8 @@ fn outcome(mut connection: Connection, bytes: &[u8], manner: Manner<'_>) -> Outc
     outcome
 }
 
-/// The bytes whole, with everything taken one by one, and in this manner must come to the same, with no more memory than there is a use for.
+/// The bytes whole, with everything taken one by one, and in this manner must come to the same,
+/// with no more memory than there is a use for.
 pub fn compare_manner(new: impl Fn() -> Connection, bytes: &[u8], manner: Manner<'_>) {
     assert_eq!(outcome(new(), bytes, Manner::default()), outcome(new(), bytes, manner));
     memory::check(new, bytes, manner);
@@ -241,7 +246,8 @@ pub fn cuts(data: &[u8]) -> (&[u8], &[u8]) {
     rest.split_at(usize::from(count % 16).min(rest.len()))
 }
 
-/// Changes octets of `bytes` as `data` says, three octets for each change; what is left goes to the end.
+/// Changes octets of `bytes` as `data` says, three octets for each change; what is left goes to the
+/// end.
 pub fn damage(mut bytes: Vec<u8>, data: &[u8]) -> Vec<u8> {
     let (count, mut data) = octet(data);
     for _ in 0..count % 4 {

@@ -1,4 +1,5 @@
-//! What a connection keeps in memory, counted by the allocator: no more than the limits allow, and than it has a use for.
+//! What a connection keeps in memory, counted by the allocator: no more than the limits allow, and
+//! than it has a use for.
 
 use allocation_counter::measure;
 use onward_zmtp::protocol::limits::{
@@ -9,13 +10,16 @@ use onward_zmtp::protocol::{Connection, SocketType};
 
 use super::{Manner, Outcome, drain, feed, limits, pieces};
 
-/// What a connection is beside what its peer sent, in bytes: the mechanism with its keys, who the peer is, the timers, and the reason why it is over.
+/// What a connection is beside what its peer sent, in bytes: the mechanism with its keys, who the
+/// peer is, the timers, and the reason why it is over.
 const CONNECTION_BYTES: usize = 1024 + ERROR_REASON_BYTES;
 
-/// What a command of the handshake has beside metadata, in bytes: the name and the password of PLAIN, or the vouch of CURVE.
+/// What a command of the handshake has beside metadata, in bytes: the name and the password of
+/// PLAIN, or the vouch of CURVE.
 const BESIDE_METADATA_BYTES: usize = 2 * PLAIN_FIELD_BYTES + 8;
 
-/// What a property, a part of a message or a topic takes beside its text, in bytes: its place in a list that grows by doubling, and whose the text is.
+/// What a property, a part of a message or a topic takes beside its text, in bytes: its place in a
+/// list that grows by doubling, and whose the text is.
 const ENTRY_BYTES: usize = 128;
 
 const GREETING_BYTES: usize = 64;
@@ -101,7 +105,8 @@ fn topics(peer: SocketType) -> usize {
     }
 }
 
-/// What is read into. Parts of a message pin what they came with only where a peer fills the buffer.
+/// What is read into. Parts of a message pin what they came with only where a peer fills the
+/// buffer.
 fn read_buffer(received: usize, unfinished: usize) -> usize {
     if received < READ_BUFFER_BYTES {
         READ_BUFFER_BYTES
@@ -118,7 +123,8 @@ fn message(unfinished: usize) -> usize {
     step + parts * ENTRY_BYTES + (2 * unfinished).min(limits.message_bytes + limits.frame_bytes)
 }
 
-/// Where in all that was received the message, or the command, begins that has no end yet, and where its last frame does.
+/// Where in all that was received the message, or the command, begins that has no end yet, and
+/// where its last frame does.
 #[derive(Debug)]
 struct Frames {
     message: usize,
@@ -126,7 +132,8 @@ struct Frames {
 }
 
 impl Frames {
-    /// Goes on to the end of what was received, and answers how many bytes are without an end. What CURVE hides counts as the end of a message.
+    /// Goes on to the end of what was received, and answers how many bytes are without an end. What
+    /// CURVE hides counts as the end of a message.
     fn follow(&mut self, received: &[u8]) -> usize {
         while let Some((flags, length)) = received.get(self.frame..).and_then(whole_frame) {
             let is_between_parts = self.message < self.frame;

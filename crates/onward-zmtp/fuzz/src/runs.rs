@@ -17,7 +17,8 @@ pub(crate) struct Asked {
     pub(crate) messages: usize,
     /// Their payloads before the last one are fewer bytes than this.
     pub(crate) bytes: usize,
-    /// By how much less than 256 bytes there is room for in a run that has something already; `None` if it has nothing.
+    /// By how much less than 256 bytes there is room for in a run that has something already;
+    /// `None` if it has nothing.
     pub(crate) room: Option<u8>,
 }
 

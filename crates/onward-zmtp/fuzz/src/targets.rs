@@ -37,7 +37,8 @@ pub fn zmtp_plain(data: &[u8]) {
     compare_either_side(&options, &[&greeting(1, "PLAIN", side % 2 == 0), bytes].concat(), cuts);
 }
 
-/// A handshake as it should be, then frames and commands of any kind, from peers of ZMTP 3.0 and 3.1.
+/// A handshake as it should be, then frames and commands of any kind, from peers of ZMTP 3.0 and
+/// 3.1.
 pub fn zmtp_traffic(data: &[u8]) {
     let (kind, data) = octet(data);
     let (cuts, bytes) = cuts(data);
@@ -48,7 +49,8 @@ pub fn zmtp_traffic(data: &[u8]) {
     compare(|| connection(&options, 1), &bytes, cuts);
 }
 
-/// A handshake as it should be, then short messages among anything, of which so many are taken at once as the second octet says.
+/// A handshake as it should be, then short messages among anything, of which so many are taken at
+/// once as the second octet says.
 ///
 /// The third is a limit: the first has a bit for each of those that it may be.
 pub fn zmtp_runs(data: &[u8]) {

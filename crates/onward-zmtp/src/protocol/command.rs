@@ -13,8 +13,9 @@ pub(crate) fn split(body: &[u8]) -> Result<(&[u8], &[u8])> {
     }
 }
 
-/// The same during a handshake. libzmq's server of PLAIN (seen in 4.3.4) writes `^RROR` where the length 5 and `ERROR` belong (in C, the
-/// literal `"\x05ERROR"` begins with the octet 0x5E), and a refusal must be known as one.
+/// The same during a handshake. libzmq's server of PLAIN (seen in 4.3.4) writes `^RROR` where the
+/// length 5 and `ERROR` belong (in C, the literal `"\x05ERROR"` begins with the octet 0x5E), and a
+/// refusal must be known as one.
 pub(crate) fn split_in_handshake(body: &[u8]) -> Result<(&[u8], &[u8])> {
     match body.strip_prefix(b"^RROR") {
         Some(data) => Ok((b"ERROR", data)),
@@ -28,14 +29,16 @@ pub(crate) fn take_short(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::from(length))
 }
 
-/// Appends a field with a length of one octet. What is longer is cut; callers have checked that it is not.
+/// Appends a field with a length of one octet. What is longer is cut; callers have checked that it
+/// is not.
 pub(crate) fn push_short(buffer: &mut Vec<u8>, field: &[u8]) {
     let field = &field[..field.len().min(usize::from(u8::MAX))];
     buffer.push(field.len() as u8);
     buffer.extend_from_slice(field);
 }
 
-/// A `PING`: for how long the sender must hear from us (in tenths of a second, 0 for ever), and what it wants back.
+/// A `PING`: for how long the sender must hear from us (in tenths of a second, 0 for ever), and
+/// what it wants back.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ping<'a> {
     pub(crate) ttl: u16,

@@ -22,14 +22,16 @@ use super::subscriptions::Subscriptions;
 ///
 /// The loop around it:
 ///
-/// 1. read from the stream into [`read_buf`](Self::read_buf) (or hand it received bytes with [`receive`](Self::receive));
+/// 1. read from the stream into [`read_buf`](Self::read_buf) (or hand it received bytes with
+///    [`receive`](Self::receive));
 /// 2. take events from [`poll_event`](Self::poll_event) until there is none;
 /// 3. add messages with [`send`](Self::send) while [`output`](Self::output) is not full;
 /// 4. write what is in [`output`](Self::output);
-/// 5. at [`next_timeout`](Self::next_timeout), if nothing happened before, call [`handle_timeout`](Self::handle_timeout).
+/// 5. at [`next_timeout`](Self::next_timeout), if nothing happened before, call
+///    [`handle_timeout`](Self::handle_timeout).
 ///
-/// After an error the connection is over: write what is left in the output if that can be done at once (it may tell the peer the
-/// reason), then close the stream.
+/// After an error the connection is over: write what is left in the output if that can be done at
+/// once (it may tell the peer the reason), then close the stream.
 #[derive(Debug)]
 pub struct Connection {
     input: Input,
@@ -38,7 +40,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection on a stream that has just been opened, by either side. Its greeting is in the output already.
+    /// A connection on a stream that has just been opened, by either side. Its greeting is in the
+    /// output already.
     ///
     /// `entropy` must be new for each connection. The time for the handshake begins `now`.
     #[must_use]
@@ -46,23 +49,28 @@ impl Connection {
         Self { input: Input::new(), state: State::new(options, entropy, now, false) }
     }
 
-    /// The same on a stream that the peer opened. It tells [who the peer is](Event::Introduced) before it says `READY`, so that a peer that cannot be had (its
-    /// identity is taken, there are too many) is sent away before it has sent anything.
+    /// The same on a stream that the peer opened. It tells [who the peer is](Event::Introduced)
+    /// before it says `READY`, so that a peer that cannot be had (its identity is taken, there are
+    /// too many) is sent away before it has sent anything.
     ///
-    /// Of two connections that talk to each other one only may be such a one: with the mechanism NULL each would wait for the other's `READY`.
+    /// Of two connections that talk to each other one only may be such a one: with the mechanism
+    /// NULL each would wait for the other's `READY`.
     #[must_use]
     pub fn accepted(options: Arc<Options>, entropy: Entropy, now: Instant) -> Self {
         Self { input: Input::new(), state: State::new(options, entropy, now, true) }
     }
 
-    /// Where received bytes go. It has no room while what was received before waits for [`poll_event`](Self::poll_event).
+    /// Where received bytes go. It has no room while what was received before waits for
+    /// [`poll_event`](Self::poll_event).
     ///
-    /// For the rest of a large frame it is that frame's own memory, so that it is copied no further.
+    /// For the rest of a large frame it is that frame's own memory, so that it is copied no
+    /// further.
     pub fn read_buf(&mut self) -> impl BufMut + '_ {
         self.input.read_buf()
     }
 
-    /// There is nothing to be read or written for now: gives memory back that only a busy connection needs. It costs hardly anything when there is none.
+    /// There is nothing to be read or written for now: gives memory back that only a busy
+    /// connection needs. It costs hardly anything when there is none.
     #[inline]
     pub fn rest(&mut self) {
         self.input.rest();
@@ -76,8 +84,9 @@ impl Connection {
         self.input.has_memory_to_spare() || self.state.output.has_memory_to_spare()
     }
 
-    /// Takes received bytes from the front of a slice and answers how many: for streams that cannot read into
-    /// [`read_buf`](Self::read_buf). Fewer than all means that [`poll_event`](Self::poll_event) must be called before the others fit.
+    /// Takes received bytes from the front of a slice and answers how many: for streams that cannot
+    /// read into [`read_buf`](Self::read_buf). Fewer than all means that
+    /// [`poll_event`](Self::poll_event) must be called before the others fit.
     #[must_use = "what was not taken must be handed in again"]
     pub fn receive(&mut self, bytes: &[u8]) -> usize {
         let mut buffer = self.input.read_buf();
@@ -86,14 +95,15 @@ impl Connection {
         count
     }
 
-    /// Whether it is of use to read from the stream. Not while a peer waits for the decision about it, nor while too many answers
-    /// wait to be written, nor after an error.
+    /// Whether it is of use to read from the stream. Not while a peer waits for the decision about
+    /// it, nor while too many answers wait to be written, nor after an error.
     #[must_use]
     pub fn wants_read(&self) -> bool {
         self.state.failure.is_none() && !self.state.is_waiting()
     }
 
-    /// The next event in what was received, or `None` if more must be received, decided or written first. `now` is when it was received.
+    /// The next event in what was received, or `None` if more must be received, decided or written
+    /// first. `now` is when it was received.
     ///
     /// # Errors
     ///
@@ -107,9 +117,10 @@ impl Connection {
         outcome.map_err(|error| self.state.fail(error))
     }
 
-    /// Gives `take` the messages of one short frame (up to 255 bytes) that come next, for as long as it answers that it wants more. What comes next and is
-    /// something else is left to [`poll_event`](Self::poll_event), which would give these messages, too: many of them cost a fraction here. `now` is
-    /// as there.
+    /// Gives `take` the messages of one short frame (up to 255 bytes) that come next, for as long
+    /// as it answers that it wants more. What comes next and is something else is left to
+    /// [`poll_event`](Self::poll_event), which would give these messages, too: many of them cost a
+    /// fraction here. `now` is as there.
     #[inline]
     pub fn take_short_messages(&mut self, now: Instant, mut take: impl FnMut(Message) -> bool) {
         let Some(longest) = self.state.short_messages() else { return };
@@ -125,7 +136,8 @@ impl Connection {
         self.input.may_have_short_run()
     }
 
-    /// The same, but adds them to a run, for as long as there is room in it, there are at most so many and their payloads before the last one are fewer bytes.
+    /// The same, but adds them to a run, for as long as there is room in it, there are at most so
+    /// many and their payloads before the last one are fewer bytes.
     #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn take_short_run(&mut self, now: Instant, run: &mut Run, messages: usize, bytes: usize) {
@@ -176,8 +188,10 @@ impl Connection {
         self.state.accept()
     }
 
-    /// The peer of [`Event::Authenticate`] or [`Event::Introduced`] may not connect, and shall not come back. `reason` is told to it: up to 255 bytes, by convention a status code like
-    /// `400`. Say no more than it may know. From now on the connection is over, with [`Error::is_refused`].
+    /// The peer of [`Event::Authenticate`] or [`Event::Introduced`] may not connect, and shall not
+    /// come back. `reason` is told to it: up to 255 bytes, by convention a status code like `400`.
+    /// Say no more than it may know. From now on the connection is over, with
+    /// [`Error::is_refused`].
     ///
     /// # Errors
     ///
@@ -187,13 +201,15 @@ impl Connection {
         self.state.refuse(reason)
     }
 
-    /// Adds a message to the output. Small frames are copied, large ones referred to; with CURVE all are encrypted now.
+    /// Adds a message to the output. Small frames are copied, large ones referred to; with CURVE
+    /// all are encrypted now.
     ///
     /// Nothing limits the output but the caller: add while it is not [full](Output::is_full).
     ///
     /// # Errors
     ///
-    /// If the handshake is not done or the message has no frame ([`Error::is_misuse`]), or if the connection is over.
+    /// If the handshake is not done or the message has no frame ([`Error::is_misuse`]), or if the
+    /// connection is over.
     #[inline]
     pub fn send(&mut self, message: Message) -> Result<()> {
         self.check_message(&message)?;
@@ -231,8 +247,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If the handshake is not done, this is no SUB or XSUB socket, or the topic is longer than [`TOPIC_BYTES`]
-    /// ([`Error::is_misuse`]), or if the connection is over.
+    /// If the handshake is not done, this is no SUB or XSUB socket, or the topic is longer than
+    /// [`TOPIC_BYTES`] ([`Error::is_misuse`]), or if the connection is over.
     pub fn subscribe(&mut self, topic: &[u8]) -> Result<()> {
         self.subscription(topic, true)
     }
@@ -270,15 +286,15 @@ impl Connection {
         self.state.output.has_remaining()
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout), if nothing happens before; `None` if there is nothing to wait for.
-    /// It may be another moment after every other call.
+    /// When to call [`handle_timeout`](Self::handle_timeout), if nothing happens before; `None` if
+    /// there is nothing to wait for. It may be another moment after every other call.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         self.state.next_timeout()
     }
 
-    /// Does what is due: ends a handshake that takes too long, asks a silent peer for signs of life, gives up a dead one. To call it too
-    /// early does nothing.
+    /// Does what is due: ends a handshake that takes too long, asks a silent peer for signs of
+    /// life, gives up a dead one. To call it too early does nothing.
     ///
     /// # Errors
     ///
@@ -289,7 +305,8 @@ impl Connection {
         self.state.timeout(now).map_err(|error| self.state.fail(error))
     }
 
-    /// Counts the time until `now` as if something had come: for a loop that has not read for a while, so that the peer could not be heard.
+    /// Counts the time until `now` as if something had come: for a loop that has not read for a
+    /// while, so that the peer could not be heard.
     pub fn excuse_silence(&mut self, now: Instant) {
         self.state.heard(now);
     }
@@ -319,7 +336,8 @@ impl Connection {
         self.state.traffic().map(|traffic| &traffic.peer)
     }
 
-    /// What the peer is subscribed to, once the handshake is done. Empty unless this is a PUB or XPUB socket.
+    /// What the peer is subscribed to, once the handshake is done. Empty unless this is a PUB or
+    /// XPUB socket.
     #[must_use]
     pub fn subscriptions(&self) -> Option<&Subscriptions> {
         self.state.traffic().map(|traffic| &traffic.subscriptions)

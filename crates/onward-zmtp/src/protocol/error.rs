@@ -8,8 +8,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a connection ended, or why a call was refused.
 ///
-/// The predicates tell the cases apart on which a program acts; the text is for people, names the thing and the remedy where there is
-/// one, never holds a secret, and must not be depended on.
+/// The predicates tell the cases apart on which a program acts; the text is for people, names the
+/// thing and the remedy where there is one, never holds a secret, and must not be depended on.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error {
     kind: Kind,
@@ -57,7 +57,8 @@ impl Error {
         )
     }
 
-    /// The text that the peer gets, if it is to learn why the connection ends: what it sent does not fit our limits.
+    /// The text that the peer gets, if it is to learn why the connection ends: what it sent does
+    /// not fit our limits.
     pub(crate) fn for_peer(&self) -> Option<&str> {
         match self.kind {
             Kind::Limit => {
@@ -186,7 +187,8 @@ impl Error {
         matches!(self.kind, Kind::Disconnected | Kind::Unanswered)
     }
 
-    /// A server of CURVE closed the stream in place of an answer to `HELLO`. libzmq does so when the client has the wrong key of the server.
+    /// A server of CURVE closed the stream in place of an answer to `HELLO`. libzmq does so when
+    /// the client has the wrong key of the server.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         self.kind == Kind::Unanswered
@@ -213,7 +215,8 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// Text of a peer for a message of ours: what cannot be printed is replaced, so that no terminal or log is misled.
+/// Text of a peer for a message of ours: what cannot be printed is replaced, so that no terminal or
+/// log is misled.
 pub(crate) fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes)
         .chars()

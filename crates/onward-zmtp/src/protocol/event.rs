@@ -12,19 +12,22 @@ use super::socket_type::SocketType;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// A client showed these credentials. Decide with [`Connection::accept`](super::Connection::accept) or
-    /// [`Connection::refuse`](super::Connection::refuse), before the time for the handshake is over. Nothing is decoded until then, so
-    /// there is no message from a peer that was not accepted.
+    /// A client showed these credentials. Decide with
+    /// [`Connection::accept`](super::Connection::accept) or
+    /// [`Connection::refuse`](super::Connection::refuse), before the time for the handshake is
+    /// over. Nothing is decoded until then, so there is no message from a peer that was not
+    /// accepted.
     Authenticate(Credentials),
-    /// Who the peer is, before it is told that it may send: only of a connection that was [accepted](super::Connection::accepted). Decide as above. To drop
-    /// the connection refuses the peer for now: it was told nothing, and has sent nothing that could be lost.
+    /// Who the peer is, before it is told that it may send: only of a connection that was
+    /// [accepted](super::Connection::accepted). Decide as above. To drop the connection refuses the
+    /// peer for now: it was told nothing, and has sent nothing that could be lost.
     Introduced(Box<Peer>),
     /// The handshake is done: messages may be sent, and will come.
     Ready(Box<Peer>),
     /// A whole message.
     Message(Message),
-    /// The peer subscribed to a topic. Only for PUB and XPUB; it is in [`Connection::subscriptions`](super::Connection::subscriptions)
-    /// already.
+    /// The peer subscribed to a topic. Only for PUB and XPUB; it is in
+    /// [`Connection::subscriptions`](super::Connection::subscriptions) already.
     Subscribe(Bytes),
     /// The peer took back one subscription to a topic, which was there.
     Cancel(Bytes),

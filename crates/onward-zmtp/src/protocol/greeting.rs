@@ -31,8 +31,9 @@ pub(crate) fn write(mechanism: MechanismName, as_server: bool, output: &mut Outp
     output.push_bytes(&greeting);
 }
 
-/// Reads as much of the peer's greeting as is there, and answers its version once it is complete. Whoever speaks something
-/// else is refused at the first octet that shows it; there is no fallback to older protocols.
+/// Reads as much of the peer's greeting as is there, and answers its version once it is complete.
+/// Whoever speaks something else is refused at the first octet that shows it; there is no fallback
+/// to older protocols.
 pub(crate) fn read(bytes: &[u8], mechanism: MechanismName, as_server: bool) -> Result<Option<(u8, u8)>> {
     check_signature(bytes)?;
     check_version(bytes)?;
@@ -69,7 +70,8 @@ fn check_mechanism(greeting: &[u8; GREETING_BYTES], mechanism: MechanismName) ->
     Err(Error::mechanism(format!("the peer wants the mechanism `{name}`, and here it is {}", mechanism.as_str())))
 }
 
-/// Two servers would wait for each other. A peer that does not say it is the server may be one all the same: libzmq never says it.
+/// Two servers would wait for each other. A peer that does not say it is the server may be one all
+/// the same: libzmq never says it.
 fn check_side(greeting: &[u8; GREETING_BYTES], mechanism: MechanismName, as_server: bool) -> Result<()> {
     match greeting[AS_SERVER_AT] {
         // NULL has no sides.

@@ -8,7 +8,8 @@ use super::error::{Error, Result, printable};
 use super::limits::IDENTITY_BYTES;
 use super::message::IntoFrame;
 
-/// An identity that a socket chose for itself: 1 to 255 octets. Ours do not begin with zero, as the protocol wants it; those of peers may.
+/// An identity that a socket chose for itself: 1 to 255 octets. Ours do not begin with zero, as the
+/// protocol wants it; those of peers may.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Identity(Bytes);
 

@@ -17,7 +17,8 @@ use super::run::Run;
 pub(crate) struct FrameLimits {
     pub(crate) message: usize,
     pub(crate) command: usize,
-    /// From which size on a message's frame is worth it to be shared with the read buffer in place of being copied.
+    /// From which size on a message's frame is worth it to be shared with the read buffer in place
+    /// of being copied.
     pub(crate) share_from: usize,
 }
 
@@ -52,12 +53,14 @@ impl Body<'_> {
 
 /// A read buffer, and beside it the one large frame that is being received.
 ///
-/// A frame that is small compared with the buffer waits in it until it is complete. A larger one gets an allocation of its own, into
-/// which the rest of it is read directly; that allocation grows with what was received and never with the announced length.
+/// A frame that is small compared with the buffer waits in it until it is complete. A larger one
+/// gets an allocation of its own, into which the rest of it is read directly; that allocation grows
+/// with what was received and never with the announced length.
 ///
-/// Once a read has filled at least half of the buffer and has frames that are worth it, the buffer becomes a chunk, of which those frames are
-/// parts, and the next read has a new buffer. So a message pins hardly more than what came with it; and one that comes alone is copied and pins nothing.
-/// A peer that sends large frames among much else has all of them copied.
+/// Once a read has filled at least half of the buffer and has frames that are worth it, the buffer
+/// becomes a chunk, of which those frames are parts, and the next read has a new buffer. So a
+/// message pins hardly more than what came with it; and one that comes alone is copied and pins
+/// nothing. A peer that sends large frames among much else has all of them copied.
 ///
 /// Invariant: while there is a chunk, the buffer is empty.
 #[derive(Debug)]
@@ -115,7 +118,8 @@ impl Input {
         }
     }
 
-    /// The handshake is over: a larger buffer from now on, and nothing of what was received so far stays in memory.
+    /// The handshake is over: a larger buffer from now on, and nothing of what was received so far
+    /// stays in memory.
     pub(crate) fn grow(&mut self) {
         self.capacity = READ_BUFFER_BYTES;
         let mut buffer = Vec::with_capacity(self.capacity);
@@ -137,7 +141,8 @@ impl Input {
         }
     }
 
-    /// As much room as there can be without moving more than a frame that waits for its end; none where the buffer is full of what is not decoded.
+    /// As much room as there can be without moving more than a frame that waits for its end; none
+    /// where the buffer is full of what is not decoded.
     fn make_room(&mut self) {
         let is_scarce = self.buffer.len() > self.capacity / 2;
         if !self.chunk.is_empty() || self.start == self.buffer.len() || (self.start > 0 && is_scarce) {
@@ -146,7 +151,8 @@ impl Input {
         self.buffer.reserve_exact(self.capacity - self.buffer.len());
     }
 
-    /// Begins the buffer anew with what is not decoded: a part of a frame, unless the caller reads before it has taken all events.
+    /// Begins the buffer anew with what is not decoded: a part of a frame, unless the caller reads
+    /// before it has taken all events.
     fn begin_buffer(&mut self) {
         let filled = self.buffer.len().max(self.chunk.len());
         self.may_share = mem::take(&mut self.worth_it) >= filled / 2;
@@ -162,10 +168,11 @@ impl Input {
         self.start = 0;
     }
 
-    /// A peer that fills the buffer gets a large one, for as long as it fills at least half of that.
+    /// A peer that fills the buffer gets a large one, for as long as it fills at least half of
+    /// that.
     ///
-    /// What is left always fits: what is less than half full is begun anew only when nothing is left in it, and what is fuller becomes smaller only for as
-    /// much as may wait there.
+    /// What is left always fits: what is less than half full is begun anew only when nothing is
+    /// left in it, and what is fuller becomes smaller only for as much as may wait there.
     fn adapt(&mut self, filled: usize) {
         let is_half_enough = mem::take(&mut self.is_half_enough);
         if self.capacity < READ_BUFFER_BYTES || filled == 0 {
@@ -222,7 +229,8 @@ impl Input {
         self.len() == 0 && self.large.is_none()
     }
 
-    /// Whether anything came since this was last asked. Decoding in between must end with [`Input::mark`].
+    /// Whether anything came since this was last asked. Decoding in between must end with
+    /// [`Input::mark`].
     pub(crate) fn has_grown(&self) -> bool {
         self.len() > self.seen
     }
@@ -254,7 +262,8 @@ impl Input {
         Ok(None)
     }
 
-    /// Gives out the bodies of messages of one short frame of at most `longest` bytes, for as long as such are at the front and `take` wants more.
+    /// Gives out the bodies of messages of one short frame of at most `longest` bytes, for as long
+    /// as such are at the front and `take` wants more.
     #[inline]
     pub(crate) fn take_short_messages(&mut self, longest: usize, mut take: impl FnMut(&[u8]) -> bool) {
         if self.large.is_some() {
@@ -280,7 +289,8 @@ impl Input {
         self.large.is_none() && self.peek().first() == Some(&SHORT_MESSAGE)
     }
 
-    /// Adds such messages to a run, for as long as there is room in it, there are at most so many and their payloads before the last one are fewer bytes.
+    /// Adds such messages to a run, for as long as there is room in it, there are at most so many
+    /// and their payloads before the last one are fewer bytes.
     #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn take_short_run(&mut self, longest: usize, run: &mut Run, messages: usize, bytes: usize) {
@@ -309,7 +319,8 @@ impl Input {
         if self.chunk.is_empty() { &self.buffer[begin..self.start] } else { &self.chunk[begin..self.start] }
     }
 
-    /// Whether a frame of this length, which is worth it, would pin not much more than itself and others like it.
+    /// Whether a frame of this length, which is worth it, would pin not much more than itself and
+    /// others like it.
     fn may_share(&mut self, length: usize) -> bool {
         self.worth_it += length;
         self.is_half_enough |= length < LARGE_READ_BUFFER_BYTES / SHARED_PART;
@@ -341,7 +352,8 @@ impl Input {
     }
 }
 
-/// A frame that is larger than this part of the buffer and not complete gets an allocation of its own.
+/// A frame that is larger than this part of the buffer and not complete gets an allocation of its
+/// own.
 const LARGEST_OF_BUFFER: usize = 4;
 
 /// Moves what begins at `start` to the front.
@@ -366,7 +378,8 @@ mod tests {
 
     const LIMITS: FrameLimits = FrameLimits { message: 100, command: 100, share_from: usize::MAX };
 
-    /// Messages that come in two pieces: short ones in a row, a long one and a command between them.
+    /// Messages that come in two pieces: short ones in a row, a long one and a command between
+    /// them.
     fn wire() -> Vec<u8> {
         let long = [&[2, 0, 0, 0, 0, 0, 0, 0, 3][..], b"two"].concat();
         [b"\x00\x03one\x00\x00", &long[..], b"\x00\x05three\x04\x02ab\x00\x04four\x00\x04five"].concat()

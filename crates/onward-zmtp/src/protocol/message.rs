@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use bytes::{Bytes, BytesMut};
 use smallvec::SmallVec;
 
-/// Something that a frame is made of. What owns its bytes gives them away; what refers to them is copied.
+/// Something that a frame is made of. What owns its bytes gives them away; what refers to them is
+/// copied.
 ///
 /// ```
 /// use onward_zmtp::protocol::Message;
@@ -109,7 +110,8 @@ impl Message {
         self.frames.push(frame.into_frame());
     }
 
-    /// Adds a frame in front: an envelope, an identity. Moves the others, so it takes time in their number.
+    /// Adds a frame in front: an envelope, an identity. Moves the others, so it takes time in their
+    /// number.
     pub fn push_front(&mut self, frame: impl IntoFrame) {
         self.frames.insert(0, frame.into_frame());
     }

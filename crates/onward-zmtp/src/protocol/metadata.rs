@@ -18,7 +18,8 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// The value of a property. Names are compared without regard to case, as the protocol wants it.
+    /// The value of a property. Names are compared without regard to case, as the protocol wants
+    /// it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Bytes> {
         self.properties.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)

@@ -1,13 +1,16 @@
 //! ZMTP 3.1 without I/O: bytes in, events out.
 //!
-//! A [`Connection`] is one end of a stream to a ZeroMQ peer (libzmq, or any other that speaks ZMTP 3.0 or later). It is handed the
-//! bytes that were received and yields [`Event`]s; it takes [`Message`]s and has bytes to write, its [`Output`]. It opens no socket, reads
-//! no clock and draws no random numbers: moments come in as values, and so does its [`Entropy`]. So all of it can be tested without
-//! a network, and it fits around blocking streams as well as around any runtime.
+//! A [`Connection`] is one end of a stream to a ZeroMQ peer (libzmq, or any other that speaks ZMTP
+//! 3.0 or later). It is handed the bytes that were received and yields [`Event`]s; it takes
+//! [`Message`]s and has bytes to write, its [`Output`]. It opens no socket, reads no clock and
+//! draws no random numbers: moments come in as values, and so does its [`Entropy`]. So all of it
+//! can be tested without a network, and it fits around blocking streams as well as around any
+//! runtime.
 //!
 //! # Example
 //!
-//! Two ends that are linked by hand; a program has a stream between them, and calls the same in the same order.
+//! Two ends that are linked by hand; a program has a stream between them, and calls the same in the
+//! same order.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -17,26 +20,17 @@
 //! use onward_zmtp::protocol::{Connection, Entropy, Error, Event, Message, Options, SocketType};
 //!
 //! /// What the loop around a stream does: write, read, take events.
-//! fn carry(from: &mut Connection, to: &mut Connection, now: Instant) -> Result<Vec<Event>, Error> {
-//!     let mut events = Vec::new();
-//!     while from.wants_write() {
-//!         let taken = to.receive(from.output().chunk());
-//!         from.output().advance(taken);
-//!         while let Some(event) = to.poll_event(now)? {
-//!             events.push(event);
-//!         }
-//!     }
-//!     Ok(events)
-//! }
+//! fn carry(from: &mut Connection, to: &mut Connection, now: Instant) -> Result<Vec<Event>, Error>
+//! { let mut events = Vec::new(); while from.wants_write() { let taken =
+//! to.receive(from.output().chunk()); from.output().advance(taken); while let Some(event) =
+//! to.poll_event(now)? { events.push(event); } } Ok(events) }
 //!
-//! let now = Instant::now();
-//! let mut push = Connection::new(Arc::new(Options::new(SocketType::Push)), Entropy::from_system()?, now);
-//! let mut pull = Connection::new(Arc::new(Options::new(SocketType::Pull)), Entropy::from_system()?, now);
-//! while push.wants_write() || pull.wants_write() {
-//!     carry(&mut push, &mut pull, now)?;
-//!     carry(&mut pull, &mut push, now)?;
-//! }
-//! assert_eq!(push.peer().map(|peer| peer.socket_type()), Some(SocketType::Pull));
+//! let now = Instant::now(); let mut push =
+//! Connection::new(Arc::new(Options::new(SocketType::Push)), Entropy::from_system()?, now); let mut
+//! pull = Connection::new(Arc::new(Options::new(SocketType::Pull)), Entropy::from_system()?, now);
+//! while push.wants_write() || pull.wants_write() { carry(&mut push, &mut pull, now)?; carry(&mut
+//! pull, &mut push, now)?; } assert_eq!(push.peer().map(|peer| peer.socket_type()),
+//! Some(SocketType::Pull));
 //!
 //! push.send(Message::from("work"))?;
 //! let events = carry(&mut push, &mut pull, now)?;
@@ -51,12 +45,9 @@
 //! ```
 //! use onward_zmtp::protocol::{Connection, Credentials, Error, PublicKey};
 //!
-//! fn decide(connection: &mut Connection, shown: &Credentials, welcome: &[PublicKey]) -> Result<(), Error> {
-//!     match shown {
-//!         Credentials::Curve { key } if welcome.contains(key) => connection.accept(),
-//!         _ => connection.refuse("400"),
-//!     }
-//! }
+//! fn decide(connection: &mut Connection, shown: &Credentials, welcome: &[PublicKey]) -> Result<(),
+//! Error> { match shown { Credentials::Curve { key } if welcome.contains(key) =>
+//! connection.accept(), _ => connection.refuse("400"), } }
 //! ```
 //!
 //! # What a peer can do to us

@@ -53,14 +53,16 @@ impl Options {
         }
     }
 
-    /// The identity that a ROUTER will know this socket by. Told by REQ, DEALER and ROUTER sockets only. Default: none.
+    /// The identity that a ROUTER will know this socket by. Told by REQ, DEALER and ROUTER sockets
+    /// only. Default: none.
     #[must_use]
     pub fn identity(mut self, identity: Identity) -> Self {
         self.identity = Some(identity);
         self
     }
 
-    /// The mechanism, and which side of it we are. The peer must use exactly the same. Default: [`Security::Null`].
+    /// The mechanism, and which side of it we are. The peer must use exactly the same. Default:
+    /// [`Security::Null`].
     #[must_use]
     pub fn security(mut self, security: Security) -> Self {
         self.security = security;
@@ -74,22 +76,24 @@ impl Options {
         self
     }
 
-    /// How long the whole handshake may take, the decision about the peer included. Default: [`HANDSHAKE_TIMEOUT`].
+    /// How long the whole handshake may take, the decision about the peer included. Default:
+    /// [`HANDSHAKE_TIMEOUT`].
     #[must_use]
     pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
         self.handshake_timeout = timeout;
         self
     }
 
-    /// Asks a silent peer for signs of life. Default: does not ask. (Heartbeats of the peer are answered in any case.)
+    /// Asks a silent peer for signs of life. Default: does not ask. (Heartbeats of the peer are
+    /// answered in any case.)
     #[must_use]
     pub fn heartbeat(mut self, heartbeat: Heartbeat) -> Self {
         self.heartbeat = Some(heartbeat);
         self
     }
 
-    /// Payloads of at least so many bytes are written from where they are; smaller ones are copied into the write buffer.
-    /// Default: [`GATHER_BYTES`].
+    /// Payloads of at least so many bytes are written from where they are; smaller ones are copied
+    /// into the write buffer. Default: [`GATHER_BYTES`].
     #[must_use]
     pub fn gather_bytes(mut self, bytes: usize) -> Self {
         self.gather_bytes = bytes;
@@ -111,8 +115,9 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// If the name is not 1 to 255 letters, digits and `-_.+`, is one that the protocol uses or was given before, or if all of it is
-    /// more than [`METADATA_BYTES`] or [`METADATA_PROPERTIES`]: [`Error::is_misuse`].
+    /// If the name is not 1 to 255 letters, digits and `-_.+`, is one that the protocol uses or was
+    /// given before, or if all of it is more than [`METADATA_BYTES`] or [`METADATA_PROPERTIES`]:
+    /// [`Error::is_misuse`].
     pub fn property(mut self, name: &str, value: impl Into<Bytes>) -> Result<Self> {
         let value = value.into();
         property_name(name.as_bytes()).map_err(|error| Error::misuse(error.to_string()))?;
@@ -135,7 +140,8 @@ impl Options {
 
 /// How we ask a silent peer for signs of life.
 ///
-/// A `PING` goes out every `interval`, unless the one before is unanswered. Anything that the peer sends counts as an answer.
+/// A `PING` goes out every `interval`, unless the one before is unanswered. Anything that the peer
+/// sends counts as an answer.
 #[derive(Debug, Clone)]
 pub struct Heartbeat {
     pub(crate) interval: Duration,
@@ -146,23 +152,27 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Asks so often, and takes the peer for dead when nothing came for as long after a question. Tells the peer no time to live.
+    /// Asks so often, and takes the peer for dead when nothing came for as long after a question.
+    /// Tells the peer no time to live.
     ///
-    /// More than zero: with none, the peer has no time to answer. (A socket is not bound or connected with that; to ask nobody, set no heartbeat.)
+    /// More than zero: with none, the peer has no time to answer. (A socket is not bound or
+    /// connected with that; to ask nobody, set no heartbeat.)
     #[must_use]
     pub fn every(interval: Duration) -> Self {
         Self { interval, timeout: interval, ttl: Duration::ZERO, context: Bytes::new(), asks_version_3_0: false }
     }
 
-    /// How long the peer may be silent after a `PING` before it is taken for dead; more than zero. Default: the interval.
+    /// How long the peer may be silent after a `PING` before it is taken for dead; more than zero.
+    /// Default: the interval.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Tells the peer to take us for dead when it has not heard from us for so long; rounded down to tenths of a second, but to no
-    /// less than one. Default: zero, which says nothing. At most [`HEARTBEAT_TTL_LONGEST`]; what is longer is cut.
+    /// Tells the peer to take us for dead when it has not heard from us for so long; rounded down
+    /// to tenths of a second, but to no less than one. Default: zero, which says nothing. At most
+    /// [`HEARTBEAT_TTL_LONGEST`]; what is longer is cut.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl.min(HEARTBEAT_TTL_LONGEST);
@@ -182,8 +192,8 @@ impl Heartbeat {
         Ok(self)
     }
 
-    /// Asks peers of ZMTP 3.0 too, which does not know `PING`. libzmq 4.2 understands it all the same; others may disconnect.
-    /// Default: no.
+    /// Asks peers of ZMTP 3.0 too, which does not know `PING`. libzmq 4.2 understands it all the
+    /// same; others may disconnect. Default: no.
     #[must_use]
     pub fn ask_version_3_0(mut self) -> Self {
         self.asks_version_3_0 = true;

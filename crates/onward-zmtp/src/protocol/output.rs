@@ -15,13 +15,15 @@ use super::limits::{IDLE_WRITE_BUFFER_BYTES, WRITE_BATCH_BYTES, WRITE_BUFFER_KEP
 #[cfg(feature = "tokio")]
 use super::run::Run;
 
-/// When so much of the arena has been written and more than half of it, the rest moves to the front.
+/// When so much of the arena has been written and more than half of it, the rest moves to the
+/// front.
 const COMPACT_BYTES: usize = 64 * 1024;
 
 /// The bytes that a connection wants to have written, in order.
 ///
-/// Headers and small payloads are copied into one arena; large payloads stay where they are, with a reference. It is a
-/// [`Buf`], so that `write_buf` and `write_all_buf` of tokio write it with vectored writes; for others there is [`Output::slices`].
+/// Headers and small payloads are copied into one arena; large payloads stay where they are, with a
+/// reference. It is a [`Buf`], so that `write_buf` and `write_all_buf` of tokio write it with
+/// vectored writes; for others there is [`Output::slices`].
 #[derive(Debug, Default)]
 pub struct Output {
     arena: Vec<u8>,
@@ -39,7 +41,8 @@ pub struct Output {
 }
 
 impl Output {
-    /// How many bytes are joined at most: what the output holds when it is full, and the end of the last payload.
+    /// How many bytes are joined at most: what the output holds when it is full, and the end of the
+    /// last payload.
     #[cfg(feature = "tokio")]
     pub(crate) const JOINED_BYTES: usize = WRITE_BATCH_BYTES + GATHER_BYTES;
 
@@ -53,8 +56,8 @@ impl Output {
         self.remaining() >= WRITE_BATCH_BYTES
     }
 
-    /// Fills `slices` from the front with what is to be written next and answers how many it filled. After writing, call
-    /// [`Buf::advance`] with the number of bytes that were taken.
+    /// Fills `slices` from the front with what is to be written next and answers how many it
+    /// filled. After writing, call [`Buf::advance`] with the number of bytes that were taken.
     pub fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut pieces = self.pieces();
         let mut count = 0;
@@ -124,7 +127,8 @@ impl Output {
         }
     }
 
-    /// The same. Takes the payload unless it is so small that it is copied at once; those in between are to be [joined](Self::join).
+    /// The same. Takes the payload unless it is so small that it is copied at once; those in
+    /// between are to be [joined](Self::join).
     #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn push_frame_taking(&mut self, more: bool, payload: &mut Bytes) {
@@ -142,7 +146,8 @@ impl Output {
         self.gathered.push_back((self.arena.len(), payload));
     }
 
-    /// Adds messages that are encoded already, and takes their memory for it if nothing else is to be written.
+    /// Adds messages that are encoded already, and takes their memory for it if nothing else is to
+    /// be written.
     #[cfg(feature = "tokio")]
     pub(crate) fn push_run(&mut self, run: &mut Run) {
         if !self.gathered.is_empty() || !run.swap_wire(&mut self.arena) {

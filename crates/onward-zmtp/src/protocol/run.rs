@@ -8,7 +8,8 @@ use super::frame::{SHORT_BODY, SHORT_MESSAGE};
 use super::limits::RUN_BYTES;
 use super::message::Message;
 
-/// Messages of one short frame each, one after the other, encoded. They need no allocation each, and are moved all at once.
+/// Messages of one short frame each, one after the other, encoded. They need no allocation each,
+/// and are moved all at once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Run {
     wire: Vec<u8>,
@@ -21,7 +22,8 @@ pub(crate) struct Run {
 const LEAST_MEMORY: usize = 1024;
 
 impl Run {
-    /// What memory one has at most, in bytes: it has room until there is no more, and then one message more.
+    /// What memory one has at most, in bytes: it has room until there is no more, and then one
+    /// message more.
     pub(crate) const MEMORY: usize = RUN_BYTES + 2 + SHORT_BODY;
 
     /// An empty one, in memory that was another's.
@@ -107,7 +109,8 @@ impl Run {
         Some(Message::from(payload))
     }
 
-    /// Takes the first messages out, at most `limit`, and appends them. Each is made where it is to be: they are small, and to move them costs as much.
+    /// Takes the first messages out, at most `limit`, and appends them. Each is made where it is to
+    /// be: they are small, and to move them costs as much.
     #[inline]
     pub(crate) fn pop_into(&mut self, messages: &mut Vec<Message>, limit: usize) {
         let (first, count) = (messages.len(), self.messages.min(limit));
@@ -158,7 +161,8 @@ impl Run {
         &self.wire[self.start..]
     }
 
-    /// Gives its memory for `other`, which is empty, if it is whole. What it has is in there then, and it has none any more.
+    /// Gives its memory for `other`, which is empty, if it is whole. What it has is in there then,
+    /// and it has none any more.
     pub(crate) fn swap_wire(&mut self, other: &mut Vec<u8>) -> bool {
         if self.start > 0 || !other.is_empty() {
             return false;

@@ -51,7 +51,8 @@ use SocketType::{
     Xpub, Xsub,
 };
 
-/// Each socket type, its name on the wire, and the types it may talk to (RFC 37, "The Socket-Type Property").
+/// Each socket type, its name on the wire, and the types it may talk to (RFC 37, "The Socket-Type
+/// Property").
 const TABLE: [(SocketType, &str, &[SocketType]); 19] = [
     (Req, "REQ", &[Rep, Router]),
     (Rep, "REP", &[Req, Dealer]),
@@ -127,7 +128,8 @@ impl SocketType {
     }
 
     fn entry(self) -> &'static (Self, &'static str, &'static [Self]) {
-        // The table is in the order of the variants; `the_table_is_in_the_order_of_the_variants` holds it there.
+        // The table is in the order of the variants; `the_table_is_in_the_order_of_the_variants`
+        // holds it there.
         &TABLE[self as usize]
     }
 }

@@ -14,8 +14,8 @@ use super::options::Options;
 use super::output::Output;
 use super::traffic::Traffic;
 
-/// By how much a command of a handshake may be larger than the metadata in it, in bytes: `INITIATE` of CURVE is by 257, `HELLO` of
-/// PLAIN, which has none, up to 518.
+/// By how much a command of a handshake may be larger than the metadata in it, in bytes: `INITIATE`
+/// of CURVE is by 257, `HELLO` of PLAIN, which has none, up to 518.
 const HANDSHAKE_OVERHEAD_BYTES: usize = 518;
 
 /// Apart from the input, so that a frame can be handled while it is still in there.
@@ -100,7 +100,8 @@ impl State {
         }
     }
 
-    /// How large a frame may be that is a message and nothing else, if one may be decoded now and needs no more than to be copied.
+    /// How large a frame may be that is a message and nothing else, if one may be decoded now and
+    /// needs no more than to be copied.
     #[inline]
     pub(crate) fn short_messages(&self) -> Option<usize> {
         match &self.phase {
@@ -255,8 +256,9 @@ impl State {
         }
     }
 
-    /// Ends the connection. A peer that does not fit gets the reason as an `ERROR`: in the handshake one of another type, and after it one that
-    /// sent more than our limits allow, which otherwise would see no more than a connection that breaks.
+    /// Ends the connection. A peer that does not fit gets the reason as an `ERROR`: in the
+    /// handshake one of another type, and after it one that sent more than our limits allow, which
+    /// otherwise would see no more than a connection that breaks.
     #[cold]
     pub(crate) fn fail(&mut self, error: Error) -> Error {
         match &mut self.phase {

@@ -7,9 +7,11 @@ use bytes::Bytes;
 use super::error::{Error, Result};
 use super::limits::Limits;
 
-/// The topics of one subscriber, each as often as it was subscribed to: two subscriptions need two cancellations.
+/// The topics of one subscriber, each as often as it was subscribed to: two subscriptions need two
+/// cancellations.
 ///
-/// Nothing here recurses, whatever the peer sends. Memory is bounded by [`Limits::topics`] times [`Limits::topic_bytes`].
+/// Nothing here recurses, whatever the peer sends. Memory is bounded by [`Limits::topics`] times
+/// [`Limits::topic_bytes`].
 #[derive(Debug, Default)]
 pub struct Subscriptions {
     counts: HashMap<Bytes, u64>,
@@ -18,7 +20,8 @@ pub struct Subscriptions {
 }
 
 impl Subscriptions {
-    /// Whether a message whose first frame this is goes to the subscriber. Takes time in the number of different lengths of topics.
+    /// Whether a message whose first frame this is goes to the subscriber. Takes time in the number
+    /// of different lengths of topics.
     #[must_use]
     pub fn matches(&self, frame: &[u8]) -> bool {
         self.lengths.range(..=frame.len()).any(|(length, _)| self.counts.contains_key(&frame[..*length]))

@@ -62,7 +62,8 @@ impl Traffic {
         }
     }
 
-    /// How large a frame may be that is a message and nothing else, if that needs no more than to be copied.
+    /// How large a frame may be that is a message and nothing else, if that needs no more than to
+    /// be copied.
     #[inline]
     pub(crate) fn short_messages(&self, options: &Options) -> Option<usize> {
         let is_plain = self.cipher.is_none() && !self.is_incomplete() && !options.socket_type.has_subscribers();
@@ -140,7 +141,8 @@ impl Traffic {
         self.command(body, options, output)
     }
 
-    /// Commands that are not known are ignored, so that later versions of the protocol can have more of them.
+    /// Commands that are not known are ignored, so that later versions of the protocol can have
+    /// more of them.
     fn command(&mut self, body: &[u8], options: &Options, output: &mut Output) -> Result<Option<Event>> {
         let (name, data) = command::split(body)?;
         let has_subscribers = options.socket_type.has_subscribers();

@@ -13,7 +13,8 @@ use crate::limits;
 pub(crate) struct Agenda {
     /// There may be something to claim.
     pub(crate) look: bool,
-    /// How many tasks to claim although enough are buffered: something new arrived, and it may go before what is buffered.
+    /// How many tasks to claim although enough are buffered: something new arrived, and it may go
+    /// before what is buffered.
     pub(crate) probe: usize,
     /// Somebody may have asked for the cancellation of what runs here.
     pub(crate) ask: bool,
@@ -111,7 +112,8 @@ impl Agenda {
         self.patience.since.saturating_add(limits::BUFFER_PATIENCE)
     }
 
-    /// How many attempts have started since the buffer is watched; `None` while that is too short a time to tell.
+    /// How many attempts have started since the buffer is watched; `None` while that is too short a
+    /// time to tell.
     pub(crate) fn started_in_patience(&self, started: usize, now: Duration) -> Option<usize> {
         (self.patience_over() <= now).then(|| started.saturating_sub(self.patience.started))
     }
@@ -133,7 +135,8 @@ impl Agenda {
         self.retry.is_none()
     }
 
-    /// When to act next in a session if nothing happens before; `None` if only an event can bring something to do.
+    /// When to act next in a session if nothing happens before; `None` if only an event can bring
+    /// something to do.
     pub(crate) fn wake_at(&self, floor: FloorState, progressed: bool, claims: bool) -> Option<Duration> {
         [
             self.due.map(|due| due.steady).filter(|_| claims),

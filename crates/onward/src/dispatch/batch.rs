@@ -58,7 +58,8 @@ impl Batch {
         self.add(Write::OpenSession(open), Part::Open);
     }
 
-    /// Ends an attempt, after the last progress that it told and what it has moved; one whose end is written already is handed back.
+    /// Ends an attempt, after the last progress that it told and what it has moved; one whose end
+    /// is written already is handed back.
     pub(crate) fn end(&mut self, ended: Ended) -> Option<Ended> {
         let Some(end) = write(&ended) else { return Some(ended) };
         if ended.attempt.progress.take_unsaved() {

@@ -9,9 +9,10 @@ use super::choosing::StartOrder;
 use super::fair_turns::FairTurns;
 use crate::attempt::Attempt;
 
-/// Attempts in the order in which they start. What is urgent and comes late goes before what is here: of all queues, or of its own
-/// where queues take turns, or of its own group where groups share queues. Where queues take turns, what comes late goes before what
-/// queues have here beyond their share.
+/// Attempts in the order in which they start. What is urgent and comes late goes before what is
+/// here: of all queues, or of its own where queues take turns, or of its own group where groups
+/// share queues. Where queues take turns, what comes late goes before what queues have here beyond
+/// their share.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
     places: VecDeque<Place>,
@@ -65,7 +66,8 @@ impl Buffer {
         }
     }
 
-    /// Adds attempts of queues or groups that take turns: in the order in which they come, but within a line the most urgent first.
+    /// Adds attempts of queues or groups that take turns: in the order in which they come, but
+    /// within a line the most urgent first.
     fn add_in_turn<Attempts: IntoIterator<Item = Arc<Attempt>>>(
         &mut self,
         attempts: Attempts,
@@ -80,13 +82,14 @@ impl Buffer {
         }
     }
 
-    /// Has the last attempt go before those of queues of a smaller weight; answers where it is then.
+    /// Has the last attempt go before those of queues of a smaller weight; answers where it is
+    /// then.
     fn pass_lighter(&mut self) -> usize {
         self.pass(|before, new| before.attempt.task.weight < new.attempt.task.weight)
     }
 
-    /// Has the last attempt go before those of earlier claims whose turn is later; answers where it is then. What came with the same
-    /// claim stays in the order in which that chose.
+    /// Has the last attempt go before those of earlier claims whose turn is later; answers where it
+    /// is then. What came with the same claim stays in the order in which that chose.
     fn pass_later_turns(&mut self) -> usize {
         self.pass(|before, new| before.claim < new.claim && new.turn < before.turn)
     }
@@ -100,7 +103,8 @@ impl Buffer {
         at
     }
 
-    /// Has an attempt take the turn of the first of its line that is to start after it, that one the turn of the next, and so on.
+    /// Has an attempt take the turn of the first of its line that is to start after it, that one
+    /// the turn of the next, and so on.
     fn settle(&mut self, mut at: usize, is_of_same_line: impl Fn(&Attempt, &Attempt) -> bool) {
         for before in (0..at).rev() {
             let (earlier, new) = (&self.places[before].attempt, &self.places[at].attempt);

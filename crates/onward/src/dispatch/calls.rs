@@ -1,8 +1,10 @@
 //! The calls of the store that are under way.
 //!
-//! One call after the other would leave every second commit of a busy store without the dispatcher: what ends while a call is under way
-//! would wait for its answer, and then for the commit that has begun meanwhile. So calls that only end attempts and claim tasks may be under
-//! way together. They are answered in the order in which they were made, so that what a later one says replaces what an earlier one said.
+//! One call after the other would leave every second commit of a busy store without the dispatcher:
+//! what ends while a call is under way would wait for its answer, and then for the commit that has
+//! begun meanwhile. So calls that only end attempts and claim tasks may be under way together. They
+//! are answered in the order in which they were made, so that what a later one says replaces what
+//! an earlier one said.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,13 +82,14 @@ fn claimed_by(call: &Call) -> usize {
 }
 
 impl Dispatcher {
-    /// Whether this engine makes several calls at once. One that plays orchestrations does not: the end of an activity shall be in one
-    /// commit with the claim of whoever waits for it.
+    /// Whether this engine makes several calls at once. One that plays orchestrations does not: the
+    /// end of an activity shall be in one commit with the claim of whoever waits for it.
     fn makes_several(&self) -> bool {
         self.run.orchestrations.is_empty()
     }
 
-    /// How many tasks a claim may ask for. What depends on whose turn it is waits for the claim before, which says that.
+    /// How many tasks a claim may ask for. What depends on whose turn it is waits for the claim
+    /// before, which says that.
     pub(super) fn claimable(&self) -> usize {
         match (self.choosing.takes_turns(), self.calls.claiming()) {
             (false, _) if self.makes_several() => self.run.inner.store.claim_size(),
@@ -95,7 +98,8 @@ impl Dispatcher {
         }
     }
 
-    /// Whether a call may begin: the first, or beside others one that ends attempts and claims tasks, if nothing else is to be done.
+    /// Whether a call may begin: the first, or beside others one that ends attempts and claims
+    /// tasks, if nothing else is to be done.
     pub(super) fn may_call(&self) -> bool {
         self.calls.is_empty()
             || self.calls.under_way.len() < limits::CALLS

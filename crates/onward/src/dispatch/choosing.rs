@@ -9,7 +9,8 @@ pub(crate) enum StartOrder {
     MostUrgent,
     /// As they were claimed, but within a queue the most urgent first.
     QueuesInTurn,
-    /// As they were claimed, but those of queues of a greater weight first, and within a group of a queue the most urgent first.
+    /// As they were claimed, but those of queues of a greater weight first, and within a group of a
+    /// queue the most urgent first.
     GroupsInTurn,
     /// As they were claimed, but within a group of a queue the most urgent first.
     QueuesAndGroupsInTurn,
@@ -31,7 +32,8 @@ impl Choosing {
         self.turn.clone()
     }
 
-    /// Whether what a claim hands out depends on whose turn it is, as it may before the first has said that.
+    /// Whether what a claim hands out depends on whose turn it is, as it may before the first has
+    /// said that.
     pub(crate) fn takes_turns(&self) -> bool {
         self.groups_share || self.mode != QueueMode::Strict || self.configuration.is_none()
     }
@@ -46,7 +48,8 @@ impl Choosing {
         }
     }
 
-    /// Notes what a claim told; answers whether pauses, weights, concurrencies or the mode have changed since the one before.
+    /// Notes what a claim told; answers whether pauses, weights, concurrencies or the mode have
+    /// changed since the one before.
     pub(crate) fn learn(&mut self, claimed: &Claimed) -> bool {
         self.mode = claimed.mode;
         self.groups_share = claimed.groups_share;

@@ -30,7 +30,8 @@ pub(crate) enum Goal {
     Stopped,
     /// When nothing is due and nothing runs here.
     Idle,
-    /// When nothing can start before time passes and nothing runs here: as `Idle`, but what a rate or pressure holds back is left.
+    /// When nothing can start before time passes and nothing runs here: as `Idle`, but what a rate
+    /// or pressure holds back is left.
     Settled,
     /// When every task that this engine could run has ended.
     Drained,
@@ -43,8 +44,9 @@ pub(crate) struct Dispatcher {
     pub(super) stopping: Stopping,
     /// The session in which tasks are claimed.
     pub(super) session: Option<SessionId>,
-    /// Sessions in which nothing more is claimed, because the answer to a claim was lost: what it may have given is given back
-    /// by closing them, which waits until what is known to be held has ended.
+    /// Sessions in which nothing more is claimed, because the answer to a claim was lost: what it
+    /// may have given is given back by closing them, which waits until what is known to be held has
+    /// ended.
     pub(super) retired: Vec<SessionId>,
     pub(super) agenda: Agenda,
     pub(super) summary: DrainSummary,
@@ -105,8 +107,8 @@ impl Dispatcher {
         &self.stop
     }
 
-    /// Runs to the end. If the store fails for good, running handlers are stopped, their tasks go to others when the lease is
-    /// over, and the error is returned.
+    /// Runs to the end. If the store fails for good, running handlers are stopped, their tasks go
+    /// to others when the lease is over, and the error is returned.
     pub(crate) async fn run(mut self) -> Result<DrainSummary> {
         let opened = (!self.run.orchestrations.is_empty()).then(|| Opened::of(&self.run));
         let worked = self.work().await;
@@ -158,7 +160,8 @@ impl Dispatcher {
         }
         self.close_retired(&mut batch);
         for ended in self.run.floor.take_ended() {
-            // Its end may be what an orchestration waits for: the claim of that is in the same commit.
+            // Its end may be what an orchestration waits for: the claim of that is in the same
+            // commit.
             self.looks_for_turns |= ended.attempt.task.parent.is_some();
             if let Some(finished) = batch.end(ended) {
                 self.count(&finished.attempt, TaskState::Completed);
@@ -171,7 +174,8 @@ impl Dispatcher {
         let floor = self.run.floor.state();
         self.add_reports(&mut batch, now);
         let is_due = !self.stopping.is_stopping() && self.agenda.is_due(&*self.run.inner.clock);
-        // Before a claim or a sweep, either of which takes tasks back from sessions that have lapsed.
+        // Before a claim or a sweep, either of which takes tasks back from sessions that have
+        // lapsed.
         self.renew_retired(&mut batch, is_due, now);
         match self.session {
             Some(session) => self.add_claim(&mut batch, session, floor, is_due, now),
@@ -180,7 +184,8 @@ impl Dispatcher {
         batch
     }
 
-    /// Turns and signals go before claims, so that what they submit and whom they wake is claimed with them.
+    /// Turns and signals go before claims, so that what they submit and whom they wake is claimed
+    /// with them.
     fn add_turns(&mut self, batch: &mut Batch) {
         for letter in self.run.mail.take() {
             self.looks_for_turns = true;
@@ -208,7 +213,8 @@ impl Dispatcher {
         }
     }
 
-    /// Renews retired sessions whenever there is something to write or to sweep, and when it is time to.
+    /// Renews retired sessions whenever there is something to write or to sweep, and when it is
+    /// time to.
     fn renew_retired(&self, batch: &mut Batch, is_due: bool, now: Duration) {
         if !batch.is_empty() || is_due || self.agenda.must_renew(now) {
             let held = self.retired.iter().filter(|session| self.holds(**session));
@@ -241,7 +247,8 @@ impl Dispatcher {
         } else if batch.claims() {
             // That renews the session too, and does what is due.
         } else {
-            // The lease first: a process that was stopped for longer than its lease would otherwise take its own tasks back.
+            // The lease first: a process that was stopped for longer than its lease would otherwise
+            // take its own tasks back.
             if self.holds_anything(floor) && self.agenda.must_renew(now) {
                 batch.renew(session);
             }
@@ -256,7 +263,8 @@ impl Dispatcher {
         !floor.is_empty() || self.run.stage.running() > 0
     }
 
-    /// How many turns to claim: for free slots, and as with handlers ahead of them what will begin before a further claim could bring it.
+    /// How many turns to claim: for free slots, and as with handlers ahead of them what will begin
+    /// before a further claim could bring it.
     fn free_turns(&self, now: Duration) -> usize {
         if self.run.orchestrations.is_empty() {
             return 0;
@@ -357,7 +365,8 @@ impl Dispatcher {
         self.seen = hint;
     }
 
-    /// Handlers have become slower than they were when the buffer was filled: others may have what would wait here for long.
+    /// Handlers have become slower than they were when the buffer was filled: others may have what
+    /// would wait here for long.
     fn give_back_what_is_hoarded(&mut self, now: Duration) {
         let floor = self.run.floor.state();
         let started = floor.counts.started;
@@ -390,7 +399,8 @@ impl Dispatcher {
                 }
             }
         }
-        // What arrived while that was read is not yet done. Its hint is left unseen: the wait that follows ends by it.
+        // What arrived while that was read is not yet done. Its hint is left unseen: the wait that
+        // follows ends by it.
         Ok(self.changes.peek().work == self.seen.work)
     }
 
@@ -430,7 +440,8 @@ impl Dispatcher {
     }
 }
 
-/// Lets handlers that end at about the same time be in one commit: while others are buffered and some end at each look, it is not over.
+/// Lets handlers that end at about the same time be in one commit: while others are buffered and
+/// some end at each look, it is not over.
 async fn gather(floor: &Floor) {
     let mut ended = floor.state().ended;
     for _ in 0..limits::GATHERING {

@@ -90,7 +90,8 @@ fn start(run: &Arc<Run>, handler: &Handler, attempt: &Arc<Attempt>) -> Result<Wo
 
 /// Polls the handler until it answers, or until it was asked to stop and its grace is over.
 async fn attend(run: &Run, attempt: &Attempt, mut work: Work, over_at: Option<Duration>) -> Answer {
-    // Most handlers that do not wait never need a timer or a token: they are polled once before either is made.
+    // Most handlers that do not wait never need a timer or a token: they are polled once before
+    // either is made.
     let first = poll_fn(|context| Poll::Ready(Pin::new(&mut work).poll(context))).await;
     let answer = match first {
         Poll::Ready(answer) => Some(answer),
@@ -195,7 +196,8 @@ fn review(
     policy.decide(FailedAttempt { context, failure, verdict: next.into() }).into()
 }
 
-/// No attempt is waited for that could not start before the deadline: the task ends with what went wrong, now.
+/// No attempt is waited for that could not start before the deadline: the task ends with what went
+/// wrong, now.
 fn by_deadline(run: &Run, attempt: &Attempt, next: AfterFailure) -> AfterFailure {
     match (next, attempt.task.deadline) {
         (AfterFailure::Retry { after, .. }, Some(deadline)) if run.inner.clock.now().plus(after) >= deadline => {

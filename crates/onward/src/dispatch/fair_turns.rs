@@ -1,4 +1,5 @@
-//! When buffered tasks of queues that take turns are to start, beside those that were claimed later.
+//! When buffered tasks of queues that take turns are to start, beside those that were claimed
+//! later.
 
 use std::collections::HashMap;
 
@@ -7,9 +8,10 @@ use onward_store::Name;
 /// What a start costs a queue of weight 1, in virtual time.
 const START: u64 = 1 << 20;
 
-/// Virtual time in which each start costs a queue the less, the greater its weight: start-time fair queueing (Goyal, Vin and Cheng,
-/// 1996). A task is to start when the one of its queue before it has been paid for, or now if that is over, so that a queue which had
-/// nothing for a while does not wait behind all that others have buffered, and does not catch up either.
+/// Virtual time in which each start costs a queue the less, the greater its weight: start-time fair
+/// queueing (Goyal, Vin and Cheng, 1996). A task is to start when the one of its queue before it
+/// has been paid for, or now if that is over, so that a queue which had nothing for a while does
+/// not wait behind all that others have buffered, and does not catch up either.
 #[derive(Debug, Default)]
 pub(crate) struct FairTurns {
     now: u64,

@@ -1,4 +1,5 @@
-//! What the dispatcher and the slots share: the buffer, who runs what, and which attempts have ended.
+//! What the dispatcher and the slots share: the buffer, who runs what, and which attempts have
+//! ended.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,7 +40,8 @@ pub(crate) struct Ended {
     pub(crate) end: End,
 }
 
-/// The shared state of one engine's run. One lock, taken once per attempt: a slot hands in an end and takes its next task.
+/// The shared state of one engine's run. One lock, taken once per attempt: a slot hands in an end
+/// and takes its next task.
 #[derive(Debug, Default)]
 pub(crate) struct Floor {
     state: Mutex<State>,
@@ -128,8 +130,9 @@ impl Floor {
         next
     }
 
-    /// Hands in how a slot's attempt ended and takes the slot's next task; `None` frees the slot. Answers too whether the
-    /// dispatcher was told just now, so that the slot can step aside for it.
+    /// Hands in how a slot's attempt ended and takes the slot's next task; `None` frees the slot.
+    /// Answers too whether the dispatcher was told just now, so that the slot can step aside for
+    /// it.
     pub(crate) fn turn(&self, slot: usize, ended: Ended, clock: &dyn Clock) -> (Option<Arc<Attempt>>, bool) {
         let mut state = self.lock();
         let first = state.ended.is_empty();
@@ -198,7 +201,8 @@ impl Floor {
         }
     }
 
-    /// Lets go of what a lapsed session held: running attempts are asked to stop, buffered ones are dropped.
+    /// Lets go of what a lapsed session held: running attempts are asked to stop, buffered ones are
+    /// dropped.
     pub(crate) fn lose_session(&self, session: SessionId) {
         for attempt in self.running().iter().filter(|attempt| attempt.task.lease.session == session) {
             attempt.interrupt(Interruption::SessionLost);
@@ -215,7 +219,8 @@ impl Floor {
             || state.buffer.iter().any(|it| it.task.lease.session == session)
     }
 
-    /// Cancels a task if it is here: a running one is asked to stop, a buffered one ends without having started.
+    /// Cancels a task if it is here: a running one is asked to stop, a buffered one ends without
+    /// having started.
     pub(crate) fn cancel(&self, task: TaskId) {
         let mut state = self.lock();
         let buffered = state.buffer.take(task);

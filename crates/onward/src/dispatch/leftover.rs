@@ -6,10 +6,11 @@ use onward_store::{
 
 use crate::error::Result;
 
-/// Whether every task that `claim` could ever hand out has ended. Asked when a claim has just handed out nothing, so what waits
-/// is paused, which counts only if the pause ends by itself, or held back by a limit, which gives way by itself when others that
-/// run have ended. What is blocked counts if something anywhere runs, or will, that it may be waiting for, or if it is being collected,
-/// for time will hand it over.
+/// Whether every task that `claim` could ever hand out has ended. Asked when a claim has just
+/// handed out nothing, so what waits is paused, which counts only if the pause ends by itself, or
+/// held back by a limit, which gives way by itself when others that run have ended. What is blocked
+/// counts if something anywhere runs, or will, that it may be waiting for, or if it is being
+/// collected, for time will hand it over.
 pub(crate) async fn is_drained(store: &dyn Store, claim: &Claim) -> Result<bool> {
     let queues = store.queues().await?;
     let live: Vec<&QueueRecord> =

@@ -12,15 +12,17 @@ pub(crate) struct Pace {
     pub(crate) ended: usize,
     /// In what time, as if all slots had been taken for all of it.
     pub(crate) elapsed: Duration,
-    /// How many of them ended since the newest commit that began two commits' time ago; since the last one where none is so old.
+    /// How many of them ended since the newest commit that began two commits' time ago; since the
+    /// last one where none is so old.
     pub(crate) lately: usize,
     /// How long a commit takes.
     pub(crate) commit: Duration,
 }
 
 impl Pace {
-    /// How many tasks will start within two commits, and at least within [`limits::BUFFER_HORIZON`], at this pace. A small
-    /// sample does not count for much: at most eight times as many as ended lately.
+    /// How many tasks will start within two commits, and at least within
+    /// [`limits::BUFFER_HORIZON`], at this pace. A small sample does not count for much: at most
+    /// eight times as many as ended lately.
     pub(crate) fn ahead(self) -> usize {
         let horizon = (self.commit * 2).max(limits::BUFFER_HORIZON);
         if self.elapsed.is_zero() {
@@ -35,16 +37,18 @@ fn scaled(count: usize, numerator: Duration, denominator: Duration) -> usize {
     usize::try_from(product / denominator.as_nanos().max(1)).unwrap_or(usize::MAX)
 }
 
-/// Tells the pace of the last [`limits::PACE_WINDOW`] for which slots were taken, or of four commits if those take longer. A burst of
-/// handlers that end at once thus says little: what is claimed ahead because of it may be slow. Time in which slots had nothing to do
-/// says nothing at all, and what was longer than [`limits::PACE_MEMORY`] ago says nothing any more.
+/// Tells the pace of the last [`limits::PACE_WINDOW`] for which slots were taken, or of four
+/// commits if those take longer. A burst of handlers that end at once thus says little: what is
+/// claimed ahead because of it may be slow. Time in which slots had nothing to do says nothing at
+/// all, and what was longer than [`limits::PACE_MEMORY`] ago says nothing any more.
 #[derive(Debug, Default)]
 pub(crate) struct PaceMeter {
     /// Some commits of that time, the oldest first.
     marks: VecDeque<Mark>,
     last: Mark,
-    /// Those of the last two commits' time, and one from before it, the oldest first. What ended since the last one alone would not do: handlers that
-    /// are done while a commit is under way and then wait for it would have ended none, and nothing would be claimed ahead of them.
+    /// Those of the last two commits' time, and one from before it, the oldest first. What ended
+    /// since the last one alone would not do: handlers that are done while a commit is under way
+    /// and then wait for it would have ended none, and nothing would be claimed ahead of them.
     recent: VecDeque<Mark>,
     /// How long the last two commits took.
     took: [Duration; 2],
@@ -123,7 +127,8 @@ mod tests {
         Duration::from_micros(count)
     }
 
-    /// A meter after commits of 100 µs that began at these microseconds, when so many had ended and all slots were always taken.
+    /// A meter after commits of 100 µs that began at these microseconds, when so many had ended and
+    /// all slots were always taken.
     fn meter(commits: &[(u64, usize)]) -> PaceMeter {
         let mut meter = PaceMeter::default();
         for &(began, ended) in commits {

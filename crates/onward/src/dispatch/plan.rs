@@ -25,8 +25,9 @@ pub(crate) struct Load {
     pub(crate) pace: Pace,
 }
 
-/// How many tasks to claim: what free slots can start at once, and ahead of them what will start before a further claim could
-/// bring it. Slow handlers thus get nothing ahead, and no-op handlers do not starve on a slow disk.
+/// How many tasks to claim: what free slots can start at once, and ahead of them what will start
+/// before a further claim could bring it. Slow handlers thus get nothing ahead, and no-op handlers
+/// do not starve on a slow disk.
 pub(crate) fn claim_size(load: Load) -> usize {
     let ahead = load.pace.ahead().min(load.prefetch);
     let held = load.running + load.buffered;
@@ -34,7 +35,8 @@ pub(crate) fn claim_size(load: Load) -> usize {
     (load.concurrency + ahead).saturating_sub(held).min(room).min(onward_store::limits::CLAIM)
 }
 
-/// How many buffered tasks to give back when `started` have started in the last [`limits::BUFFER_PATIENCE`].
+/// How many buffered tasks to give back when `started` have started in the last
+/// [`limits::BUFFER_PATIENCE`].
 pub(crate) fn hoarded(buffered: usize, started: usize) -> usize {
     buffered.saturating_sub(started)
 }

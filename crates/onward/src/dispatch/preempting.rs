@@ -1,8 +1,9 @@
 //! Which running tasks give way to which waiting ones, and how the dispatcher has them do it.
 //!
-//! While every slot is taken and something may wait, the dispatcher looks at what it would claim next. If that is urgent, it claims it, so
-//! that it is certain that neither a limit nor another engine has it, and asks a running task to stop. The urgent task starts in the slot
-//! that becomes free. The other one is released when its handler is over, and not before.
+//! While every slot is taken and something may wait, the dispatcher looks at what it would claim
+//! next. If that is urgent, it claims it, so that it is certain that neither a limit nor another
+//! engine has it, and asks a running task to stop. The urgent task starts in the slot that becomes
+//! free. The other one is released when its handler is over, and not before.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -64,8 +65,9 @@ struct Running {
     started: Option<Duration>,
 }
 
-/// The running tasks that are to give way: to each of the waiting ones for which no slot is about to become free, the most urgent first, the
-/// least urgent of them that may, and of these the one that started last.
+/// The running tasks that are to give way: to each of the waiting ones for which no slot is about
+/// to become free, the most urgent first, the least urgent of them that may, and of these the one
+/// that started last.
 fn victims(policy: Preemption, mut running: Vec<Running>, stopping: usize, mut waiting: Vec<Priority>) -> Vec<TaskId> {
     running.sort_unstable_by_key(|it| (it.priority, Reverse(it.started.unwrap_or(Duration::MAX)), Reverse(it.task)));
     waiting.sort_unstable_by_key(|priority| Reverse(*priority));

@@ -134,8 +134,8 @@ impl Dispatcher {
         self.run.floor.hand_in(unstarted.into_iter().map(|attempt| Ended { attempt, end: End::Release }));
     }
 
-    /// Buffers attempts and mans slots for them; answers whether all of them go before something that was buffered. Once the run stops,
-    /// what comes is given back.
+    /// Buffers attempts and mans slots for them; answers whether all of them go before something
+    /// that was buffered. Once the run stops, what comes is given back.
     fn start(&mut self, attempts: Vec<Arc<Attempt>>) -> bool {
         if self.stopping.is_stopping() {
             self.run.floor.hand_in(attempts.into_iter().map(|attempt| Ended { attempt, end: End::Release }));
@@ -246,8 +246,8 @@ impl Dispatcher {
         }
     }
 
-    /// A refusal that is about what was written: the task fails with the store's words, so that its result is not lost in
-    /// silence.
+    /// A refusal that is about what was written: the task fails with the store's words, so that its
+    /// result is not lost in silence.
     fn settle_refusal(&mut self, attempt: Arc<Attempt>, end: &End, refusal: &Refusal) {
         let task = attempt.id();
         if matches!(end, End::Complete(_) | End::AwaitChildren(_) | End::AwaitCompletion(_) | End::Move(_)) {
@@ -265,7 +265,8 @@ impl Dispatcher {
         self.summary.lost += 1;
     }
 
-    /// Lets go of everything that the session held. Handlers are asked to stop; what they still answer will be refused.
+    /// Lets go of everything that the session held. Handlers are asked to stop; what they still
+    /// answer will be refused.
     fn lose_session(&mut self, session: SessionId) {
         tracing::info!(session = session.0, "the session lapsed");
         self.session = self.session.filter(|current| *current != session);

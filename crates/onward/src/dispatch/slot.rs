@@ -16,7 +16,8 @@ pub(crate) async fn man(run: Arc<Run>, slot: usize) {
         let (following, told) = floor.turn(slot, Ended { attempt, end }, clock);
         next = following;
         if told {
-            // The dispatcher was woken on this thread: it must not wait here behind a handler that does not yield.
+            // The dispatcher was woken on this thread: it must not wait here behind a handler that
+            // does not yield.
             tokio::task::yield_now().await;
         } else {
             tokio::task::coop::consume_budget().await;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// The time for which slots were taken, added up over all of them. An hour in which none had anything to do adds nothing.
+/// The time for which slots were taken, added up over all of them. An hour in which none had
+/// anything to do adds nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SlotTime {
     /// Until `since`.

@@ -1,4 +1,5 @@
-//! How a run stops: give back what has not started, wait for the rest, then cancel, abort and release it.
+//! How a run stops: give back what has not started, wait for the rest, then cancel, abort and
+//! release it.
 
 use std::time::Duration;
 
@@ -40,7 +41,8 @@ impl Stopping {
         }
     }
 
-    /// Whether the run ends whatever still runs: handlers that block their thread cannot be aborted.
+    /// Whether the run ends whatever still runs: handlers that block their thread cannot be
+    /// aborted.
     pub(crate) fn is_time_over(self, now: Duration) -> bool {
         matches!(self, Self::Aborting { until } if until <= now)
     }

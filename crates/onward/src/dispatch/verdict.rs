@@ -26,8 +26,8 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) review: &'a dyn Fn(&Failure, AfterFailure) -> AfterFailure,
 }
 
-/// Decides how an attempt ended. A result counts, however late it comes; an error after a request to stop is the answer to that
-/// request.
+/// Decides how an attempt ended. A result counts, however late it comes; an error after a request
+/// to stop is the answer to that request.
 pub(crate) fn verdict(answer: Answer, circumstances: Circumstances<'_>) -> End {
     use Interruption::{Cancelled, Preempted, SessionLost, ShuttingDown, Silent, TimedOut};
     let failure = match answer {

@@ -34,7 +34,8 @@ impl fmt::Display for JsonError {
 /// Writes a value as JSON.
 ///
 /// # Errors
-/// If it could not be read again: JSON has no NaN and no infinity, and `serde_json` makes `null` of them.
+/// If it could not be read again: JSON has no NaN and no infinity, and `serde_json` makes `null` of
+/// them.
 pub(crate) fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Bytes, JsonError> {
     let has_null = Cell::new(false);
     let mut bytes = Vec::with_capacity(USUAL_BYTES);

@@ -1,4 +1,5 @@
-//! Finding a number that JSON does not have: a serializer that writes nothing and looks at every number.
+//! Finding a number that JSON does not have: a serializer that writes nothing and looks at every
+//! number.
 
 use std::fmt;
 

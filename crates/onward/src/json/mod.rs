@@ -1,4 +1,5 @@
-//! Values as JSON: all that is kept is written by one function, which refuses what could not be read again.
+//! Values as JSON: all that is kept is written by one function, which refuses what could not be
+//! read again.
 
 mod encode;
 mod finite;

@@ -11,7 +11,8 @@ use super::recorded::RecordedHistory;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 
-/// The word before a query: its name, the question as JSON and the file of a history come behind it.
+/// The word before a query: its name, the question as JSON and the file of a history come behind
+/// it.
 const QUERY: &str = "--query";
 
 /// What came of the check of one history: a line of what [`check_main`] prints, as JSON.
@@ -27,14 +28,18 @@ struct Report<'a> {
     error: Option<String>,
 }
 
-/// The whole of a program that checks code on recorded histories; `onward orchestration check --program` runs such a program, and so may a test or
-/// a script. `register` is given an engine to [register](Engine::orchestrate) the code with, and the files are the arguments of the process. Each history
-/// is replayed; nothing else is run, and nothing is written anywhere. For each file a line of JSON goes to stdout: `file`, `kind`, `events`, `agrees`, `error`.
+/// The whole of a program that checks code on recorded histories; `onward orchestration check
+/// --program` runs such a program, and so may a test or a script. `register` is given an engine to
+/// [register](Engine::orchestrate) the code with, and the files are the arguments of the process.
+/// Each history is replayed; nothing else is run, and nothing is written anywhere. For each file a
+/// line of JSON goes to stdout: `file`, `kind`, `events`, `agrees`, `error`.
 ///
-/// With the arguments `--query NAME QUESTION FILE` (as `onward orchestration query --program` gives them) it answers a [query](Engine::query) instead, with the
-/// question as JSON: a line of JSON with `answer`, or with `error` and the exit code 1.
+/// With the arguments `--query NAME QUESTION FILE` (as `onward orchestration query --program` gives
+/// them) it answers a [query](Engine::query) instead, with the question as JSON: a line of JSON
+/// with `answer`, or with `error` and the exit code 1.
 ///
-/// The exit code is 0 if the code goes on with all of them, 1 if it does not with one, 2 if no file was named or a file could not be read.
+/// The exit code is 0 if the code goes on with all of them, 1 if it does not with one, 2 if no file
+/// was named or a file could not be read.
 ///
 /// ```no_run
 /// # use onward::orchestration::OrchestrationContext;
@@ -53,7 +58,8 @@ pub async fn check_main(register: impl FnOnce(&Engine)) -> ExitCode {
     check_files(std::env::args_os().skip(1).map(PathBuf::from), register).await
 }
 
-/// The same with the files that are given: for a program that does other things too, and has a word for this one.
+/// The same with the files that are given: for a program that does other things too, and has a word
+/// for this one.
 pub async fn check_files(files: impl IntoIterator<Item = PathBuf>, register: impl FnOnce(&Engine)) -> ExitCode {
     match checked(files.into_iter().collect(), register).await {
         Ok(code) => code,

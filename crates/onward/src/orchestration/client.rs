@@ -67,11 +67,12 @@ fn read<T: DeserializeOwned>(what: &str, bytes: &Bytes) -> Result<T> {
         .map_err(|error| Error::invalid(format!("the {what} of the orchestration is of another type: {error}")))
 }
 
-/// Orchestrations: functions that cannot be lost ([`orchestration`](crate::orchestration)). They are started by submitting them, and are tasks in
-/// every other way too: waited for, listed, cancelled, paused, limited.
+/// Orchestrations: functions that cannot be lost ([`orchestration`](crate::orchestration)). They
+/// are started by submitting them, and are tasks in every other way too: waited for, listed,
+/// cancelled, paused, limited.
 impl Engine {
-    /// Registers the code of a kind of orchestrations. It counts from the next run on. What is wrong with it (a second one of the kind) is told by
-    /// the run.
+    /// Registers the code of a kind of orchestrations. It counts from the next run on. What is
+    /// wrong with it (a second one of the kind) is told by the run.
     pub fn orchestrate<T, F, Answer>(&self, function: F) -> &Self
     where
         T: Task,
@@ -92,12 +93,14 @@ impl Engine {
         self
     }
 
-    /// Sends an orchestration something under a name; its code takes it by [`event`](OrchestrationContext::event), now or when it comes by there. Durable
-    /// when answered, and taken in exactly once.
+    /// Sends an orchestration something under a name; its code takes it by
+    /// [`event`](OrchestrationContext::event), now or when it comes by there. Durable when
+    /// answered, and taken in exactly once.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended), [`is_invalid`](Error::is_invalid) if the task is no orchestration or the
-    /// payload is too large, and a [refusal](Error::refusal) if too much waits for it already.
+    /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended),
+    /// [`is_invalid`](Error::is_invalid) if the task is no orchestration or the payload is too
+    /// large, and a [refusal](Error::refusal) if too much waits for it already.
     pub async fn signal<T: Serialize + Sync>(&self, orchestration: TaskId, name: &str, payload: &T) -> Result<()> {
         self.send(Recipient::Task(orchestration), name, json("signal", payload)?).await
     }
@@ -123,11 +126,13 @@ impl Engine {
         }
     }
 
-    /// Sends something to the active orchestration that has the key of `start`, and starts it first if there is none: both or neither. What is
-    /// there already is kept as it is, whatever `start` says.
+    /// Sends something to the active orchestration that has the key of `start`, and starts it first
+    /// if there is none: both or neither. What is there already is kept as it is, whatever `start`
+    /// says.
     ///
     /// # Errors
-    /// As [`signal`](Self::signal) and [`submit`](Self::submit); [`is_invalid`](Error::is_invalid) if `start` has no key, or is no orchestration.
+    /// As [`signal`](Self::signal) and [`submit`](Self::submit); [`is_invalid`](Error::is_invalid)
+    /// if `start` has no key, or is no orchestration.
     pub async fn signal_or_start<T: Task + Sync, P: Serialize + Sync>(
         &self,
         start: T,
@@ -158,15 +163,19 @@ impl Engine {
         }
     }
 
-    /// Sends something to the active orchestration of a kind that has a key; where none has, it is kept for at least `keep_for` for the one that starts
-    /// with that key, and is there when its first turn begins. Up to [`limits::UNSTARTED_KEPT`](onward_store::limits::UNSTARTED_KEPT), for
-    /// [`UNSTARTED_KEYS`](onward_store::limits::UNSTARTED_KEYS) keys and [`UNSTARTED_EVENTS`](onward_store::limits::UNSTARTED_EVENTS) signals of each. What is
-    /// kept is an orchestration that was never started, in the queue [`UNSTARTED_QUEUE`](onward_store::limits::UNSTARTED_QUEUE): it is listed, cancelled and
+    /// Sends something to the active orchestration of a kind that has a key; where none has, it is
+    /// kept for at least `keep_for` for the one that starts with that key, and is there when its
+    /// first turn begins. Up to [`limits::UNSTARTED_KEPT`](onward_store::limits::UNSTARTED_KEPT),
+    /// for [`UNSTARTED_KEYS`](onward_store::limits::UNSTARTED_KEYS) keys and
+    /// [`UNSTARTED_EVENTS`](onward_store::limits::UNSTARTED_EVENTS) signals of each. What is kept
+    /// is an orchestration that was never started, in the queue
+    /// [`UNSTARTED_QUEUE`](onward_store::limits::UNSTARTED_QUEUE): it is listed, cancelled and
     /// deleted as any. [`signal_or_start`](Self::signal_or_start) starts one instead.
     ///
     /// # Errors
-    /// As [`signal`](Self::signal); [`is_invalid`](Error::is_invalid) for a time out of bounds, or one key too many; [`Refusal::NoneWithKey`] if the key is kept
-    /// for an orchestration that has ended.
+    /// As [`signal`](Self::signal); [`is_invalid`](Error::is_invalid) for a time out of bounds, or
+    /// one key too many; [`Refusal::NoneWithKey`] if the key is kept for an orchestration that has
+    /// ended.
     pub async fn signal_or_keep<T: Serialize + Sync>(
         &self,
         (kind, key): (&str, &str),
@@ -178,12 +187,14 @@ impl Engine {
         self.send(to, name, json("signal", payload)?).await
     }
 
-    /// Has an orchestration have no turn until it is [resumed](Self::resume_orchestration), by whomever: what comes for it is kept, also that it is to be
-    /// cancelled; activities that run go on and end; timers fire after it. A turn that is under way ends first. It is kept in the store, so it
-    /// holds whatever restarts. Pausing one that is paused changes nothing.
+    /// Has an orchestration have no turn until it is [resumed](Self::resume_orchestration), by
+    /// whomever: what comes for it is kept, also that it is to be cancelled; activities that run go
+    /// on and end; timers fire after it. A turn that is under way ends first. It is kept in the
+    /// store, so it holds whatever restarts. Pausing one that is paused changes nothing.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended), and a [refusal](Error::refusal) if it is no orchestration.
+    /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended), and a
+    /// [refusal](Error::refusal) if it is no orchestration.
     pub async fn pause_orchestration(&self, orchestration: TaskId) -> Result<()> {
         self.done(Write::PauseOrchestration { task: orchestration }).await
     }
@@ -196,7 +207,8 @@ impl Engine {
         self.done(Write::ResumeOrchestration { task: orchestration }).await
     }
 
-    /// Pauses every live orchestration that a filter selects. In steps, as [`cancel_all`](Self::cancel_all).
+    /// Pauses every live orchestration that a filter selects. In steps, as
+    /// [`cancel_all`](Self::cancel_all).
     ///
     /// # Errors
     /// As [`cancel_all`](Self::cancel_all).
@@ -204,7 +216,8 @@ impl Engine {
         self.bulk(BulkVerb::Pause, filter).await
     }
 
-    /// Resumes every live orchestration that a filter selects. In steps, as [`cancel_all`](Self::cancel_all).
+    /// Resumes every live orchestration that a filter selects. In steps, as
+    /// [`cancel_all`](Self::cancel_all).
     ///
     /// # Errors
     /// As [`cancel_all`](Self::cancel_all).
@@ -212,11 +225,13 @@ impl Engine {
         self.bulk(BulkVerb::Resume, filter).await
     }
 
-    /// Ends an orchestration as cancelled, at once, without its code hearing of it: nothing is cleaned up, but what it waits for is cancelled.
-    /// [`cancel`](Self::cancel) asks it to end by itself.
+    /// Ends an orchestration as cancelled, at once, without its code hearing of it: nothing is
+    /// cleaned up, but what it waits for is cancelled. [`cancel`](Self::cancel) asks it to end by
+    /// itself.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended), and a [refusal](Error::refusal) if it is no orchestration.
+    /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended), and a
+    /// [refusal](Error::refusal) if it is no orchestration.
     pub async fn terminate(&self, orchestration: TaskId, reason: &str) -> Result<()> {
         match self.apply(Write::Terminate { task: orchestration, reason: reason.to_owned() }).await? {
             Outcome::Cancelled => Ok(()),
@@ -227,7 +242,8 @@ impl Engine {
     /// What an orchestration shows of itself, also after its end.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found) if there is no such task; a [refusal](Error::refusal) if it is no orchestration.
+    /// [`is_not_found`](Error::is_not_found) if there is no such task; a [refusal](Error::refusal)
+    /// if it is no orchestration.
     pub async fn orchestration_status(&self, orchestration: TaskId) -> Result<OrchestrationStatus> {
         if let Some(record) = self.inner.store.instance(orchestration).await? {
             return Ok(OrchestrationStatus(record));
@@ -236,11 +252,13 @@ impl Engine {
         Err(Refusal::NotAnOrchestration(orchestration).into())
     }
 
-    /// Waits until what an orchestration shows of itself is as wanted, whoever runs it, and answers that. Cancel-safe; nothing is polled. What it
-    /// shows only for a moment, between two looks, may be passed over.
+    /// Waits until what an orchestration shows of itself is as wanted, whoever runs it, and answers
+    /// that. Cancel-safe; nothing is polled. What it shows only for a moment, between two looks,
+    /// may be passed over.
     ///
     /// # Errors
-    /// As [`orchestration_status`](Self::orchestration_status); [`is_already_ended`](Error::is_already_ended) if it has ended, and never will.
+    /// As [`orchestration_status`](Self::orchestration_status);
+    /// [`is_already_ended`](Error::is_already_ended) if it has ended, and never will.
     pub async fn wait_for_status(
         &self,
         orchestration: TaskId,

@@ -30,17 +30,17 @@ impl OrchestrationOptions {
         Self::default()
     }
 
-    /// The number of this code. Orchestrations that begin get the newest code of their kind, and keep its number; another number's code goes on with
-    /// them only where it says so. Default: 0.
+    /// The number of this code. Orchestrations that begin get the newest code of their kind, and
+    /// keep its number; another number's code goes on with them only where it says so. Default: 0.
     #[must_use]
     pub fn version(mut self, version: u32) -> Self {
         self.version = version;
         self
     }
 
-    /// It goes on with orchestrations that codes since this number began, too: its changes are behind
-    /// [`patched`](super::OrchestrationContext::patched), or do not touch what is in their histories. 0 for all. Default: only with those of its own
-    /// number.
+    /// It goes on with orchestrations that codes since this number began, too: its changes are
+    /// behind [`patched`](super::OrchestrationContext::patched), or do not touch what is in their
+    /// histories. 0 for all. Default: only with those of its own number.
     #[must_use]
     pub fn since(mut self, version: u32) -> Self {
         self.since = Some(version);
@@ -152,7 +152,8 @@ where
     let function = Arc::new(function);
     Arc::new(move |journal| {
         let function = Arc::clone(&function);
-        // Nothing of it runs before it is polled: its own part before the first `await` is to find the time and the seed, and may panic.
+        // Nothing of it runs before it is polled: its own part before the first `await` is to find
+        // the time and the seed, and may panic.
         Box::pin(async move {
             let input = input(&journal)?;
             encode_result(&function(input, OrchestrationContext::new(journal)).await?)

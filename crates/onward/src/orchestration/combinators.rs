@@ -17,7 +17,8 @@ pub enum Either<A, B> {
     Second(B),
 }
 
-/// Awaits two and answers the first that is there, of both the first; the other is dropped, and so cancelled.
+/// Awaits two and answers the first that is there, of both the first; the other is dropped, and so
+/// cancelled.
 ///
 /// ```
 /// use std::time::Duration;
@@ -61,7 +62,8 @@ where
     outputs.into_iter().flatten().collect()
 }
 
-/// Awaits all and answers what they came to, in their order, or the first failure that is there; the others are dropped then, and so cancelled.
+/// Awaits all and answers what they came to, in their order, or the first failure that is there;
+/// the others are dropped then, and so cancelled.
 ///
 /// # Errors
 /// The first failure.
@@ -88,8 +90,9 @@ where
     }
 }
 
-/// Awaits many and answers the first that is there, with its place; of several the one of the lowest place. The others are dropped, and so
-/// cancelled. Of none it waits for ever, which an orchestration cannot.
+/// Awaits many and answers the first that is there, with its place; of several the one of the
+/// lowest place. The others are dropped, and so cancelled. Of none it waits for ever, which an
+/// orchestration cannot.
 pub async fn select_all<I>(all: I) -> (usize, <I::Item as IntoFuture>::Output)
 where
     I: IntoIterator,

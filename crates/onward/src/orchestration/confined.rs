@@ -1,5 +1,6 @@
-//! A guard that keeps the code of orchestrations from the store of its engine: a replay would do again what it did there, and
-//! no history has it. Whether such a call would have gone well depends on the store, so it is refused on every one.
+//! A guard that keeps the code of orchestrations from the store of its engine: a replay would do
+//! again what it did there, and no history has it. Whether such a call would have gone well depends
+//! on the store, so it is refused on every one.
 
 use std::any::Any;
 use std::cell::Cell;

@@ -21,11 +21,12 @@ use crate::failure::{Failure, Instead};
 use crate::json::encode;
 use crate::typed::{self, Task};
 
-/// What an orchestration sees of the world: everything that it awaits, and every value that is not the same each time, comes from here. Cheap
-/// to clone.
+/// What an orchestration sees of the world: everything that it awaits, and every value that is not
+/// the same each time, comes from here. Cheap to clone.
 ///
-/// The code must do the same when it is given the same: no clock, no random numbers, no I/O but through this. `tokio::select!` chooses at
-/// random unless it is `biased`; [`select`](super::select) and [`join_all`](super::join_all) are always the same.
+/// The code must do the same when it is given the same: no clock, no random numbers, no I/O but
+/// through this. `tokio::select!` chooses at random unless it is `biased`;
+/// [`select`](super::select) and [`join_all`](super::join_all) are always the same.
 #[derive(Debug, Clone)]
 pub struct OrchestrationContext {
     journal: Arc<Journal>,
@@ -81,13 +82,15 @@ impl OrchestrationContext {
         format!("{time_low:08x}-{time_middle:04x}-{time_high:04x}-{:04x}-{:012x}", low >> 48, low & 0xffff_ffff_ffff)
     }
 
-    /// Whether the code is being replayed: what it does now it has done before. What it tells `tracing` in a replay is told to nobody.
+    /// Whether the code is being replayed: what it does now it has done before. What it tells
+    /// `tracing` in a replay is told to nobody.
     #[must_use]
     pub fn is_replaying(&self) -> bool {
         self.journal.is_replaying()
     }
 
-    /// A task to be submitted and awaited: an activity; or another orchestration, if its type says that it is one.
+    /// A task to be submitted and awaited: an activity; or another orchestration, if its type says
+    /// that it is one.
     pub fn activity<T: Task>(&self, task: T) -> Activity<T::Output> {
         Activity::new(Arc::clone(&self.journal), typed::new_task(&task))
     }
@@ -101,14 +104,15 @@ impl OrchestrationContext {
         Activity::new(Arc::clone(&self.journal), task)
     }
 
-    /// Another orchestration to be started and awaited; dropped before its end, it hears that it is to be cancelled.
+    /// Another orchestration to be started and awaited; dropped before its end, it hears that it is
+    /// to be cancelled.
     pub fn orchestration<T: Task>(&self, task: T) -> Activity<T::Output> {
         let new = typed::new_task(&task).and_then(|new| is_orchestration(new, T::ORCHESTRATION));
         Activity::new(Arc::clone(&self.journal), new)
     }
 
-    /// Submits a task, or starts an orchestration, and does not wait for it: it goes on whatever becomes of this one. It is submitted with the
-    /// turn, and so exactly once.
+    /// Submits a task, or starts an orchestration, and does not wait for it: it goes on whatever
+    /// becomes of this one. It is submitted with the turn, and so exactly once.
     ///
     /// # Errors
     /// If no store would take it.
@@ -137,8 +141,8 @@ impl OrchestrationContext {
         Timer(Operation::new(Arc::clone(&self.journal), number))
     }
 
-    /// Waits for something that somebody [sends](crate::Engine::signal) under a name; what was sent before it was waited for is kept, in the
-    /// order in which it came, and each is taken once.
+    /// Waits for something that somebody [sends](crate::Engine::signal) under a name; what was sent
+    /// before it was waited for is kept, in the order in which it came, and each is taken once.
     ///
     /// # Errors
     /// If `name` is no [`Name`].
@@ -154,11 +158,12 @@ impl OrchestrationContext {
         Ok(EventQueue { journal: Arc::clone(&self.journal), name: Name::new(name)?, payload: PhantomData })
     }
 
-    /// Runs a step here and now, without a task, and keeps its result, so that it is not run again: for what takes milliseconds. If the process
-    /// dies before the result is kept, it is run again. While a step runs, the orchestration takes nothing else in.
+    /// Runs a step here and now, without a task, and keeps its result, so that it is not run again:
+    /// for what takes milliseconds. If the process dies before the result is kept, it is run again.
+    /// While a step runs, the orchestration takes nothing else in.
     ///
-    /// The result is kept as JSON. A failure is kept too, and not tried again. A step whose name is no [`Name`] is not run, and
-    /// fails with what is wrong with it.
+    /// The result is kept as JSON. A failure is kept too, and not tried again. A step whose name is
+    /// no [`Name`] is not run, and fails with what is wrong with it.
     pub fn step<O, F, Answer>(&self, name: impl Into<String>, step: F) -> Step<O>
     where
         O: Serialize + DeserializeOwned,
@@ -175,14 +180,16 @@ impl OrchestrationContext {
         Step { name, operation, output: PhantomData }
     }
 
-    /// Whether the code goes the way of a change: yes, but for an orchestration that came by here before the change was made. Ask under the same
-    /// name for as long as such orchestrations may live.
+    /// Whether the code goes the way of a change: yes, but for an orchestration that came by here
+    /// before the change was made. Ask under the same name for as long as such orchestrations may
+    /// live.
     #[must_use]
     pub fn patched(&self, name: &str) -> bool {
         self.journal.is_patched(&Shown(name).to_string())
     }
 
-    /// Shows where the orchestration stands, to whoever [asks](crate::Engine::orchestration_status).
+    /// Shows where the orchestration stands, to whoever
+    /// [asks](crate::Engine::orchestration_status).
     ///
     /// # Errors
     /// If it cannot be written as JSON, or is larger than a payload may be.
@@ -193,12 +200,12 @@ impl OrchestrationContext {
         Ok(())
     }
 
-    /// Keeps a value under a key, to be read from outside. It stays when the orchestration [continues as new](Self::continue_as_new) and after its
-    /// end.
+    /// Keeps a value under a key, to be read from outside. It stays when the orchestration
+    /// [continues as new](Self::continue_as_new) and after its end.
     ///
     /// # Errors
-    /// If it cannot be written as JSON, or is larger than a payload may be; if the key is empty or has more than
-    /// [`KEY_BYTES`](onward_store::limits::KEY_BYTES).
+    /// If it cannot be written as JSON, or is larger than a payload may be; if the key is empty or
+    /// has more than [`KEY_BYTES`](onward_store::limits::KEY_BYTES).
     pub fn set_value<T: Serialize>(&self, key: impl Into<String>, value: &T) -> Result<()> {
         let (key, value) = (key.into(), json("value", value)?);
         let longest = onward_store::limits::KEY_BYTES;
@@ -217,18 +224,22 @@ impl OrchestrationContext {
         Ok(())
     }
 
-    /// The tags by which the orchestration is found: those that it was started with, as its code has changed them since.
+    /// The tags by which the orchestration is found: those that it was started with, as its code
+    /// has changed them since.
     #[must_use]
     pub fn tags(&self) -> Tags {
         self.journal.tags()
     }
 
-    /// Gives the orchestration a tag, by which [lists](onward_store::TaskFilter::tags) find it from the end of the turn on, also after its end; a value that the key had
-    /// is replaced. Tags stay when it [continues as new](Self::continue_as_new). Each call is an event of its history, and the code has to do the same in a replay.
+    /// Gives the orchestration a tag, by which [lists](onward_store::TaskFilter::tags) find it from
+    /// the end of the turn on, also after its end; a value that the key had is replaced. Tags stay
+    /// when it [continues as new](Self::continue_as_new). Each call is an event of its history, and
+    /// the code has to do the same in a replay.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if no task may have [such a tag](Tags), or one more; or if the key begins with `onward.`, which is how those begin that the engine
-    /// keeps. Nothing has changed then.
+    /// [`is_invalid`](Error::is_invalid) if no task may have [such a tag](Tags), or one more; or if
+    /// the key begins with `onward.`, which is how those begin that the engine keeps. Nothing has
+    /// changed then.
     pub fn set_tag(&self, key: impl Into<String>, value: impl Into<String>) -> Result<()> {
         self.change_tag(key.into(), Some(value.into()))
     }
@@ -262,8 +273,8 @@ impl OrchestrationContext {
         self.journal.show_value(key.into(), None);
     }
 
-    /// Answers questions of this name from outside ([`query`](crate::Engine::query)). What answers sees what the code shares with it, by an `Arc`, and
-    /// changes nothing.
+    /// Answers questions of this name from outside ([`query`](crate::Engine::query)). What answers
+    /// sees what the code shares with it, by an `Arc`, and changes nothing.
     pub fn on_query<Q, A, F>(&self, name: impl Into<String>, answer: F)
     where
         Q: DeserializeOwned,
@@ -281,7 +292,8 @@ impl OrchestrationContext {
         self.journal.answer_with(name, Arc::new(answer));
     }
 
-    /// Requests of one name from outside ([`update`](crate::Engine::update)), each of which waits for an answer.
+    /// Requests of one name from outside ([`update`](crate::Engine::update)), each of which waits
+    /// for an answer.
     ///
     /// # Errors
     /// If `update.` and the name are no [`Name`].
@@ -289,8 +301,9 @@ impl OrchestrationContext {
         UpdateQueue::new(Arc::clone(&self.journal), name)
     }
 
-    /// Completes when somebody wants the orchestration cancelled. Code that has called this says itself what that means, and cleans up as it
-    /// likes; code that has not is dropped where it awaits, all that it waits for is cancelled, and it ends as cancelled.
+    /// Completes when somebody wants the orchestration cancelled. Code that has called this says
+    /// itself what that means, and cleans up as it likes; code that has not is dropped where it
+    /// awaits, all that it waits for is cancelled, and it ends as cancelled.
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<> {
         Cancelled::new(Arc::clone(&self.journal))
     }
@@ -301,8 +314,9 @@ impl OrchestrationContext {
         self.journal.is_cancel_requested()
     }
 
-    /// Begins again with another payload and an empty history: return it as the error. For what goes on for ever, whose history would grow without
-    /// end. What was sent and not yet taken in goes with it.
+    /// Begins again with another payload and an empty history: return it as the error. For what
+    /// goes on for ever, whose history would grow without end. What was sent and not yet taken in
+    /// goes with it.
     #[must_use]
     pub fn continue_as_new<T: Serialize>(&self, payload: &T) -> Failure {
         match json("payload", payload) {

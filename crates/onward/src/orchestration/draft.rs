@@ -109,7 +109,8 @@ impl Draft {
     }
 }
 
-/// Returns the event of a message in the history of code that has not begun; `None` if it is not for this code.
+/// Returns the event of a message in the history of code that has not begun; `None` if it is not
+/// for this code.
 pub(super) fn carried_event_of(message: &Message) -> Option<HistoryEvent> {
     match &message.body {
         MessageBody::Signal { name, payload } => {

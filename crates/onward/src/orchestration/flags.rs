@@ -3,12 +3,14 @@
 use minicbor::decode::Error;
 use minicbor::{Decode, Decoder, Encode, Encoder};
 
-/// Numbers of ways in which engines differ though the code that they play is the same, from 0 to 63. A history keeps those with which it began, and
-/// whoever replays it behaves as they say. A number means one thing for ever: it is part of the file format.
+/// Numbers of ways in which engines differ though the code that they play is the same, from 0
+/// to 63. A history keeps those with which it began, and whoever replays it behaves as they say. A
+/// number means one thing for ever: it is part of the file format.
 ///
-/// A change of the order in which code hears of things, say, takes the next number: histories that have it are replayed in the new
-/// order, and those that have not in the old one. No number is taken so far. A history with one that this version does not know is refused
-/// before any of it is replayed, and left to engines that do.
+/// A change of the order in which code hears of things, say, takes the next number: histories that
+/// have it are replayed in the new order, and those that have not in the old one. No number is
+/// taken so far. A history with one that this version does not know is refused before any of it is
+/// replayed, and left to engines that do.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompatibilityFlags(u64);
 

@@ -20,7 +20,8 @@ pub(super) struct Origin {
     events: u64,
     /// Of which of the origin's generations.
     generation: u32,
-    /// In which generation the operations of that are [numbered](super::journal::Journal): the origin may be a fork itself.
+    /// In which generation the operations of that are [numbered](super::journal::Journal): the
+    /// origin may be a fork itself.
     numbered: u32,
 }
 
@@ -70,30 +71,37 @@ pub(super) fn take_origin(tags: &mut Tags) -> bool {
     tags.remove(FORKED_FROM).is_some()
 }
 
-/// In which generation an orchestration numbers its operations: a fork goes on from where its origin was.
+/// In which generation an orchestration numbers its operations: a fork goes on from where its
+/// origin was.
 pub(super) fn numbered(tags: &Tags, generation: u32) -> u32 {
     Origin::of(tags).map_or(0, |origin| origin.numbered).saturating_add(generation)
 }
 
 /// Going back in a history.
 impl Engine {
-    /// Starts another orchestration that begins with the first `events` events of this one's history, and goes on by itself from there: with code that
-    /// was mended, or to see what else may come of it. What was under way then is submitted again. It has the tags that this one had there, and no key. Answers its number.
+    /// Starts another orchestration that begins with the first `events` events of this one's
+    /// history, and goes on by itself from there: with code that was mended, or to see what else
+    /// may come of it. What was under way then is submitted again. It has the tags that this one
+    /// had there, and no key. Answers its number.
     ///
-    /// The history of the first has to be there until the second has begun: it may not have continued as new by then.
+    /// The history of the first has to be there until the second has begun: it may not have
+    /// continued as new by then.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if the history is shorter, or cannot be cut there; the text says where it can.
+    /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if the history is
+    /// shorter, or cannot be cut there; the text says where it can.
     pub async fn fork(&self, orchestration: TaskId, events: u64) -> Result<TaskId> {
         let new = self.new_fork(orchestration, events).await?.1;
         Ok(self.submit_task(new).await?.id())
     }
 
-    /// The same, and it takes the key and the place of the first, which is [terminated](Self::terminate) if it has not ended: both or neither. A key that
-    /// is kept after the end of the first goes over to it, and is kept as long after its own.
+    /// The same, and it takes the key and the place of the first, which is
+    /// [terminated](Self::terminate) if it has not ended: both or neither. A key that is kept after
+    /// the end of the first goes over to it, and is kept as long after its own.
     ///
     /// # Errors
-    /// As [`fork`](Self::fork); [`is_invalid`](Error::is_invalid) if another has the key meanwhile. Nothing has changed then.
+    /// As [`fork`](Self::fork); [`is_invalid`](Error::is_invalid) if another has the key meanwhile.
+    /// Nothing has changed then.
     pub async fn reset(&self, orchestration: TaskId, events: u64, reason: &str) -> Result<TaskId> {
         let (record, mut new) = self.new_fork(orchestration, events).await?;
         let (on_duplicate, keep_for) = (OnDuplicate::TakeOver(orchestration), record.keep_key_for);

@@ -1,5 +1,6 @@
-//! Many futures that are awaited together. Each poll polls those that were woken since the last one, in their order: the
-//! cost of an event does not depend on how many wait, and a replay polls the same.
+//! Many futures that are awaited together. Each poll polls those that were woken since the last
+//! one, in their order: the cost of an event does not depend on how many wait, and a replay polls
+//! the same.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -81,8 +82,8 @@ impl<F: Future> Gathered<F> {
         self.waiting.len()
     }
 
-    /// Polls those that were woken, in their order. Each output goes to `take` with its place, until that breaks. Returns
-    /// `Pending` if it has not and some still wait.
+    /// Polls those that were woken, in their order. Each output goes to `take` with its place,
+    /// until that breaks. Returns `Pending` if it has not and some still wait.
     pub(super) fn poll<B>(
         &mut self,
         context: &Context<'_>,

@@ -7,11 +7,11 @@ use onward_store::{HistoryChunk, TaskState};
 use super::flags::CompatibilityFlags;
 use crate::error::{Error, Result};
 
-/// One thing that happened to an orchestration, or that its code did. Numbers of variants and fields are part of the file format: none is ever
-/// used for anything else.
+/// One thing that happened to an orchestration, or that its code did. Numbers of variants and
+/// fields are part of the file format: none is ever used for anything else.
 ///
-/// A history begins with [`Started`](Self::Started). What came from outside (a task's end, a timer, a signal, …) is followed by what the
-/// code did about it, in the order in which it did it.
+/// A history begins with [`Started`](Self::Started). What came from outside (a task's end, a timer,
+/// a signal, …) is followed by what the code did about it, in the order in which it did it.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub enum HistoryEvent {
     /// It began, or began again.
@@ -23,7 +23,8 @@ pub enum HistoryEvent {
         /// From which its random numbers follow.
         #[n(1)]
         seed: u64,
-        /// The [version](super::OrchestrationOptions::version) of the code that began it; none is 0.
+        /// The [version](super::OrchestrationOptions::version) of the code that began it; none
+        /// is 0.
         #[n(2)]
         version: Option<u32>,
         /// How the engine behaves that began it; nothing is no flag.
@@ -117,8 +118,8 @@ pub enum HistoryEvent {
     /// Somebody wants it cancelled.
     #[n(11)]
     CancelRequested,
-    /// A signal that is there before the code is polled next: it came before the code began or began again, or together
-    /// with later signals when the code was about to end.
+    /// A signal that is there before the code is polled next: it came before the code began or
+    /// began again, or together with later signals when the code was about to end.
     #[n(13)]
     SignalCarried {
         /// Under which name.
@@ -128,14 +129,16 @@ pub enum HistoryEvent {
         #[n(1)]
         payload: ByteVec,
     },
-    /// What is before was taken over from another orchestration; what was under way then is submitted again.
+    /// What is before was taken over from another orchestration; what was under way then is
+    /// submitted again.
     #[n(14)]
     Forked {
         /// The task number of that.
         #[n(0)]
         from: i64,
     },
-    /// How many updates it answered before it began again, whose answers may not have been read yet.
+    /// How many updates it answered before it began again, whose answers may not have been read
+    /// yet.
     #[n(15)]
     RepliesCarried {
         /// How many.
@@ -202,7 +205,8 @@ impl HistoryEvent {
     }
 }
 
-/// The version of the code that began a history; `None` if none has, since what was sent before is all that there is.
+/// The version of the code that began a history; `None` if none has, since what was sent before is
+/// all that there is.
 pub(super) fn version_of(events: &[HistoryEvent]) -> Option<u32> {
     let started = |event: &HistoryEvent| {
         if let HistoryEvent::Started { version, .. } = event { Some(version.unwrap_or(0)) } else { None }

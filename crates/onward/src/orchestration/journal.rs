@@ -151,7 +151,8 @@ struct State {
     next_operation: u64,
     operations: FxHashMap<u64, Operation>,
     emitted: VecDeque<Command>,
-    /// The tasks that are under way, while a history is taken over that submits them again; else none is kept.
+    /// The tasks that are under way, while a history is taken over that submits them again; else
+    /// none is kept.
     submitted: Option<FxHashMap<u64, NewTask>>,
     steps: Vec<NewStep>,
     timers: BTreeSet<(Timestamp, u64)>,
@@ -174,7 +175,8 @@ struct State {
     is_closed: bool,
 }
 
-/// The journal of one orchestration. Everything in it happens in the turns of that, one after the other.
+/// The journal of one orchestration. Everything in it happens in the turns of that, one after the
+/// other.
 pub(super) struct Journal {
     pub(super) task: TaskId,
     pub(super) kind: Name,
@@ -221,8 +223,9 @@ impl Journal {
     }
 }
 
-/// The number of the first operation after an orchestration has continued as new so often. Numbers differ between generations, so that what one of them has
-/// let go of is nothing that a later one waits for.
+/// The number of the first operation after an orchestration has continued as new so often. Numbers
+/// differ between generations, so that what one of them has let go of is nothing that a later one
+/// waits for.
 fn first_operation(generation: u32) -> u64 {
     (u64::from(generation) << 32) + 1
 }
@@ -287,7 +290,8 @@ impl Journal {
         operation
     }
 
-    /// Whether the code goes the way of a patch: always, but where its history is from before it. That stays so, however often it asks.
+    /// Whether the code goes the way of a patch: always, but where its history is from before it.
+    /// That stays so, however often it asks.
     pub(super) fn is_patched(&self, patch: &str) -> bool {
         let mut state = self.state();
         let is_unknown = state.replayed_patches.as_ref().is_some_and(|patches| !patches.contains(patch));
@@ -336,7 +340,8 @@ impl Journal {
         self.show_value(key, Some(reply));
     }
 
-    /// How many updates were answered before the orchestration began again: the next answers take other places.
+    /// How many updates were answered before the orchestration began again: the next answers take
+    /// other places.
     pub(super) fn carry_replies(&self, replies: u64) {
         self.state().replies = replies;
     }
@@ -538,7 +543,8 @@ impl Journal {
 
     pub(super) fn end_step(&self, operation: u64, end: StepEnd) {
         let mut state = self.state();
-        // What a replay does not run is dropped when the journal is free again: it may hold on to what locks that.
+        // What a replay does not run is dropped when the journal is free again: it may hold on to
+        // what locks that.
         let _step = state.take_step(operation);
         state.deliver(operation, Delivery::Step(end));
         drop(state);
@@ -566,7 +572,8 @@ impl Journal {
         self.state().cancellation.is_carried = true;
     }
 
-    /// Returns whether the code is yet to be told of a request from before it began, or began again.
+    /// Returns whether the code is yet to be told of a request from before it began, or began
+    /// again.
     pub(super) fn is_cancel_carried(&self) -> bool {
         let state = self.state();
         state.cancellation.is_carried && !state.cancellation.is_requested
@@ -598,8 +605,9 @@ impl Journal {
         std::mem::take(&mut self.state().abandoned_steps)
     }
 
-    /// What the next generation is to know: how many updates were answered; a request to stop that the code has not heard; and what was sent and nobody took,
-    /// by name, in the order in which it came.
+    /// What the next generation is to know: how many updates were answered; a request to stop that
+    /// the code has not heard; and what was sent and nobody took, by name, in the order in which it
+    /// came.
     pub(super) fn take_untaken(&self) -> Vec<HistoryEvent> {
         let mut state = self.state();
         let inboxes = std::mem::take(&mut state.inboxes);

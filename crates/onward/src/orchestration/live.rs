@@ -25,7 +25,8 @@ pub(super) struct Live {
     /// The version of the code that began it.
     pub(super) version: u32,
     generation: u32,
-    /// The tasks of its operations, so far as they are known: of those from before a replay they are not.
+    /// The tasks of its operations, so far as they are known: of those from before a replay they
+    /// are not.
     tasks: FxHashMap<u64, TaskId>,
     is_replayed: bool,
     /// How many bytes its history has.
@@ -95,7 +96,8 @@ pub(super) enum Unplayable {
     NoCode(Name, Option<u32>),
     /// The code does something else.
     Nondeterminism(Box<Nondeterminism>),
-    /// The code panics at the end of the history, or waits there for what no orchestration can wait for.
+    /// The code panics at the end of the history, or waits there for what no orchestration can wait
+    /// for.
     Stuck(String),
 }
 
@@ -114,7 +116,8 @@ impl fmt::Display for Unplayable {
     }
 }
 
-/// The code that begins an orchestration, or goes on with a history, and the version that began that.
+/// The code that begins an orchestration, or goes on with a history, and the version that began
+/// that.
 fn choose<'a>(codes: &'a CodeTable, kind: &Name, history: &[HistoryEvent]) -> Result<(u32, &'a Code), Unplayable> {
     let missing = |version| Unplayable::NoCode(kind.clone(), version);
     let versions = codes.get(kind).ok_or_else(|| missing(None))?;
@@ -152,7 +155,8 @@ impl Live {
         }
         let mut history = History::default();
         if length > 0 {
-            // Its beginning says whose it is: where that is missing, the rest is not read again and again.
+            // Its beginning says whose it is: where that is missing, the rest is not read again and
+            // again.
             history.read_page(store, id, length).await.map_err(Unplayable::Unread)?;
             choose(codes, &task.kind, &history.events)?;
             history.read_to(store, id, length).await.map_err(Unplayable::Unread)?;
@@ -189,7 +193,8 @@ impl Live {
         }
     }
 
-    /// Checks that the code waits where its history ends, if its last turn left it waiting for events.
+    /// Checks that the code waits where its history ends, if its last turn left it waiting for
+    /// events.
     pub(super) fn check_end(&self, awaits: &[Name]) -> Result<(), Unplayable> {
         self.machine.check_end(awaits).map_err(Unplayable::Nondeterminism)
     }

@@ -1,7 +1,9 @@
-//! Running the code of an orchestration, without a clock, a store or a runtime: events in, commands out.
+//! Running the code of an orchestration, without a clock, a store or a runtime: events in, commands
+//! out.
 //!
-//! The code is polled once after each thing that comes from outside. What it does about it ([`Command`]) belongs behind that in the history,
-//! so that a replay, which feeds the same events, can compare what the code does now with what it did then.
+//! The code is polled once after each thing that comes from outside. What it does about it
+//! ([`Command`]) belongs behind that in the history, so that a replay, which feeds the same events,
+//! can compare what the code does now with what it did then.
 
 use std::any::Any;
 use std::collections::HashSet;
@@ -179,8 +181,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes over the beginning of another orchestration's history; answers what is to be submitted again. What the code showed up to there is this
-    /// one's to show.
+    /// Takes over the beginning of another orchestration's history; answers what is to be submitted
+    /// again. What the code showed up to there is this one's to show.
     pub(super) fn fork(&mut self, from: TaskId, events: &[HistoryEvent]) -> Result<Vec<Command>, Box<Nondeterminism>> {
         let forked = HistoryEvent::Forked { from: from.0 };
         self.journal.keep_submitted(true);
@@ -190,8 +192,8 @@ impl Machine {
         Ok(commands)
     }
 
-    /// Feeds events that were not written yet to code that was replayed up to them; returns what it does about each.
-    /// It is another run of the same code, so it is as quiet as a replay.
+    /// Feeds events that were not written yet to code that was replayed up to them; returns what it
+    /// does about each. It is another run of the same code, so it is as quiet as a replay.
     pub(super) fn feed_again(&mut self, events: &[HistoryEvent]) -> Vec<(HistoryEvent, Vec<Command>)> {
         self.journal.replay(Some(Arc::new(events.iter().filter_map(patch).collect())));
         let arrivals = events.iter().filter(|event| !is_command(event));
@@ -218,8 +220,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Returns whether the code has ended although its history goes on. The beginning of a turn gives the code nothing, and
-    /// only a fork may be cut where its code ends.
+    /// Returns whether the code has ended although its history goes on. The beginning of a turn
+    /// gives the code nothing, and only a fork may be cut where its code ends.
     fn is_over_before(&self, event: &HistoryEvent) -> bool {
         self.finish.is_some() && !matches!(event, HistoryEvent::Forked { .. } | HistoryEvent::TurnBegan { .. })
     }
@@ -231,8 +233,8 @@ impl Machine {
         Nondeterminism { place: self.length, expected, found, ended, awaits, now, begun: [None, None] }
     }
 
-    /// Compares where the code stands at the end of a history with the events that the last turn of the history left it
-    /// waiting for. After a turn that ended the orchestration there are none.
+    /// Compares where the code stands at the end of a history with the events that the last turn of
+    /// the history left it waiting for. After a turn that ended the orchestration there are none.
     pub(super) fn check_end(&self, awaits: &[Name]) -> Result<(), Box<Nondeterminism>> {
         if self.finish.is_none() || awaits.is_empty() {
             return Ok(());
@@ -250,7 +252,8 @@ impl Machine {
         }
     }
 
-    /// Feeds what has come; answers what the code does about it, in order. The event counts as part of the history, and so does what follows.
+    /// Feeds what has come; answers what the code does about it, in order. The event counts as part
+    /// of the history, and so does what follows.
     pub(super) fn feed(&mut self, event: &HistoryEvent) -> Vec<Command> {
         self.act_on(event);
         let commands: Vec<Command> = std::iter::from_fn(|| self.journal.pop_emitted()).collect();
@@ -348,7 +351,8 @@ impl Machine {
         }
     }
 
-    /// Ends code that can never continue, since it awaits something that is not of the orchestration.
+    /// Ends code that can never continue, since it awaits something that is not of the
+    /// orchestration.
     ///
     /// Code with signals that it was not polled for can continue: the message behind them polls it.
     pub(super) fn notice_if_stuck(&mut self) {
@@ -612,7 +616,8 @@ mod tests {
         assert!(matches!(machine.finish(), Some(Finish::Stuck(_))), "{:?}", machine.finish());
     }
 
-    /// A turn is written in parts, so a history can end with signals for which the code is polled by the next message.
+    /// A turn is written in parts, so a history can end with signals for which the code is polled
+    /// by the next message.
     ///
     /// Shows: D3, D9
     #[test]

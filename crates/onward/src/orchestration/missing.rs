@@ -1,4 +1,5 @@
-//! Orchestrations that were claimed and whose code is not here: each time one comes again, it is left alone for longer.
+//! Orchestrations that were claimed and whose code is not here: each time one comes again, it is
+//! left alone for longer.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};

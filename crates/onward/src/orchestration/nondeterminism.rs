@@ -19,11 +19,13 @@ pub struct Nondeterminism {
     pub found: Option<HistoryEvent>,
     /// The way in which the code has ended by then; `None` if it has not.
     pub ended: Option<CodeEnd>,
-    /// The events for which the orchestration waits at the end of the history, where the code does not wait.
+    /// The events for which the orchestration waits at the end of the history, where the code does
+    /// not wait.
     pub awaits: Vec<Name>,
     /// The time that the code sees at the place.
     pub now: Timestamp,
-    /// The events of the history that began what `expected` and `found` are about, where they are known.
+    /// The events of the history that began what `expected` and `found` are about, where they are
+    /// known.
     pub(super) begun: [Option<HistoryEvent>; 2],
 }
 
@@ -101,7 +103,8 @@ impl Nondeterminism {
         [numbered(expected.clone(), &self.expected).or(expected), numbered(found.clone(), &self.found).or(found)]
     }
 
-    /// Returns whether code that has ended did nothing else before: what it awaited is cancelled by its end.
+    /// Returns whether code that has ended did nothing else before: what it awaited is cancelled by
+    /// its end.
     fn ends_first(&self) -> bool {
         matches!(self.found, None | Some(HistoryEvent::OperationCancelled { .. }))
     }

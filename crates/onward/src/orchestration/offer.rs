@@ -1,7 +1,9 @@
-//! Ends that are put off: messages that arrive before the end of the code is written are offered to it first.
+//! Ends that are put off: messages that arrive before the end of the code is written are offered to
+//! it first.
 //!
-//! The code has ended by then, so it is run again up to where it was, without the arrival that had it end. It is offered
-//! the messages, and then that arrival. All of it stands in the history in this order, so a replay does the same.
+//! The code has ended by then, so it is run again up to where it was, without the arrival that had
+//! it end. It is offered the messages, and then that arrival. All of it stands in the history in
+//! this order, so a replay does the same.
 
 use onward_store::{AfterTurn, ClaimedTask, Message, MessageBody};
 
@@ -63,7 +65,8 @@ impl Performance<'_> {
         )))
     }
 
-    /// Feeds the messages that wait: signals first, all of them before the code is polled, since it may take one and end.
+    /// Feeds the messages that wait: signals first, all of them before the code is polled, since it
+    /// may take one and end.
     fn offer(&mut self) {
         if !self.live.machine.has_started() {
             return self.start();

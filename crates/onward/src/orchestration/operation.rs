@@ -74,7 +74,8 @@ pub enum ActivityError {
         /// What is wrong.
         error: String,
     },
-    /// It could not be described: its kind or queue is no name, it cannot be written as JSON, or it is larger than a payload may be.
+    /// It could not be described: its kind or queue is no name, it cannot be written as JSON, or it
+    /// is larger than a payload may be.
     Invalid {
         /// What is wrong.
         error: String,
@@ -110,7 +111,8 @@ fn ended(state: TaskState) -> &'static str {
     }
 }
 
-/// A task to be submitted and awaited. It is submitted when it is first polled by `.await`, or by [`start`](Self::start).
+/// A task to be submitted and awaited. It is submitted when it is first polled by `.await`, or by
+/// [`start`](Self::start).
 #[must_use = "it is submitted when it is awaited or started"]
 pub struct Activity<O> {
     journal: Arc<Journal>,
@@ -148,25 +150,31 @@ impl<O> Activity<O> {
         }
     }
 
-    /// How it is tried again. Default: as its type, its handler or the engine says. Another orchestration has no attempts, and is refused with one.
+    /// How it is tried again. Default: as its type, its handler or the engine says. Another
+    /// orchestration has no attempts, and is refused with one.
     pub fn retry(self, policy: RetryPolicy) -> Self {
         self.change(|task| task.retry = Some(policy))
     }
 
-    /// How long one attempt may take. Default: as its type, its handler or the engine says. Another orchestration has no attempts, and is refused
-    /// with one; [`overall_timeout`](Self::overall_timeout) is for both.
+    /// How long one attempt may take. Default: as its type, its handler or the engine says. Another
+    /// orchestration has no attempts, and is refused with one;
+    /// [`overall_timeout`](Self::overall_timeout) is for both.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.change(|task| task.timeout = Some(timeout))
     }
 
-    /// How long an attempt may go on without a sign of life of its handler ([`Context::heartbeat`](crate::Context::heartbeat)): then it has failed, and
-    /// is tried again as its policy says. Default: as its type or its handler says. Another orchestration has no attempts, and is refused with one.
+    /// How long an attempt may go on without a sign of life of its handler
+    /// ([`Context::heartbeat`](crate::Context::heartbeat)): then it has failed, and is tried again
+    /// as its policy says. Default: as its type or its handler says. Another orchestration has no
+    /// attempts, and is refused with one.
     pub fn heartbeat_timeout(self, timeout: Duration) -> Self {
         self.change(|task| task.heartbeat_timeout = Some(timeout))
     }
 
-    /// How long all its attempts together may take, the pauses and the waiting in a queue included, from now on. What is not over by then is
-    /// cancelled, and answers [`Ended`](ActivityError::Ended) as expired, unless its worker says earlier that the time is over. Default: without end.
+    /// How long all its attempts together may take, the pauses and the waiting in a queue included,
+    /// from now on. What is not over by then is cancelled, and answers
+    /// [`Ended`](ActivityError::Ended) as expired, unless its worker says earlier that the time is
+    /// over. Default: without end.
     pub fn overall_timeout(mut self, timeout: Duration) -> Self {
         let until = self.journal.now().plus(timeout);
         self.until = Some(until);
@@ -174,12 +182,14 @@ impl<O> Activity<O> {
         self.change(|task| task.deadline = Some(until).filter(|_| !task.orchestration))
     }
 
-    /// The queue it waits in. Default: as its type says. A name that is none is told when it is awaited.
+    /// The queue it waits in. Default: as its type says. A name that is none is told when it is
+    /// awaited.
     pub fn queue(self, queue: &str) -> Self {
         self.change_by_name(queue, |task, queue| task.queue = queue)
     }
 
-    /// The group with whose tasks it shares limits. Default: as its type says. A name that is none is told when it is awaited.
+    /// The group with whose tasks it shares limits. Default: as its type says. A name that is none
+    /// is told when it is awaited.
     pub fn group(self, group: &str) -> Self {
         self.change_by_name(group, |task, group| task.group = Some(group))
     }
@@ -194,13 +204,14 @@ impl<O> Activity<O> {
         self.change(|task| task.tags.set(key, value))
     }
 
-    /// The series that it belongs to: it prefers the worker that ran one of the same series last. A name that is none is told when it is
-    /// awaited.
+    /// The series that it belongs to: it prefers the worker that ran one of the same series last. A
+    /// name that is none is told when it is awaited.
     pub fn session(self, session: &str) -> Self {
         self.change_by_name(session, |task, series| task.affinity = Some(series))
     }
 
-    /// A key of its own: where another task of the kind has it, this one is not started, and the code is told so.
+    /// A key of its own: where another task of the kind has it, this one is not started, and the
+    /// code is told so.
     pub fn key(self, key: impl Into<String>) -> Self {
         let unique = UniqueKey { key: key.into(), on_duplicate: OnDuplicate::Reject, keep_for: Duration::ZERO };
         self.change(|task| task.unique = Some(unique))
@@ -345,7 +356,8 @@ impl Drop for Cancelled {
     }
 }
 
-/// Something that somebody is to send. Dropped before it has come, it is waited for no longer; what has come goes to the next who waits.
+/// Something that somebody is to send. Dropped before it has come, it is waited for no longer; what
+/// has come goes to the next who waits.
 #[must_use = "it is waited for when it is awaited"]
 pub struct Signalled<T> {
     pub(super) name: Name,
@@ -391,9 +403,10 @@ impl<T: DeserializeOwned> EventQueue<T> {
         Signalled { name: self.name.clone(), operation, payload: PhantomData }
     }
 
-    /// Takes the next if it has come already. Signals that were sent before the orchestration started, or began again,
-    /// are there when its code begins. An orchestration that takes what is there until this returns `None`, and then
-    /// ends, misses nothing: signals that arrive before the end is written are offered to its code first.
+    /// Takes the next if it has come already. Signals that were sent before the orchestration
+    /// started, or began again, are there when its code begins. An orchestration that takes what is
+    /// there until this returns `None`, and then ends, misses nothing: signals that arrive before
+    /// the end is written are offered to its code first.
     ///
     /// # Errors
     /// If what was sent is no `T`; it is taken then.

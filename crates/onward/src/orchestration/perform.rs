@@ -1,4 +1,5 @@
-//! One turn of an orchestration: what came is fed to its code, steps are run, and what it did is written.
+//! One turn of an orchestration: what came is fed to its code, steps are run, and what it did is
+//! written.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,7 +87,8 @@ async fn give_up(run: &Run, lease: Lease, (stop, length): (Stop, u64)) -> TurnOu
     outcome
 }
 
-/// Returns the events for which an orchestration waited after its last turn; none where they cannot be read.
+/// Returns the events for which an orchestration waited after its last turn; none where they cannot
+/// be read.
 async fn awaited(run: &Run, task: TaskId) -> Vec<Name> {
     run.inner.store.instance(task).await.ok().flatten().map_or_else(Vec::new, |instance| instance.awaits)
 }
@@ -146,7 +148,8 @@ impl<'a> Performance<'a> {
         Ok(Self { run, meter, task, lease, live, messages, now, draft, written, steps, slot, put_off, was_over })
     }
 
-    /// Plays until the code waits for something that is not there; answers where the orchestration is to be kept, if it is parked.
+    /// Plays until the code waits for something that is not there; answers where the orchestration
+    /// is to be kept, if it is parked.
     async fn play(&mut self) -> Result<Closed<'a>, Stop> {
         self.open();
         loop {
@@ -214,7 +217,8 @@ impl<'a> Performance<'a> {
         self.draft.add(event, commands);
     }
 
-    /// Feeds messages and due timers. Those behind the one that has the code end are left for [`offer_rest`](Self::offer_rest).
+    /// Feeds messages and due timers. Those behind the one that has the code end are left for
+    /// [`offer_rest`](Self::offer_rest).
     fn take_in(&mut self) {
         let mut messages = std::mem::take(&mut self.messages).into_iter();
         while self.live.machine.finish().is_none()
@@ -365,7 +369,8 @@ impl<'a> Performance<'a> {
         Ok(turned.state)
     }
 
-    /// Warns of a history that has come to half of what it may have, and stops one that would have more.
+    /// Warns of a history that has come to half of what it may have, and stops one that would have
+    /// more.
     fn check_growth(&self, turn: &Turn) -> Result<(), Stop> {
         let settings = &self.run.inner.settings;
         let (before, after) = (self.written, self.written + turn.events);
@@ -428,7 +433,8 @@ pub(super) async fn load(run: &Run, task: &ClaimedTask) -> Result<(Box<Live>, Dr
     }
 }
 
-/// Writes something, however often the store fails: nobody else can, as long as the lease holds. `None` when the run is over.
+/// Writes something, however often the store fails: nobody else can, as long as the lease holds.
+/// `None` when the run is over.
 async fn insist(run: &Run, write: Write) -> Option<Outcome> {
     let mut pause = limits::STORE_RETRY_FIRST;
     loop {
@@ -447,8 +453,8 @@ async fn insist(run: &Run, write: Write) -> Option<Outcome> {
     }
 }
 
-/// The last write of a turn goes with what the dispatcher writes, which then claims what follows from it in the same commit; others go by themselves.
-/// `None` when the run is over.
+/// The last write of a turn goes with what the dispatcher writes, which then claims what follows
+/// from it in the same commit; others go by themselves. `None` when the run is over.
 async fn once(run: &Run, write: &Write) -> Option<onward_store::Result<Outcome>> {
     match write {
         Write::Turn(turn) if turn.next != AfterTurn::Continue => {

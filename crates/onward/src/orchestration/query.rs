@@ -12,13 +12,16 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 
 impl Engine {
-    /// Asks the code of an orchestration, by what it answers [`on_query`](super::OrchestrationContext::on_query). The code is replayed for that in this process,
-    /// up to the last turn that was written: nothing is written, nobody is disturbed, and one that has ended answers too. It takes a read of
-    /// the history, and this engine needs the code.
+    /// Asks the code of an orchestration, by what it answers
+    /// [`on_query`](super::OrchestrationContext::on_query). The code is replayed for that in this
+    /// process, up to the last turn that was written: nothing is written, nobody is disturbed, and
+    /// one that has ended answers too. It takes a read of the history, and this engine needs the
+    /// code.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if there is no code for its kind here, it does something else than its history says, `name` is no [`Name`] or a question that it does
-    /// not know, it refuses it, or answers something else than an `A`.
+    /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if there is no code
+    /// for its kind here, it does something else than its history says, `name` is no [`Name`] or a
+    /// question that it does not know, it refuses it, or answers something else than an `A`.
     pub async fn query<Q: Serialize + Sync, A: DeserializeOwned>(
         &self,
         orchestration: TaskId,
@@ -30,7 +33,8 @@ impl Engine {
         answer(&self.live_at(orchestration).await?, name, &question)
     }
 
-    /// The same of a [recorded](Self::record_history) history: what its orchestration would have answered at its end.
+    /// The same of a [recorded](Self::record_history) history: what its orchestration would have
+    /// answered at its end.
     ///
     /// # Errors
     /// [`is_invalid`](Error::is_invalid), as [`query`](Self::query).

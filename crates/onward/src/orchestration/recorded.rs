@@ -19,8 +19,8 @@ use crate::error::{Error, Result};
 /// The format of [`RecordedHistory::to_bytes`]; never used for another.
 const FORMAT: u32 = 1;
 
-/// A history and what it belongs to: to be kept beside the code, so that tests can [check](Engine::check_history) that new code still does what old code
-/// did.
+/// A history and what it belongs to: to be kept beside the code, so that tests can
+/// [check](Engine::check_history) that new code still does what old code did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedHistory {
     /// The kind of the orchestration.
@@ -161,8 +161,9 @@ impl Engine {
         Ok(RecordedHistory { kind, payload, generation, events, tags, awaits })
     }
 
-    /// Replays a history with the code that is [registered](Self::orchestrate) for its kind. Nothing is run and nothing is written: a test may do it with
-    /// histories from production before new code goes there.
+    /// Replays a history with the code that is [registered](Self::orchestrate) for its kind.
+    /// Nothing is run and nothing is written: a test may do it with histories from production
+    /// before new code goes there.
     ///
     /// # Errors
     /// Why the code cannot go on with it.

@@ -1,4 +1,5 @@
-//! Steps that are undone in reverse order when a later one fails, or when the orchestration is to be cancelled.
+//! Steps that are undone in reverse order when a later one fails, or when the orchestration is to
+//! be cancelled.
 
 use std::fmt;
 use std::future::{IntoFuture, poll_fn};
@@ -14,7 +15,8 @@ type Compensation = Box<dyn FnOnce(OrchestrationContext) -> Undoing + Send>;
 
 type Undoing = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
 
-/// The steps of a saga that have succeeded, each with its compensation. Made by [`OrchestrationContext::saga`].
+/// The steps of a saga that have succeeded, each with its compensation. Made by
+/// [`OrchestrationContext::saga`].
 #[derive(Clone)]
 pub struct Saga {
     context: OrchestrationContext,
@@ -32,10 +34,12 @@ impl Saga {
         self.compensations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Awaits a step, and registers its compensation if it has succeeded: `undo` gets what the step returned.
+    /// Awaits a step, and registers its compensation if it has succeeded: `undo` gets what the step
+    /// returned.
     ///
-    /// A step that fails, or that a cancellation interrupts, is not undone by this. Where its effect may remain (a charge whose
-    /// reply was lost), register the compensation [before](Self::compensate_with), and let it bear that nothing was done.
+    /// A step that fails, or that a cancellation interrupts, is not undone by this. Where its
+    /// effect may remain (a charge whose reply was lost), register the compensation
+    /// [before](Self::compensate_with), and let it bear that nothing was done.
     ///
     /// # Errors
     /// The failure of the step.
@@ -70,7 +74,8 @@ impl Saga {
         self.compensations().push(Box::new(compensation));
     }
 
-    /// Runs the compensations, the last one first, whether or not one of them fails. Returns what failed.
+    /// Runs the compensations, the last one first, whether or not one of them fails. Returns what
+    /// failed.
     async fn compensate(&self) -> Vec<String> {
         let mut failed = Vec::new();
         loop {
@@ -85,15 +90,17 @@ impl Saga {
 }
 
 impl OrchestrationContext {
-    /// Runs steps as a saga, which get this context again: if `code` fails, or somebody wants the orchestration cancelled meanwhile, the
-    /// [compensations](Saga::step) of the steps that have succeeded run in reverse order, each after the other.
+    /// Runs steps as a saga, which get this context again: if `code` fails, or somebody wants the
+    /// orchestration cancelled meanwhile, the [compensations](Saga::step) of the steps that have
+    /// succeeded run in reverse order, each after the other.
     ///
-    /// After a failure it returns that failure. After a request to cancel, `code` is dropped where it awaits, and the returned
-    /// failure ends the orchestration as cancelled; later code of the orchestration takes
-    /// [requests to cancel](Self::cancelled) itself, as any that has called `cancelled`. Compensations that fail do not keep
-    /// the others from running; the orchestration then fails with their errors as well. A further request to cancel does not
-    /// stop them. A [`continue_as_new`](Self::continue_as_new) ends the saga without compensations, and a panic is a dead
-    /// letter, which goes on where it was when the code is mended.
+    /// After a failure it returns that failure. After a request to cancel, `code` is dropped where
+    /// it awaits, and the returned failure ends the orchestration as cancelled; later code of the
+    /// orchestration takes [requests to cancel](Self::cancelled) itself, as any that has called
+    /// `cancelled`. Compensations that fail do not keep the others from running; the orchestration
+    /// then fails with their errors as well. A further request to cancel does not stop them. A
+    /// [`continue_as_new`](Self::continue_as_new) ends the saga without compensations, and a panic
+    /// is a dead letter, which goes on where it was when the code is mended.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -141,13 +148,15 @@ impl OrchestrationContext {
     /// ```
     ///
     /// # Errors
-    /// The failure of `code`; one that ends the orchestration as cancelled; either with the errors of compensations.
+    /// The failure of `code`; one that ends the orchestration as cancelled; either with the errors
+    /// of compensations.
     pub async fn saga<T, F, Answer>(&self, code: F) -> Result<T, Failure>
     where
         F: FnOnce(Saga, Self) -> Answer,
         Answer: Future<Output = Result<T, Failure>>,
     {
-        // It is held to the end: a request to cancel that comes while compensations run must not stop them.
+        // It is held to the end: a request to cancel that comes while compensations run must not
+        // stop them.
         let mut cancelled = pin!(self.cancelled());
         let saga = Saga { context: self.clone(), compensations: Arc::default() };
         let ended = {

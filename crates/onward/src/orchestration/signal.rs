@@ -15,8 +15,8 @@ use crate::error::Result;
 use crate::handle::Handle;
 use crate::typed::Task;
 
-/// The name of a signal together with the type of its payload: declared once, and used by those who send it and by the code
-/// that takes it, so that both agree.
+/// The name of a signal together with the type of its payload: declared once, and used by those who
+/// send it and by the code that takes it, so that both agree.
 ///
 /// It is the same signal as one that is sent and awaited under its name as a text.
 ///
@@ -38,8 +38,8 @@ use crate::typed::Task;
 /// /// The amount that was paid, in cents.
 /// const PAID: Signal<u64> = Signal::new("paid");
 ///
-/// let engine = Engine::builder().memory().open().await?;
-/// engine.orchestrate(|_: Order, context: OrchestrationContext| async move { PAID.next(&context)?.await });
+/// let engine = Engine::builder().memory().open().await?; engine.orchestrate(|_: Order, context:
+/// OrchestrationContext| async move { PAID.next(&context)?.await });
 ///
 /// let order = PAID.send_or_start(&engine, Order { id: "A-17".into() }, &1999).await?;
 /// engine.run_until_idle().await?;
@@ -52,7 +52,8 @@ pub struct Signal<T> {
 }
 
 impl<T> Signal<T> {
-    /// Declares a signal. A name that is no [`Name`](crate::Name) is an error where the signal is sent or awaited.
+    /// Declares a signal. A name that is no [`Name`](crate::Name) is an error where the signal is
+    /// sent or awaited.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self { name, payload: PhantomData }
@@ -97,8 +98,8 @@ impl<T: Serialize + Sync> Signal<T> {
         engine.signal_key(kind, key, self.name, payload).await
     }
 
-    /// Sends it to the active orchestration that has the key of `start`, and starts it first if there is none, as
-    /// [`Engine::signal_or_start`].
+    /// Sends it to the active orchestration that has the key of `start`, and starts it first if
+    /// there is none, as [`Engine::signal_or_start`].
     ///
     /// # Errors
     /// As [`Engine::signal_or_start`].
@@ -111,8 +112,8 @@ impl<T: Serialize + Sync> Signal<T> {
         engine.signal_or_start(start, self.name, payload).await
     }
 
-    /// Sends it to the active orchestration of a kind that has a key, and keeps it where none has, as
-    /// [`Engine::signal_or_keep`].
+    /// Sends it to the active orchestration of a kind that has a key, and keeps it where none has,
+    /// as [`Engine::signal_or_keep`].
     ///
     /// # Errors
     /// As [`Engine::signal_or_keep`].
@@ -131,7 +132,8 @@ impl<T: DeserializeOwned> Signal<T> {
         context.event(self.name)
     }
 
-    /// Returns all that are sent, to be taken one after the other, as [`OrchestrationContext::queue`].
+    /// Returns all that are sent, to be taken one after the other, as
+    /// [`OrchestrationContext::queue`].
     ///
     /// # Errors
     /// If its name is no [`Name`](crate::Name).

@@ -53,7 +53,8 @@ pub(crate) struct TurnWrite {
 
 struct Kept {
     parked: LruCache<TaskId, Box<Live>>,
-    /// Orchestrations whose last write of a turn is under way, for whoever begins the next turn before they are parked.
+    /// Orchestrations whose last write of a turn is under way, for whoever begins the next turn
+    /// before they are parked.
     leaving: FxHashMap<TaskId, oneshot::Receiver<Box<Live>>>,
 }
 
@@ -112,8 +113,9 @@ impl Stage {
         self.played.load(Ordering::Acquire)
     }
 
-    /// How many turns to claim where there is room for so many: slots, and places to wait for one. A turn that is only being written holds none
-    /// of the others up, but no more of them wait for the store than there is room.
+    /// How many turns to claim where there is room for so many: slots, and places to wait for one.
+    /// A turn that is only being written holds none of the others up, but no more of them wait for
+    /// the store than there is room.
     pub(crate) fn free(&self, room: usize) -> usize {
         let unwritten = room.saturating_mul(2).saturating_sub(self.running());
         room.saturating_sub(self.playing.load(Ordering::Acquire)).min(unwritten)
@@ -136,7 +138,8 @@ impl Stage {
         });
     }
 
-    /// What is kept of an orchestration, if it is as far as its history; of one whose turn is being written, when that is done.
+    /// What is kept of an orchestration, if it is as far as its history; of one whose turn is being
+    /// written, when that is done.
     pub(super) async fn take(&self, task: TaskId, generation: u32, length: u64) -> Option<Box<Live>> {
         let (parked, leaving) = {
             let mut kept = self.kept();
@@ -187,7 +190,8 @@ impl Stage {
         Leaving { stage: self, task, sender: Some(sender) }
     }
 
-    /// Hands in the last write of a turn. What is claimed after it, such as what it submits, is in the same commit.
+    /// Hands in the last write of a turn. What is claimed after it, such as what it submits, is in
+    /// the same commit.
     pub(super) fn hand_in(&self, turn: Box<Turn>) -> oneshot::Receiver<onward_store::Result<Outcome>> {
         let (answer, receiver) = oneshot::channel();
         self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).push(TurnWrite { turn, answer });
@@ -253,7 +257,8 @@ impl Slot {
         slot.permit.is_some().then_some(slot)
     }
 
-    /// Waits for a slot. Answers whether there is one: what was claimed ahead of time is not kept from others for long.
+    /// Waits for a slot. Answers whether there is one: what was claimed ahead of time is not kept
+    /// from others for long.
     async fn take(&mut self, run: &Run) -> bool {
         let slots = Arc::clone(&run.stage.slots);
         self.permit = match Arc::clone(&slots).try_acquire_owned() {
@@ -295,7 +300,8 @@ pub(super) struct Leaving<'a> {
 }
 
 impl Leaving<'_> {
-    /// Keeps it until its next turn, or hands it to that turn, if it has begun; of too many, that which has had none for the longest time is put away.
+    /// Keeps it until its next turn, or hands it to that turn, if it has begun; of too many, that
+    /// which has had none for the longest time is put away.
     pub(super) fn keep(mut self, live: Box<Live>) {
         let Some(sender) = self.sender.take() else { return };
         let mut kept = self.stage.kept();

@@ -1,7 +1,7 @@
 //! The tags of an orchestration, which its code may change.
 //!
-//! A store has them as they are now. What they were before is in the history, with each change: so a replay begins with those that the code began with,
-//! and a fork with those of where it begins.
+//! A store has them as they are now. What they were before is in the history, with each change: so
+//! a replay begins with those that the code began with, and a fork with those of where it begins.
 
 use onward_store::{Tags, limits};
 

@@ -72,7 +72,8 @@ impl<U: DeserializeOwned> UpdateQueue<U> {
         }
     }
 
-    /// Takes the next if it has come already. One whose payload is no `U` is refused and passed over.
+    /// Takes the next if it has come already. One whose payload is no `U` is refused and passed
+    /// over.
     pub fn try_next(&self) -> Option<Update<U>> {
         loop {
             let signal = self.journal.take_signal(&self.name)?;
@@ -126,7 +127,8 @@ impl<U: DeserializeOwned> Future for Asked<U> {
     }
 }
 
-/// A request that waits for an answer: [`accept`](Self::accept) or [`refuse`](Self::refuse) it. Dropped without, it is refused.
+/// A request that waits for an answer: [`accept`](Self::accept) or [`refuse`](Self::refuse) it.
+/// Dropped without, it is refused.
 #[must_use = "dropped, it is refused"]
 pub struct Update<U> {
     ticket: Ticket,
@@ -156,7 +158,8 @@ impl<U> Update<U> {
     /// Answers.
     ///
     /// # Errors
-    /// If the answer cannot be written as JSON, or is larger than a payload may be; then the update is refused with that.
+    /// If the answer cannot be written as JSON, or is larger than a payload may be; then the update
+    /// is refused with that.
     pub fn accept<A: Serialize>(mut self, answer: &A) -> Result<()> {
         let answer = json("answer", answer).and_then(|answer| {
             let limit = self.ticket.journal.payload_limit / 2;
@@ -200,16 +203,20 @@ impl Drop for Ticket {
 }
 
 impl Engine {
-    /// Asks an orchestration for something, and waits for the answer of its code ([`updates`](super::OrchestrationContext::updates)). The request is
-    /// durable before it is waited for, and is taken in exactly once; the answer is durable before it is given. If the future is dropped, it may be carried
-    /// out all the same. An answer that nobody fetches is kept until as many as [`limits::UPDATE_REPLIES`] newer ones are there.
+    /// Asks an orchestration for something, and waits for the answer of its code
+    /// ([`updates`](super::OrchestrationContext::updates)). The request is durable before it is
+    /// waited for, and is taken in exactly once; the answer is durable before it is given. If the
+    /// future is dropped, it may be carried out all the same. An answer that nobody fetches is kept
+    /// until as many as [`limits::UPDATE_REPLIES`] newer ones are there.
     ///
-    /// It waits for up to [`limits::UPDATE_PATIENCE`] (30 s); [`update_within`](Self::update_within) sets another time.
+    /// It waits for up to [`limits::UPDATE_PATIENCE`] (30 s);
+    /// [`update_within`](Self::update_within) sets another time.
     ///
     /// # Errors
-    /// As [`signal`](Self::signal); [`is_invalid`](Error::is_invalid) if the code refuses it, or answers something else than an `A`;
-    /// [`is_already_ended`](Error::is_already_ended) if the orchestration ends without an answer;
-    /// [`is_unanswered`](Error::is_unanswered) if it does not answer in time; the text says which updates its code waits for.
+    /// As [`signal`](Self::signal); [`is_invalid`](Error::is_invalid) if the code refuses it, or
+    /// answers something else than an `A`; [`is_already_ended`](Error::is_already_ended) if the
+    /// orchestration ends without an answer; [`is_unanswered`](Error::is_unanswered) if it does not
+    /// answer in time; the text says which updates its code waits for.
     pub async fn update<U: Serialize + Sync, A: DeserializeOwned>(
         &self,
         orchestration: TaskId,
@@ -219,8 +226,8 @@ impl Engine {
         self.update_within(orchestration, name, payload, limits::UPDATE_PATIENCE).await
     }
 
-    /// Asks as [`update`](Self::update) does, and waits for the answer no longer than `timeout`. The request stays then: the
-    /// code may take it later.
+    /// Asks as [`update`](Self::update) does, and waits for the answer no longer than `timeout`.
+    /// The request stays then: the code may take it later.
     ///
     /// # Errors
     /// As [`update`](Self::update).

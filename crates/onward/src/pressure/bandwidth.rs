@@ -69,8 +69,9 @@ impl Bandwidth {
         }
     }
 
-    /// Looks at what was moved, `elapsed` after the last look: the pressure of each kind that has a limit, which is 1.0 where as much was moved
-    /// as the limit lets through in [`limits::BANDWIDTH_HORIZON`] beyond what it let through.
+    /// Looks at what was moved, `elapsed` after the last look: the pressure of each kind that has a
+    /// limit, which is 1.0 where as much was moved as the limit lets through in
+    /// [`limits::BANDWIDTH_HORIZON`] beyond what it let through.
     pub(crate) fn look(&self, backlog: &mut Backlog, elapsed: Duration) -> Vec<(&'static str, f32)> {
         let counted = self.moved.now();
         let mut pressures = Vec::new();

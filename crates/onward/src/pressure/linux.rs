@@ -1,4 +1,5 @@
-//! Pressure stall information of Linux (4.20 and later): for which share of the time something waited for a resource.
+//! Pressure stall information of Linux (4.20 and later): for which share of the time something
+//! waited for a resource.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -12,8 +13,8 @@ use crate::error::{Error, Result};
 /// Where the kernel tells it.
 const DIRECTORY: &str = "/proc/pressure";
 
-/// The share of the last ten seconds in which some process of the machine waited for the processor, for memory or for the disk, as the kernel
-/// tells in `/proc/pressure`. On Linux only.
+/// The share of the last ten seconds in which some process of the machine waited for the processor,
+/// for memory or for the disk, as the kernel tells in `/proc/pressure`. On Linux only.
 ///
 /// ```no_run
 /// # fn example() -> Result<(), onward::Error> {
@@ -36,7 +37,8 @@ enum Resource {
 }
 
 impl StallPressure {
-    /// For the processor. Programs that compute a lot wait for it most of the time, and come to no harm.
+    /// For the processor. Programs that compute a lot wait for it most of the time, and come to no
+    /// harm.
     ///
     /// # Errors
     /// If the kernel does not tell it.
@@ -132,7 +134,8 @@ mod tests {
 
     const ALL: [Resource; 3] = [Resource::Cpu, Resource::Memory, Resource::Disk];
 
-    /// What the kernel would tell: the processor's without the line of what stopped everything, as kernels before 5.13 do.
+    /// What the kernel would tell: the processor's without the line of what stopped everything, as
+    /// kernels before 5.13 do.
     fn told() -> TempDir {
         let directory = tempfile::tempdir().unwrap();
         let some = |of: &str| format!("some avg10={of} avg60=91.00 avg300=92.00 total=93000000\n");

@@ -1,7 +1,8 @@
 //! How loaded the machine is, and what is held back for it.
 //!
-//! [`PressureSource`]s say how high the pressure is, the [`Throttle`] how urgent a task must be to start then. The engine samples the sources
-//! while tasks run or wait and lets its claims leave what is less urgent: such tasks are not claimed, so they hold up nothing.
+//! [`PressureSource`]s say how high the pressure is, the [`Throttle`] how urgent a task must be to
+//! start then. The engine samples the sources while tasks run or wait and lets its claims leave
+//! what is less urgent: such tasks are not claimed, so they hold up nothing.
 
 mod bandwidth;
 mod gauge;

@@ -2,14 +2,15 @@
 
 use std::fmt;
 
-/// Says how high some pressure is: of the machine's memory, of a connection pool, of an upstream service. Where an engine has several, the
-/// highest counts.
+/// Says how high some pressure is: of the machine's memory, of a connection pool, of an upstream
+/// service. Where an engine has several, the highest counts.
 pub trait PressureSource: fmt::Debug + Send + Sync + 'static {
     /// What people see it as, such as `memory`.
     fn name(&self) -> &str;
 
-    /// How high it is now, from 0.0 (none) to 1.0 (no more can be borne). Values beyond are cut; not a number, or a panic, counts as 0.
-    /// Asked about once a second while tasks run or wait, in between them: it must answer at once, from memory or by a small read.
+    /// How high it is now, from 0.0 (none) to 1.0 (no more can be borne). Values beyond are cut;
+    /// not a number, or a panic, counts as 0. Asked about once a second while tasks run or wait, in
+    /// between them: it must answer at once, from memory or by a small read.
     fn pressure(&self) -> f32;
 }
 

@@ -4,11 +4,11 @@ use onward_store::Priority;
 
 use crate::error::{Error, Result};
 
-/// From which pressure on only tasks of at least some priority start. A task counts as a level more urgent for each minute that it has
-/// been due, so nothing is held back for ever.
+/// From which pressure on only tasks of at least some priority start. A task counts as a level more
+/// urgent for each minute that it has been due, so nothing is held back for ever.
 ///
-/// The default is: from 0.5 on nothing below [`Priority::NORMAL`] starts, from 0.75 on nothing below [`Priority::HIGH`], from 0.9 on only
-/// what is [`Priority::URGENT`].
+/// The default is: from 0.5 on nothing below [`Priority::NORMAL`] starts, from 0.75 on nothing
+/// below [`Priority::HIGH`], from 0.9 on only what is [`Priority::URGENT`].
 ///
 /// ```
 /// use onward::{Priority, Throttle};

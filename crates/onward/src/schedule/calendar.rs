@@ -14,13 +14,15 @@ use crate::error::{Error, Result};
 
 const MICROSECOND: Duration = Duration::from_micros(1);
 
-/// How long after a moment a change of the zone's offset is looked for that the moment's search did not get over.
+/// How long after a moment a change of the zone's offset is looked for that the moment's search did
+/// not get over.
 const TRANSITION: Duration = Duration::from_secs(48 * 3600);
 
 /// A schedule's recurrence, read and ready to be asked.
 ///
-/// A cron expression follows the wall clock of its zone. A moment that the clock skips is taken when the clock goes on; of one that comes
-/// twice the first is taken, or both where the expression names no fixed time (such as `*/15 * * * *`).
+/// A cron expression follows the wall clock of its zone. A moment that the clock skips is taken
+/// when the clock goes on; of one that comes twice the first is taken, or both where the expression
+/// names no fixed time (such as `*/15 * * * *`).
 #[derive(Debug)]
 pub(crate) struct Calendar<'a> {
     schedule: &'a NewSchedule,
@@ -37,7 +39,8 @@ impl<'a> Calendar<'a> {
     /// Reads a recurrence.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a cron expression or a zone that means nothing, and for an interval of zero.
+    /// [`is_invalid`](Error::is_invalid) for a cron expression or a zone that means nothing, and
+    /// for an interval of zero.
     pub(crate) fn of(schedule: &'a NewSchedule) -> Result<Self> {
         let pattern = match &schedule.recurrence {
             Recurrence::Every(interval) => every(*interval, schedule)?,
@@ -149,7 +152,8 @@ fn timestamp(zoned: &Zoned) -> Timestamp {
 fn next_of(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
     let from = zoned(after, zone)?;
     let found = cron.find_next_occurrence(&from, false).ok().or_else(|| {
-        // The search gives up at days that a zone leaves out, as Samoa did one in 2011; behind them it goes on.
+        // The search gives up at days that a zone leaves out, as Samoa did one in 2011; behind them
+        // it goes on.
         let transition = zone.following(from.timestamp()).next()?.timestamp();
         let near = transition.duration_since(from.timestamp()).unsigned_abs() <= TRANSITION;
         let behind = near.then(|| transition.to_zoned(zone.clone()))?;

@@ -11,12 +11,16 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::limits;
 
-/// Schedules: tasks that recur. They are kept in the store, and fired by any engine on it that [runs](Engine::run), each firing by one.
+/// Schedules: tasks that recur. They are kept in the store, and fired by any engine on it that
+/// [runs](Engine::run), each firing by one.
 ///
-/// The task of a firing has the moment of the firing in [`Context::scheduled_at`](crate::Context::scheduled_at). A schedule goes on whatever
-/// becomes of its tasks: one whose task cannot be submitted says so in its [record](ScheduleRecord::error) and fires again at its next moment.
+/// The task of a firing has the moment of the firing in
+/// [`Context::scheduled_at`](crate::Context::scheduled_at). A schedule goes on whatever becomes of
+/// its tasks: one whose task cannot be submitted says so in its [record](ScheduleRecord::error) and
+/// fires again at its next moment.
 impl Engine {
-    /// Describes a schedule, to be set with `.await`. Setting it again as it is changes nothing, so a program may do so at every start.
+    /// Describes a schedule, to be set with `.await`. Setting it again as it is changes nothing, so
+    /// a program may do so at every start.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -32,12 +36,14 @@ impl Engine {
         ScheduleBuilder::new(self.clone(), name.as_ref())
     }
 
-    /// Makes a schedule, or changes the one of that name. Its next firing is the first after now; where only its task or its policies change,
-    /// what is due stays due. A paused one stays paused.
+    /// Makes a schedule, or changes the one of that name. Its next firing is the first after now;
+    /// where only its task or its policies change, what is due stays due. A paused one stays
+    /// paused.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a cron expression, a zone, an interval, a policy or a task that cannot be used, for a schedule
-    /// that never fires, and for one that belongs to a provider; what the store reports if it could not keep it.
+    /// [`is_invalid`](Error::is_invalid) for a cron expression, a zone, an interval, a policy or a
+    /// task that cannot be used, for a schedule that never fires, and for one that belongs to a
+    /// provider; what the store reports if it could not keep it.
     pub async fn set_schedule(&self, schedule: NewSchedule) -> Result<ScheduleSet> {
         let next = Calendar::of(&schedule)?.next_firing(self.inner.clock.now());
         if next.is_none() {
@@ -67,7 +73,8 @@ impl Engine {
         found.ok_or_else(|| Refusal::ScheduleNotFound(name.clone()).into())
     }
 
-    /// Lets a schedule fire no more until it is resumed, also after a restart. What it has submitted goes on.
+    /// Lets a schedule fire no more until it is resumed, also after a restart. What it has
+    /// submitted goes on.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found); what the store reports if it could not keep it.
@@ -75,8 +82,8 @@ impl Engine {
         self.done(Write::PauseSchedule { schedule: name.clone() }).await
     }
 
-    /// Lets a paused schedule fire again, from its first moment after now on. What came up while it was paused is left out; see
-    /// [`backfill_schedule`](Self::backfill_schedule).
+    /// Lets a paused schedule fire again, from its first moment after now on. What came up while it
+    /// was paused is left out; see [`backfill_schedule`](Self::backfill_schedule).
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found); what the store reports if it could not keep it.
@@ -96,7 +103,8 @@ impl Engine {
         self.done(Write::DeleteSchedule { schedule: name.clone() }).await
     }
 
-    /// Fires a schedule once, now, beside its moments; also one that is paused or over. With `overlap` instead of its own policy.
+    /// Fires a schedule once, now, beside its moments; also one that is paused or over. With
+    /// `overlap` instead of its own policy.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found); what the store reports if it could not keep it.
@@ -106,12 +114,13 @@ impl Engine {
         firings.into_iter().next().map(|(_, firing)| firing).ok_or_else(|| Error::unexpected("a firing"))
     }
 
-    /// Fires a schedule for its moments of the past (or the future) from `from` up to, but not including, `until`, at most 1000, in one
-    /// commit. Answers what became of each. With [`Overlap::Allow`] all of them are submitted, and hold none of the regular ones back.
+    /// Fires a schedule for its moments of the past (or the future) from `from` up to, but not
+    /// including, `until`, at most 1000, in one commit. Answers what became of each. With
+    /// [`Overlap::Allow`] all of them are submitted, and hold none of the regular ones back.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if there are more than 1000; what the store reports if it could
-    /// not keep it.
+    /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if there are more
+    /// than 1000; what the store reports if it could not keep it.
     pub async fn backfill_schedule(
         &self,
         name: &Name,
@@ -162,7 +171,8 @@ impl Engine {
         }
     }
 
-    /// Applies a write that was made from what a schedule is; made anew if that changes at the same time.
+    /// Applies a write that was made from what a schedule is; made anew if that changes at the same
+    /// time.
     async fn apply_to_schedule(
         &self,
         name: &Name,

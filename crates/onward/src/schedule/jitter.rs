@@ -1,10 +1,12 @@
-//! Putting firings off by a little, each by its own, so that not everything starts at the full hour.
+//! Putting firings off by a little, each by its own, so that not everything starts at the full
+//! hour.
 
 use std::time::Duration;
 
 use onward_store::Timestamp;
 
-/// A part of `limit`, below it, that depends on the schedule's name and the moment alone: every process comes to the same.
+/// A part of `limit`, below it, that depends on the schedule's name and the moment alone: every
+/// process comes to the same.
 pub(crate) fn jitter(name: &str, at: Timestamp, limit: Duration) -> Duration {
     let limit = u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
     if limit == 0 {

@@ -1,8 +1,8 @@
 //! Tasks that recur.
 //!
-//! What a recurrence means ([`calendar`], [`jitter`]) and what is to be done at a moment ([`plan`], [`reconcile`]) are plain functions
-//! of values. The [`scheduler`] carries it out while an engine runs; [`control`] is what people do, [`provider`] where schedules
-//! may come from.
+//! What a recurrence means ([`calendar`], [`jitter`]) and what is to be done at a moment ([`plan`],
+//! [`reconcile`]) are plain functions of values. The [`scheduler`] carries it out while an engine
+//! runs; [`control`] is what people do, [`provider`] where schedules may come from.
 
 mod builder;
 pub(crate) mod calendar;

@@ -20,8 +20,8 @@ pub(crate) struct Plan {
 
 /// What to do at `now`; `None` if nothing is due.
 ///
-/// A firing that is done within a minute of its time is on time, and the newest that is due counts as such. All before it were missed,
-/// and the catch-up policy says what becomes of them.
+/// A firing that is done within a minute of its time is on time, and the newest that is due counts
+/// as such. All before it were missed, and the catch-up policy says what becomes of them.
 pub(crate) fn plan(calendar: &Calendar<'_>, record: &ScheduleRecord, now: Timestamp) -> Option<Plan> {
     let next = record.next?;
     let then = after(calendar, now);
@@ -31,7 +31,8 @@ pub(crate) fn plan(calendar: &Calendar<'_>, record: &ScheduleRecord, now: Timest
     if next.due > now {
         return None;
     }
-    // What is next was found by the calendar as it was then; the zone's rules may have changed since, but it stays due.
+    // What is next was found by the calendar as it was then; the zone's rules may have changed
+    // since, but it stays due.
     let last = last_due(calendar, now).filter(|last| last.at >= next.at).unwrap_or(next);
     let on_time = now - last.due <= limits::ON_TIME;
     let firings = match record.schedule.catch_up {
@@ -43,8 +44,9 @@ pub(crate) fn plan(calendar: &Calendar<'_>, record: &ScheduleRecord, now: Timest
     Some(Plan { missed: due.saturating_sub(firings.len() as u64), firings, then: after(calendar, last.at) })
 }
 
-/// Whether the clock has been set back so far that what is next belongs to a time in which the clock was wrong. After a small step back
-/// the schedule waits until the clock is again where it was, so that nothing fires twice.
+/// Whether the clock has been set back so far that what is next belongs to a time in which the
+/// clock was wrong. After a small step back the schedule waits until the clock is again where it
+/// was, so that nothing fires twice.
 fn is_ahead(record: &ScheduleRecord, now: Timestamp) -> bool {
     record.last.is_some_and(|last| last.fired_at - now > limits::SET_BACK)
         && record.next.is_some_and(|next| next.at > now)
@@ -71,7 +73,8 @@ fn latest(calendar: &Calendar<'_>, first: Timestamp, last: Timestamp, limit: usi
     moments
 }
 
-/// How many moments there are from `first` to `last`, both counted; beyond [`limits::MISSED`] they are not.
+/// How many moments there are from `first` to `last`, both counted; beyond [`limits::MISSED`] they
+/// are not.
 fn count(calendar: &Calendar<'_>, first: Timestamp, last: Timestamp) -> u64 {
     1 + calendar.between(first, last, limits::MISSED).len() as u64
 }

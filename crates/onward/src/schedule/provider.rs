@@ -1,4 +1,5 @@
-//! Schedules that come from somewhere else and may change there: a file, a table, a configuration service.
+//! Schedules that come from somewhere else and may change there: a file, a table, a configuration
+//! service.
 
 use std::fmt;
 use std::future::{Future, pending};
@@ -20,13 +21,14 @@ use crate::timer;
 /// A boxed future of a provider.
 type Provided<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Says which schedules there are to be. While the engine runs, the store is made to agree with it: at the start of the run, and whenever
-/// [`changed`](Self::changed) completes.
+/// Says which schedules there are to be. While the engine runs, the store is made to agree with it:
+/// at the start of the run, and whenever [`changed`](Self::changed) completes.
 ///
-/// A `tokio::sync::watch::Receiver<Vec<NewSchedule>>` is one: whoever holds the sender says what is wanted.
+/// A `tokio::sync::watch::Receiver<Vec<NewSchedule>>` is one: whoever holds the sender says what is
+/// wanted.
 pub trait ScheduleProvider: Send + 'static {
-    /// The whole set that is wanted. After an error the schedules stay as they are, and it is asked again after a pause that grows from 50 ms to
-    /// 5 s.
+    /// The whole set that is wanted. After an error the schedules stay as they are, and it is asked
+    /// again after a pause that grows from 50 ms to 5 s.
     fn schedules(&mut self) -> Provided<'_, Result<Vec<NewSchedule>, Failure>>;
 
     /// Completes when the set may have changed since it was asked for.
@@ -90,14 +92,17 @@ impl fmt::Debug for Providers {
 
 /// Providers of schedules. They count from the next run on.
 impl Engine {
-    /// Has the schedules under the name `provider` be those that a provider wants: new ones are made, changed ones changed, and those that it
-    /// does not name any more deleted. Schedules that were set by hand or come from other providers are left alone, and a pause stays.
-    /// Several engines with the same provider should be told the same; each makes the store agree when what it is told changes.
+    /// Has the schedules under the name `provider` be those that a provider wants: new ones are
+    /// made, changed ones changed, and those that it does not name any more deleted. Schedules that
+    /// were set by hand or come from other providers are left alone, and a pause stays. Several
+    /// engines with the same provider should be told the same; each makes the store agree when what
+    /// it is told changes.
     ///
     /// What is wrong with one schedule is logged, and keeps none of the others from being set.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if the name cannot be used or there is a provider of that name already.
+    /// [`is_invalid`](Error::is_invalid) if the name cannot be used or there is a provider of that
+    /// name already.
     pub fn provide_schedules(&self, provider: impl AsRef<str>, schedules: impl ScheduleProvider) -> Result<&Self> {
         let name = Name::new(provider)?;
         let mut providers = self.inner.providers.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +114,8 @@ impl Engine {
         Ok(self)
     }
 
-    /// The same with a function that is asked for the wanted set at the start of a run and then every `interval`.
+    /// The same with a function that is asked for the wanted set at the start of a run and then
+    /// every `interval`.
     ///
     /// # Errors
     /// As [`provide_schedules`](Self::provide_schedules), and for an interval of zero.

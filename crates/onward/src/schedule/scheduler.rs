@@ -19,8 +19,9 @@ use crate::error::{Error, Result};
 use crate::limits;
 use crate::timer;
 
-/// Looks at the schedules of the store when one is due, when one was changed and when a held firing may be done. It ends with the run and
-/// with nothing else: what is wrong with one schedule, or with the store for a while, stops none.
+/// Looks at the schedules of the store when one is due, when one was changed and when a held firing
+/// may be done. It ends with the run and with nothing else: what is wrong with one schedule, or
+/// with the store for a while, stops none.
 pub(crate) struct Scheduler {
     engine: Engine,
     /// Schedules that could not be fired, and until when (in steady time) they are left alone.
@@ -99,8 +100,9 @@ impl Scheduler {
         }
     }
 
-    /// After the clock was set back, what is next may belong to a time in which it was wrong. Answers whether there may be schedules: where
-    /// there are none, as mostly at the start of a run, nothing more is read.
+    /// After the clock was set back, what is next may belong to a time in which it was wrong.
+    /// Answers whether there may be schedules: where there are none, as mostly at the start of a
+    /// run, nothing more is read.
     async fn follow_the_clock(&mut self) -> Result<bool> {
         let steady = i64::try_from(self.clock().steady().as_micros()).unwrap_or(i64::MAX);
         let now = self.clock().now();
@@ -144,7 +146,8 @@ impl Scheduler {
         Ok(task.filter(|task| !task.state.is_ended()).map(|task| task.id))
     }
 
-    /// Fires some schedules that are due. Answers whether there were any, and else when the next one is.
+    /// Fires some schedules that are due. Answers whether there were any, and else when the next
+    /// one is.
     async fn fire_due(&mut self) -> Result<(bool, Option<Timestamp>)> {
         let steady = self.clock().steady();
         self.broken.retain(|_, until| *until > steady);
@@ -180,7 +183,8 @@ impl Scheduler {
         }
     }
 
-    /// A schedule that this process cannot plan (its database of zones may be older than that of who set it) says so, and is tried again.
+    /// A schedule that this process cannot plan (its database of zones may be older than that of
+    /// who set it) says so, and is tried again.
     async fn leave_alone(&mut self, record: &ScheduleRecord, error: &Error) -> Result<()> {
         let (name, message) = (record.schedule.name.clone(), error.to_string());
         tracing::warn!(schedule = name.as_str(), %error, "a schedule cannot be fired; it is tried again");

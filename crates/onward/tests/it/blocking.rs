@@ -1,4 +1,5 @@
-//! Handlers that block the thread they run on: what goes on beside them, and what becomes of their limits.
+//! Handlers that block the thread they run on: what goes on beside them, and what becomes of their
+//! limits.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -135,7 +136,8 @@ impl Blocked {
     }
 }
 
-/// Runs an engine on which a task of the kind `blocks` has begun to block; tasks of the kind `quick` end at once.
+/// Runs an engine on which a task of the kind `blocks` has begun to block; tasks of the kind
+/// `quick` end at once.
 async fn block(engine: &Engine, options: HandlerOptions) -> (Blocked, JoinHandle<()>, TaskId) {
     let (answer, answers) = channel();
     let (begun, is_over) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));

@@ -16,8 +16,8 @@ on_every_store! {
     a_cancelled_task_that_is_buffered_never_starts,
 }
 
-/// An engine with one slot, taken by a task that is held at the gate, and a buffer filled while tasks were quick. The order in
-/// which tasks started is told by the first byte of their payload.
+/// An engine with one slot, taken by a task that is held at the gate, and a buffer filled while
+/// tasks were quick. The order in which tasks started is told by the first byte of their payload.
 struct Held {
     engine: Engine,
     run: JoinHandle<()>,
@@ -70,7 +70,8 @@ async fn what_handlers_have_become_too_slow_for_is_given_back(store: TestStore) 
     stop(&held.engine, held.run).await;
 }
 
-/// Submits a task that comes late, and lets it be claimed before the held one ends; answers which were the last three to start then.
+/// Submits a task that comes late, and lets it be claimed before the held one ends; answers which
+/// were the last three to start then.
 async fn order_around(store: &TestStore, held: Held, late: NewTask) -> Vec<u8> {
     let id = held.engine.submit_task(late).await.unwrap().id();
     while store.task(id).await.unwrap().unwrap().session.is_none() {

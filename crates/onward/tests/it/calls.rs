@@ -52,7 +52,8 @@ fn is_end(write: &Write) -> bool {
     matches!(write, Write::Complete { .. })
 }
 
-/// An engine whose handlers of the kind `any` are held at a gate, on a store whose answers will be held at another.
+/// An engine whose handlers of the kind `any` are held at a gate, on a store whose answers will be
+/// held at another.
 struct Late {
     engine: Engine,
     store: Arc<LateAnswers>,
@@ -114,7 +115,8 @@ async fn what_a_claim_brings_after_the_stop_is_given_back(store: TestStore) {
     assert_eq!((state(&store, id).await, late.handlers.has_entered()), (TaskState::Waiting, false));
 }
 
-/// How many claims there are when a claim's answer is held, a further task is submitted, and the end of one that runs is written.
+/// How many claims there are when a claim's answer is held, a further task is submitted, and the
+/// end of one that runs is written.
 async fn claims_beside_one(store: &TestStore) -> usize {
     let late = late(store, is_claim).await;
     let running = submit(&late.engine, "any").await;

@@ -8,8 +8,8 @@ use onward_store::{
 };
 use tokio::sync::watch;
 
-/// Turns of the runtime between two calls: the reply reaches the dispatcher, the dispatcher starts a handler, the handler
-/// ends, and the dispatcher makes the next call.
+/// Turns of the runtime between two calls: the reply reaches the dispatcher, the dispatcher starts
+/// a handler, the handler ends, and the dispatcher makes the next call.
 const TURNS: usize = 4;
 
 /// The number of calls of a store that are under way.

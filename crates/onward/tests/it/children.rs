@@ -21,7 +21,8 @@ on_every_store! {
     a_child_that_no_store_takes_fails_its_parent_for_good,
 }
 
-/// A handler of `parent` that spawns `children` and answers with what it finds of them when they have ended.
+/// A handler of `parent` that spawns `children` and answers with what it finds of them when they
+/// have ended.
 fn parent(engine: &Engine, children: &'static [&'static str]) {
     engine.handle("parent", move |context: Context| async move {
         if context.memo().is_none() {

@@ -30,7 +30,8 @@ impl Cleaned {
     }
 }
 
-/// A handler that leaves something to clean up, ignores that it should stop and completes when `gate` is opened.
+/// A handler that leaves something to clean up, ignores that it should stop and completes when
+/// `gate` is opened.
 fn deaf(engine: &Engine, gate: &Gate, cleaned: &Cleaned) {
     let (gate, cleaned) = (gate.clone(), cleaned.clone());
     engine.handle("deaf", move |context: Context| {

@@ -1,4 +1,5 @@
-//! Tasks that are finished from elsewhere, moved, found by their keys, and results that are written.
+//! Tasks that are finished from elsewhere, moved, found by their keys, and results that are
+//! written.
 
 use std::io::Write as _;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! What an engine does when its store fails.
 //!
-//! `ONWARD_ROUNDS` says how many tasks there are while each call of a drain fails in turn: twelve a round (default: 1); the more,
-//! the more calls.
-//! Nothing here is left to chance, so the seed in the lines for `cargo xtask soak` is always 0.
+//! `ONWARD_ROUNDS` says how many tasks there are while each call of a drain fails in turn: twelve a
+//! round (default: 1); the more, the more calls. Nothing here is left to chance, so the seed in the
+//! lines for `cargo xtask soak` is always 0.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +26,8 @@ on_every_store! {
 
 const TASKS: usize = 12;
 
-/// An engine on a store, and so many tasks that it is to run: every second one fails at its first attempt.
+/// An engine on a store, and so many tasks that it is to run: every second one fails at its first
+/// attempt.
 async fn engine_on(store: &TestStore, faulty: Arc<dyn Store>, tasks: usize) -> (Engine, Vec<TaskId>) {
     let submitted = store.engine().await.submit_all(vec![task("any"); tasks]).await.unwrap();
     let engine = Engine::builder().store(faulty).concurrency(2).retry(again_at_once()).open().await.unwrap();
@@ -47,7 +48,8 @@ async fn assert_all_completed(store: &TestStore, tasks: &[TaskId], what: &str) {
     }
 }
 
-/// How the store fails from a call on: which error, at which side of the change, and whether it goes on failing.
+/// How the store fails from a call on: which error, at which side of the change, and whether it
+/// goes on failing.
 #[derive(Debug, Clone, Copy)]
 struct Failing {
     fault: Fault,
@@ -58,7 +60,8 @@ struct Failing {
 /// How many calls fail where a store fails for good, before it is mended.
 const FAILURES: u64 = 3;
 
-/// Fails each call of a drain in turn, with every error, once and for good, until there are no more.
+/// Fails each call of a drain in turn, with every error, once and for good, until there are no
+/// more.
 async fn fail_each_call_in_turn(store: &TestStore, side: Side) {
     // Half the calls, and so half the drains, where each call takes milliseconds.
     let tasks = if store.is_on_server() { TASKS / 3 } else { TASKS };
@@ -88,8 +91,8 @@ struct Drains<'a> {
 }
 
 impl Drains<'_> {
-    /// Drains while the call of this number fails, and the next ones where it is for good. Returns whether there were that
-    /// many calls.
+    /// Drains while the call of this number fails, and the next ones where it is for good. Returns
+    /// whether there were that many calls.
     async fn drain_while_failing(&mut self, failing: Failing, number: u64) -> bool {
         let Failing { fault, side, for_good } = failing;
         let store = self.store;

@@ -105,7 +105,8 @@ async fn a_panic_after_the_commit_does_not_undo_the_end() {
     assert_eq!((record.state, record.errors.len(), shop.payments()), (TaskState::Completed, 0, 1));
 }
 
-/// The first attempt loses its session before it finishes: what it wrote is rolled back, and only the second one counts.
+/// The first attempt loses its session before it finishes: what it wrote is rolled back, and only
+/// the second one counts.
 ///
 /// Shows: T22
 #[tokio::test]

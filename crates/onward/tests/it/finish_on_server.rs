@@ -1,4 +1,5 @@
-//! Handlers that finish their tasks in transactions on the store's server, and tasks that others submit there; `cargo xtask test` starts a server.
+//! Handlers that finish their tasks in transactions on the store's server, and tasks that others
+//! submit there; `cargo xtask test` starts a server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -72,7 +73,8 @@ impl Shop {
         Ok(finishing.committed())
     }
 
-    /// Pays and finishes by the statement alone, as any driver can; fails after both before the last attempt.
+    /// Pays and finishes by the statement alone, as any driver can; fails after both before the
+    /// last attempt.
     async fn pay_by_statement(self, context: Context, last: u32) -> Result<Finished, Failure> {
         let mut client = self.client().await;
         let transaction = client.transaction().await?;
@@ -205,7 +207,8 @@ async fn a_task_of_a_file_cannot_be_finished_on_a_server() {
     assert!(record.errors[0].message.contains("on PostgreSQL"), "{record:?}");
 }
 
-/// It is started by the message that comes with the commit: the store would look by itself half a minute later.
+/// It is started by the message that comes with the commit: the store would look by itself half a
+/// minute later.
 ///
 /// Shows: T1, Q5
 #[tokio::test]

@@ -54,7 +54,8 @@ impl Sign {
     }
 }
 
-/// A handler that gives a sign of life five times, and waits after each for most of the time that it may be silent; how its task ended.
+/// A handler that gives a sign of life five times, and waits after each for most of the time that
+/// it may be silent; how its task ended.
 async fn signs(store: &TestStore, sign: Sign) -> TaskState {
     let (engine, gate) = (store.engine().await, Gate::new());
     let passing = gate.clone();

@@ -1,6 +1,8 @@
-//! An engine in a process that is killed with `kill -9` under load and started again: each task has one result, and it is its own.
+//! An engine in a process that is killed with `kill -9` under load and started again: each task has
+//! one result, and it is its own.
 //!
-//! `ONWARD_ROUNDS` says how often it is killed (default: 20), `ONWARD_SEED` when, and what the tasks are.
+//! `ONWARD_ROUNDS` says how often it is killed (default: 20), `ONWARD_SEED` when, and what the
+//! tasks are.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
@@ -12,8 +14,8 @@ use crate::fixture::task;
 
 const STORE: &str = "ONWARD_TEST_STORE";
 
-/// How many tasks there are for every two kills. A task that loses three leases in a row is a dead letter, so it may lose two before all
-/// have come to their ends.
+/// How many tasks there are for every two kills. A task that loses three leases in a row is a dead
+/// letter, so it may lose two before all have come to their ends.
 const BATCH: usize = 1000;
 
 /// A process that runs one of the ignored tests here; killed when dropped.

@@ -1,4 +1,5 @@
-//! The engine on every store. Each file is about one part of what it does; `suite` runs its cases on each store.
+//! The engine on every store. Each file is about one part of what it does; `suite` runs its cases
+//! on each store.
 
 // First, for its macros.
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Numbers that JSON does not have: refused at the call, with the path of the field, before anything is kept.
+//! Numbers that JSON does not have: refused at the call, with the path of the field, before
+//! anything is kept.
 
 use onward::orchestration::{HistoryEvent, OrchestrationContext};
 use onward::{Context, Failure, Output, Task, TaskFilter, TaskState};

@@ -1,4 +1,5 @@
-//! What the code of an orchestration awaits: many things at once, moments, and events in their order.
+//! What the code of an orchestration awaits: many things at once, moments, and events in their
+//! order.
 
 use onward::orchestration::{Either, OrchestrationContext, join_all, select, select_all};
 use onward::{Failure, NewTask, TaskId, TaskState};

@@ -1,4 +1,5 @@
-//! The code of orchestrations calls no engine: refused on every store, before anything has happened.
+//! The code of orchestrations calls no engine: refused on every store, before anything has
+//! happened.
 
 use std::sync::Arc;
 

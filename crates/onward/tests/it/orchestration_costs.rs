@@ -132,7 +132,8 @@ impl<const ORCHESTRATION: bool> Task for Passed<ORCHESTRATION> {
     type Output = Self;
 }
 
-/// Passes what it was given to an activity, and that to a step, and sends what comes to whoever waits.
+/// Passes what it was given to an activity, and that to a step, and sends what comes to whoever
+/// waits.
 async fn pass_on(given: Passed<true>, context: OrchestrationContext) -> Result<Passed<true>, onward::Failure> {
     let passed = context.activity(Passed::<false>::new()).await?;
     let kept = context.step("pass", move || async move { Ok(passed) }).await?;
@@ -290,7 +291,8 @@ async fn no_more_orchestrations_stay_in_memory_than_are_to_be_kept(store: TestSt
     }
 }
 
-/// How often code is begun when three orchestrations have three turns each, one after the other, and so many are kept.
+/// How often code is begun when three orchestrations have three turns each, one after the other,
+/// and so many are kept.
 async fn begun_in_turn(store: &TestStore, kept: usize) -> u64 {
     let begun = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&begun);

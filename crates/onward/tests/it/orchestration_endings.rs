@@ -1,5 +1,5 @@
-//! New code that ends where the history of an orchestration goes on: the check before a deploy and the engine report the
-//! same, and nothing that came is lost.
+//! New code that ends where the history of an orchestration goes on: the check before a deploy and
+//! the engine report the same, and nothing that came is lost.
 
 use onward::orchestration::{CheckFailure, CodeEnd, OrchestrationContext, RecordedHistory, join_all};
 use onward::{Failure, NewTask, Task, TaskId, TaskState};

@@ -92,7 +92,8 @@ async fn a_fork_of_a_fork_submits_again_what_was_under_way(store: TestStore) {
     assert_eq!(finish(&second, grandchild).await.unwrap(), "7");
 }
 
-/// Code that lets go of an activity when it continues as new, and then awaits another in the same place.
+/// Code that lets go of an activity when it continues as new, and then awaits another in the same
+/// place.
 async fn let_go_and_begin_again(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
     match work.0 {
         7 => Err(context.continue_as_new(&Work(8))),

@@ -13,7 +13,8 @@ on_every_store! {
     an_answer_is_not_overwritten_when_the_code_continues_as_new,
 }
 
-/// Code that listens for a request to stop and awaits something else, continues as new, and may clean up then.
+/// Code that listens for a request to stop and awaits something else, continues as new, and may
+/// clean up then.
 async fn listen_and_begin_again(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
     if work.0 == 7 {
         let _listening = context.cancelled();

@@ -1,6 +1,7 @@
 //! Histories that earlier versions wrote: what they say is understood for ever.
 //!
-//! They lie in `histories/`, one directory for each version. The test `write_histories`, which is ignored, writes those of this one.
+//! They lie in `histories/`, one directory for each version. The test `write_histories`, which is
+//! ignored, writes those of this one.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

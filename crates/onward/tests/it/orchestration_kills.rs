@@ -68,9 +68,10 @@ async fn survive_kills(store: &str, kills: u64) {
             started.push(start(&engine, &mut random).await);
         }
         some_work(&mut events, &mut random).await;
-        // A task that loses three leases in a row is a dead letter. So all victims are killed before another process can take
-        // over what one of them had, and each task loses one lease before all have come to their ends. The second is left
-        // for a process that a busy machine holds up for longer than its lease.
+        // A task that loses three leases in a row is a dead letter. So all victims are killed
+        // before another process can take over what one of them had, and each task loses one lease
+        // before all have come to their ends. The second is left for a process that a busy machine
+        // holds up for longer than its lease.
         let victims = random.usize(1..=PROCESSES);
         workers[..victims].iter_mut().for_each(Worker::kill);
         drop(workers.drain(..victims));

@@ -66,7 +66,8 @@ async fn a_task_that_no_turn_submits_is_told_to_the_code(store: TestStore) {
     assert_eq!(said.matches("child of another").count(), 1, "{said}");
 }
 
-/// What an engine says to a log while an orchestration takes ten steps of a hundred bytes, one after the other.
+/// What an engine says to a log while an orchestration takes ten steps of a hundred bytes, one
+/// after the other.
 async fn said_of_ten_steps(store: &TestStore, limited: impl FnOnce(EngineBuilder) -> EngineBuilder) -> String {
     let lines = Lines::default();
     let told = lines.clone();

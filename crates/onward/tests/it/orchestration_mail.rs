@@ -1,4 +1,5 @@
-//! Random signals, steps, ends, cancellations and senders: every signal that was acknowledged is in a history once, or waits.
+//! Random signals, steps, ends, cancellations and senders: every signal that was acknowledged is in
+//! a history once, or waits.
 //!
 //! `ONWARD_SIGNALS` says how many signals are sent, `ONWARD_SEED` which chances fall.
 
@@ -75,7 +76,8 @@ async fn send(engine: Engine, next: Arc<AtomicU64>, count: u64, seed: u64) -> Ve
         let key = Part(format!("{}", random.u64(..KEYS)));
         let Ok(part) = engine.signal_or_start(key, "number", &number).await else { continue };
         acknowledged.push(number);
-        // One that has ended meanwhile is ended no more. None is ended both ways, for requests to stop wait as signals do.
+        // One that has ended meanwhile is ended no more. None is ended both ways, for requests to
+        // stop wait as signals do.
         if random.u32(..50) == 0 {
             match part.id().0 % 2 {
                 0 => drop(engine.terminate(part.id(), "by chance").await),
@@ -168,7 +170,8 @@ async fn every_acknowledged_signal_is_accounted_for(store: TestStore) {
 async fn account(engine: &Engine, mut missing: HashSet<u64>, tally: &mut Tally) -> (HashSet<u64>, u64) {
     let mut waiting = 0;
     for (task, state) in every_orchestration(engine).await {
-        // A dead one has requests to stop among what waits, which the store does not tell from signals.
+        // A dead one has requests to stop among what waits, which the store does not tell from
+        // signals.
         assert_ne!(
             state,
             TaskState::Dead,

@@ -1,6 +1,8 @@
-//! Primitives of tokio and of futures in the code of orchestrations: those that the guide names are replayed as they ran.
+//! Primitives of tokio and of futures in the code of orchestrations: those that the guide names are
+//! replayed as they ran.
 //!
-//! Each is used so often that tokio's cooperative budget (128 operations) would run out in the midst of it.
+//! Each is used so often that tokio's cooperative budget (128 operations) would run out in the
+//! midst of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,8 +36,8 @@ on_every_store! {
 /// More than the budget of one poll.
 const OFTEN: u32 = 200;
 
-/// Runs code until it waits for `go`, has another engine take it over, and tries it on what was recorded: within a
-/// runtime, where a budget is used up, and outside of every runtime.
+/// Runs code until it waits for `go`, has another engine take it over, and tries it on what was
+/// recorded: within a runtime, where a budget is used up, and outside of every runtime.
 async fn assert_replayed<F, A>(store: &TestStore, code: F)
 where
     F: Fn(Work, OrchestrationContext) -> A + Send + Sync + Copy + 'static,

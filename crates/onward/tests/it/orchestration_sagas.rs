@@ -63,7 +63,8 @@ where
     engine
 }
 
-/// Runs until nothing is left to do, with another engine for each turn and each activity, as if each was killed after it.
+/// Runs until nothing is left to do, with another engine for each turn and each activity, as if
+/// each was killed after it.
 async fn run<F, A>(store: &TestStore, code: F)
 where
     F: Fn(Work, OrchestrationContext) -> A + Send + Sync + Clone + 'static,
@@ -202,7 +203,8 @@ async fn an_interrupted_step_is_undone_where_its_compensation_was_registered_bef
 
 /// How many sagas are under way while processes are killed.
 const SAGAS: usize = 30;
-/// The number of processes that are killed: fewer than the lost leases that make a dead letter of a task.
+/// The number of processes that are killed: fewer than the lost leases that make a dead letter of a
+/// task.
 const KILLS: usize = 2;
 
 async fn engine_of_process(store: &str) -> Engine {

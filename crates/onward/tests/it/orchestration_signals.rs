@@ -1,4 +1,5 @@
-//! Signals that are sent in the process that runs the orchestration: they go with what the engine writes next.
+//! Signals that are sent in the process that runs the orchestration: they go with what the engine
+//! writes next.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,5 @@
-//! Orchestrations that change their tags, so that they are found by what they do now, on every store.
+//! Orchestrations that change their tags, so that they are found by what they do now, on every
+//! store.
 
 use onward::orchestration::{HistoryEvent, OrchestrationContext};
 use onward::{Engine, Failure, Tags, TaskFilter, TaskId, TaskState};

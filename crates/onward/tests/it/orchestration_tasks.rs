@@ -1,4 +1,5 @@
-//! Orchestrations, and what they call, as the tasks that they are: timeouts, series, tags, pauses, sizes, and what stays in memory.
+//! Orchestrations, and what they call, as the tasks that they are: timeouts, series, tags, pauses,
+//! sizes, and what stays in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -32,7 +32,8 @@ struct Nodes {
 }
 
 impl Nodes {
-    /// So many on a schema of their own; where there is no server, that is said, and the test is over.
+    /// So many on a schema of their own; where there is no server, that is said, and the test is
+    /// over.
     async fn new(count: usize) -> Option<Self> {
         let url = new_schema()?;
         let clock = Arc::new(ManualClock::default());

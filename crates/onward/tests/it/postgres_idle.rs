@@ -12,7 +12,8 @@ use crate::fixture::{start, stop, submit};
 /// How many engines there are.
 const NODES: usize = 3;
 
-/// How often each looks at the least: 100 times as often as it does by default, so that a test need not take minutes.
+/// How often each looks at the least: 100 times as often as it does by default, so that a test need
+/// not take minutes.
 const POLL: Duration = Duration::from_millis(50);
 
 /// A third of this is how often an engine with work gives a sign of life: several times in a look.
@@ -77,7 +78,8 @@ async fn idle_engines(counting: &Counting, listen: bool) -> Vec<(Engine, tokio::
 async fn idle_engines_only_look(listen: bool) {
     let Some(counting) = Counting::start().await else { return };
     let engines = idle_engines(&counting, listen).await;
-    // What they still had to do, and what others did, is behind them when they have asked one thing alone for so long.
+    // What they still had to do, and what others did, is behind them when they have asked one thing
+    // alone for so long.
     let mut asked = Vec::new();
     for _ in 0..WINDOWS {
         asked = counting.asked(i64::try_from(LOOKS * NODES).unwrap()).await;
@@ -91,7 +93,8 @@ async fn idle_engines_only_look(listen: bool) {
     }
 }
 
-/// One statement a look, and no heartbeat: two a minute with what is usual, which is one in 30 seconds.
+/// One statement a look, and no heartbeat: two a minute with what is usual, which is one in 30
+/// seconds.
 ///
 /// Shows: W10
 #[tokio::test]

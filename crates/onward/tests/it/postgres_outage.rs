@@ -1,4 +1,5 @@
-//! An engine whose server is away for longer than its calls wait; `cargo xtask test` says where PostgreSQL is.
+//! An engine whose server is away for longer than its calls wait; `cargo xtask test` says where
+//! PostgreSQL is.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -57,7 +57,8 @@ async fn noting(builder: EngineBuilder) -> (Engine, Arc<Mutex<String>>) {
     (engine, started)
 }
 
-/// In which order tasks of two queues start: of weight 4 and 1, with 200 tasks each, those of the light one the last to come.
+/// In which order tasks of two queues start: of weight 4 and 1, with 200 tasks each, those of the
+/// light one the last to come.
 async fn order(store: &TestStore, mode: QueueMode, concurrency: usize) -> String {
     let (engine, started) = noting(store.builder().concurrency(concurrency)).await;
     engine.set_queue_mode(mode).await.unwrap();
@@ -196,7 +197,8 @@ async fn a_drain_waits_for_room_in_a_queue_that_others_have_filled(store: TestSt
     stop(&one, run).await;
 }
 
-/// An engine with one slot in which a task of the queue `a` is held at the gate, and tasks of `a` and `b` in its buffer.
+/// An engine with one slot in which a task of the queue `a` is held at the gate, and tasks of `a`
+/// and `b` in its buffer.
 struct Held {
     engine: Engine,
     run: JoinHandle<()>,
@@ -241,7 +243,8 @@ async fn given_back(store: &TestStore) -> usize {
     events.iter().filter(|event| event.change == Change::Released).count()
 }
 
-/// Waits until all that was buffered has gone back, lets every handler through, and sees all of it done.
+/// Waits until all that was buffered has gone back, lets every handler through, and sees all of it
+/// done.
 async fn goes_back(store: &TestStore, held: Held, buffered: usize) {
     while given_back(store).await < buffered {
         tokio::task::yield_now().await;

@@ -18,7 +18,8 @@ on_every_store! {
     an_engine_whose_tasks_say_nothing_of_how_long_they_are_kept_prunes_once,
 }
 
-/// Runs an engine in a store until one task is forgotten, while time goes on; answers which of those that ended are left.
+/// Runs an engine in a store until one task is forgotten, while time goes on; answers which of
+/// those that ended are left.
 async fn forgotten(store: &TestStore, builder: EngineBuilder, tasks: &[TaskId], first: TaskId) -> Vec<TaskId> {
     let engine = builder.lease(24 * HOUR).open().await.unwrap();
     engine.handle("k", |_| async { Ok(()) });

@@ -60,7 +60,8 @@ async fn each_of_256_priorities_counts(store: TestStore) {
         seen.lock().unwrap().push(context.payload()[0]);
         async { Ok::<(), Failure>(()) }
     });
-    // In steps of 77, which meet every number once: neither the order of submission nor its reverse is right.
+    // In steps of 77, which meet every number once: neither the order of submission nor its reverse
+    // is right.
     let tasks = (0..=255_u8).map(|step| {
         let priority = step.wrapping_mul(77);
         NewTask { priority: Priority(priority), payload: vec![priority].into(), ..task("rank") }

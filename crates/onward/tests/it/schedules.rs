@@ -76,7 +76,8 @@ async fn hourly(engine: &Engine, called: &str) {
     engine.schedule(called).every(HOUR).task(task("report")).await.unwrap();
 }
 
-/// An hour of the manual clock may pass before a task that has started has ended, and the next one is to start all the same.
+/// An hour of the manual clock may pass before a task that has started has ended, and the next one
+/// is to start all the same.
 async fn hourly_whatever_runs(engine: &Engine, called: &str) {
     engine.schedule(called).every(HOUR).task(task("report")).overlap(Overlap::Allow).await.unwrap();
 }
@@ -521,7 +522,8 @@ async fn a_provider_that_fails_or_names_nonsense_takes_no_schedule_away(store: T
     engine.provide_schedules_every("table", MINUTE, provide).unwrap();
     let run = start(&engine);
     until_there_are(&engine, &["a"]).await;
-    // In steps: the minute begins when the first answer has been dealt with, which is after its schedule is there.
+    // In steps: the minute begins when the first answer has been dealt with, which is after its
+    // schedule is there.
     while asked.load(std::sync::atomic::Ordering::SeqCst) < 2 {
         store.advance(SECOND).await;
     }

@@ -141,7 +141,8 @@ async fn a_flood_of_progress_costs_next_to_no_writes(store: TestStore) {
     });
     submit(&engine, "flood").await;
     engine.drain().await.unwrap();
-    // The submit, the session with the claim, a report, the end, and the end of the session; and a few to spare.
+    // The submit, the session with the claim, a report, the end, and the end of the session; and a
+    // few to spare.
     assert!(faulty.calls() < 10, "{} calls", faulty.calls());
 }
 

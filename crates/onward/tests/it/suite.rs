@@ -1,8 +1,8 @@
 //! The cases on every store: one `#[test]` per case and store, so that a failure names the store.
 //!
-//! A case is an `async fn case(store: TestStore)`, and its file lists it in [`on_every_store!`]. It runs on a runtime of one
-//! thread unless the list adds `with threads`. `not on STORE` leaves one store out; `tests/stores.toml` says why, and
-//! `cargo xtask tidy` compares the two.
+//! A case is an `async fn case(store: TestStore)`, and its file lists it in [`on_every_store!`]. It
+//! runs on a runtime of one thread unless the list adds `with threads`. `not on STORE` leaves one
+//! store out; `tests/stores.toml` says why, and `cargo xtask tidy` compares the two.
 
 use std::pin::Pin;
 use std::time::Duration;

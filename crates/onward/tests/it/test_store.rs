@@ -47,7 +47,8 @@ impl Deref for TestStore {
 }
 
 impl TestStore {
-    /// Opens an empty store. Returns `None`, and prints why, where its server is missing and not required.
+    /// Opens an empty store. Returns `None`, and prints why, where its server is missing and not
+    /// required.
     pub(crate) async fn open(kind: StoreKind) -> Option<Self> {
         let clock = Arc::new(ManualClock::default());
         match kind {
@@ -114,12 +115,14 @@ impl TestStore {
         self.builder().open().await.unwrap()
     }
 
-    /// Waits until no call of the store is under way and every task of the runtime has had its turn.
+    /// Waits until no call of the store is under way and every task of the runtime has had its
+    /// turn.
     pub(crate) async fn settled(&self) {
         self.calls.settled().await;
     }
 
-    /// Moves time by one step, once everything that could happen before it has happened, and lets happen what follows.
+    /// Moves time by one step, once everything that could happen before it has happened, and lets
+    /// happen what follows.
     pub(crate) async fn advance(&self, step: Duration) {
         self.settled().await;
         self.clock.advance(step);
@@ -128,8 +131,8 @@ impl TestStore {
 
     /// Moves time in steps until `what` has ended.
     ///
-    /// Time stands still while a call is under way: a server takes milliseconds for what memory does at once, and
-    /// leases would lapse between two of its replies.
+    /// Time stands still while a call is under way: a server takes milliseconds for what memory
+    /// does at once, and leases would lapse between two of its replies.
     pub(crate) async fn advance_until<T: Send + 'static>(&self, step: Duration, what: JoinHandle<T>) -> T {
         loop {
             self.settled().await;

@@ -26,8 +26,8 @@ pub(crate) fn asked_for() -> Result<bool> {
     Ok(true)
 }
 
-/// Submits from this process. The submits of one tick, and those of ticks whose answers are still out, are under way together: a
-/// producer that awaited each would be no open loop.
+/// Submits from this process. The submits of one tick, and those of ticks whose answers are still
+/// out, are under way together: a producer that awaited each would be no open loop.
 pub(crate) async fn here(row: &Row, engine: &Engine) -> Result<Vec<Submitted>> {
     let (row, engine, runtime) = (row.clone(), engine.clone(), Handle::current());
     let template = Order::new(0, 0, row.payload_bytes)?;

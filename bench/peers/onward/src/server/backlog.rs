@@ -36,7 +36,8 @@ pub(crate) async fn drain(request: &Request) -> Result<Measurement> {
     Ok(measurement(request, &seen, elapsed).observed("completed", completed(&opened).await?))
 }
 
-/// Submitted in bulk while an engine runs; where tasks wait before, they come first, and as many are left in the end.
+/// Submitted in bulk while an engine runs; where tasks wait before, they come first, and as many
+/// are left in the end.
 pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     fill(request).await?;
@@ -97,7 +98,8 @@ async fn fill(request: &Request) -> Result<()> {
     backlog::submit(&engine, row.backlog.waiting, row.payload_bytes, When::Now).await
 }
 
-/// Has a store have so many times as many ended tasks, by copies of their rows under other numbers: to have millions live would take most of an hour.
+/// Has a store have so many times as many ended tasks, by copies of their rows under other numbers:
+/// to have millions live would take most of an hour.
 async fn multiply(url: &str, times: usize) -> Result<()> {
     if times < 2 {
         return Ok(());

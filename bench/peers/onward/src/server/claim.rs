@@ -1,4 +1,5 @@
-//! What a claim costs the server: the time of every statement of its transaction, planning and commit included, as `pg_stat_statements` counts it.
+//! What a claim costs the server: the time of every statement of its transaction, planning and
+//! commit included, as `pg_stat_statements` counts it.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use bench_protocol::{Latencies, Measurement, Request, now};
@@ -14,7 +15,8 @@ const BATCH: usize = 5000;
 /// Longer than any run.
 const LEASE: std::time::Duration = std::time::Duration::from_secs(3600);
 
-/// Claims one after the other, of a store in which as many are ready as the row has waiting, all in one lane or spread over the row's groups.
+/// Claims one after the other, of a store in which as many are ready as the row has waiting, all in
+/// one lane or spread over the row's groups.
 pub(crate) async fn claim_cost(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let groups = if request.settings == "groups" { row.groups } else { 1 };

@@ -1,4 +1,5 @@
-//! The rows on PostgreSQL: backlogs, whole lives, submits, how soon an idle worker starts and another process hears, what a claim costs, and several nodes.
+//! The rows on PostgreSQL: backlogs, whole lives, submits, how soon an idle worker starts and
+//! another process hears, what a claim costs, and several nodes.
 
 mod backlog;
 mod bulk;

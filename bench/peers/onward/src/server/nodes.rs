@@ -12,7 +12,8 @@ use crate::helper::{Helper, Job, say_ready_and_wait, wait_until_ready};
 use crate::lives::{Seen, register};
 use crate::open::{engine, open_place, open_store};
 
-/// From the moment at which all nodes may begin to the last completion of any; each has as many slots as the row.
+/// From the moment at which all nodes may begin to the last completion of any; each has as many
+/// slots as the row.
 pub(crate) async fn nodes(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;

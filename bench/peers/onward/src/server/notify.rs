@@ -11,7 +11,8 @@ use crate::open::{open_place, open_store};
 /// How long who hears nothing waits.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// From the call of a submit on one connection until a store on others has heard of it, at the pace of the row.
+/// From the call of a submit on one connection until a store on others has heard of it, at the pace
+/// of the row.
 pub(crate) async fn notify(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let submitter = open_store(request).await?;

@@ -13,7 +13,8 @@ use crate::running;
 /// How long the worker is left alone before the first submit.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// From the call of the submit to the start of the handler, in an engine with connections of its own.
+/// From the call of the submit to the start of the handler, in an engine with connections of its
+/// own.
 pub(crate) async fn wake(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;

@@ -66,7 +66,8 @@ fn missing_rights(missing: &[String]) -> Option<Finding> {
     Some(Finding::bad("rights", found, format!("as the owner: {}", missing.join("; "))))
 }
 
-/// Why a store cannot be opened, if it is for want of rights; `None` also where nobody can be asked.
+/// Why a store cannot be opened, if it is for want of rights; `None` also where nobody can be
+/// asked.
 pub(super) async fn rights_to_open(url: &str) -> Option<Finding> {
     let missing = PostgresStore::options().missing_rights(url).await.ok()?;
     missing_rights(&missing)

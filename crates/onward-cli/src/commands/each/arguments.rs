@@ -75,7 +75,8 @@ pub(crate) struct Arguments {
     /// Start at most so many commands: 10/s, 100/m, 5/h (counted in this process)
     #[arg(long, value_name = "RATE")]
     pub(super) rate: Option<Rate>,
-    /// End early when so many lines have failed for good: soon,fail=1 lets what runs come to its end, now,fail=1 stops it
+    /// End early when so many lines have failed for good: soon,fail=1 lets what runs come to its
+    /// end, now,fail=1 stops it
     #[arg(long, value_name = "WHEN,fail=COUNT")]
     pub(super) halt: Option<Halt>,
     /// Print the commands and run none
@@ -102,13 +103,15 @@ pub(crate) struct Arguments {
     /// How much is kept of each of a command's streams; of stdout the beginning, of stderr the end
     #[arg(long, value_name = "SIZE", value_parser = parse_capture, default_value = CAPTURE_BYTES)]
     pub(super) capture: usize,
-    /// List the runs that the store has, with how many lines wait, and how many processes work on each
+    /// List the runs that the store has, with how many lines wait, and how many processes work on
+    /// each
     #[arg(long, conflicts_with_all = ["command", "forget"])]
     pub(super) list: bool,
     /// Forget a run with all of its lines, those that wait, too
     #[arg(long, value_name = "RUN", conflicts_with = "command")]
     pub(super) forget: Option<String>,
-    /// The command and its arguments; {} is replaced by the line, which else comes last (further placeholders are named below)
+    /// The command and its arguments; {} is replaced by the line, which else comes last (further
+    /// placeholders are named below)
     #[arg(last = true, required_unless_present_any = ["list", "forget"], value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,
 }

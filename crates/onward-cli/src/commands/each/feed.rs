@@ -37,7 +37,8 @@ pub(super) struct Feed {
     batches: mpsc::Receiver<anyhow::Result<Vec<Line>>>,
     fed: u64,
     ended: bool,
-    /// When this process began. What it takes over from one that was killed may end before its line has been read.
+    /// When this process began. What it takes over from one that was killed may end before its line
+    /// has been read.
     began: Timestamp,
 }
 
@@ -93,7 +94,8 @@ impl Feed {
         Ok(fed)
     }
 
-    /// Whether the task that a line has already was over when this process began; with `--retry-failed` one that failed is not, for it waits again.
+    /// Whether the task that a line has already was over when this process began; with
+    /// `--retry-failed` one that failed is not, for it waits again.
     async fn ended_earlier(&self, submitted: Submitted) -> anyhow::Result<bool> {
         let task = submitted.id();
         // Pruned from history, so it had ended; its key is kept longer.

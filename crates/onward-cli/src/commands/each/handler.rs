@@ -13,7 +13,8 @@ use super::template::Template;
 use super::token_bucket::TokenBucket;
 use crate::process::{End, Finished, Invocation, Limits, NotRun, Runner};
 
-/// A stopped line is due again after this long: not at once, so that this process does not take it again.
+/// A stopped line is due again after this long: not at once, so that this process does not take it
+/// again.
 const AFTER_STOP: Duration = Duration::from_millis(1);
 
 /// A line whose command was lost sight of is due again after this long.

@@ -14,11 +14,12 @@ use super::arguments::Arguments;
 use crate::exit_code::wrong_usage;
 use crate::input::{Line, Lines};
 
-/// How many bytes of a SHA-256 identify a run or a line: the chance that two among a million runs meet is below 10⁻¹⁷.
+/// How many bytes of a SHA-256 identify a run or a line: the chance that two among a million runs
+/// meet is below 10⁻¹⁷.
 const DIGEST_BYTES: usize = 12;
 
-/// A run: the same command over the same input in the same store. (A run is part of its store, so the store need not be in the
-/// digest.)
+/// A run: the same command over the same input in the same store. (A run is part of its store, so
+/// the store need not be in the digest.)
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Identity {
     run: String,
@@ -44,8 +45,9 @@ impl Identity {
         Ok(Self { run: name.to_owned(), queue, command: command_tag(arguments), is_named: true })
     }
 
-    /// A run without a name: the digest of the directory (relative paths mean other files elsewhere), the command, how it gets
-    /// its line, and every line of the input. Answers the number of lines too.
+    /// A run without a name: the digest of the directory (relative paths mean other files
+    /// elsewhere), the command, how it gets its line, and every line of the input. Answers the
+    /// number of lines too.
     pub(super) fn of_input(arguments: &Arguments, mut lines: Lines) -> anyhow::Result<(Self, u64)> {
         let directory = std::env::current_dir().context("cannot tell the current directory")?;
         let mut digest = Sha256::new();
@@ -72,7 +74,8 @@ impl Identity {
         &self.queue
     }
 
-    /// The program of the command that a task of this run is for, if it is another command than that of this process.
+    /// The program of the command that a task of this run is for, if it is another command than
+    /// that of this process.
     pub(super) fn other_command<'t>(&self, task: &'t TaskRecord) -> Option<&'t str> {
         let theirs = task.tags.get(COMMAND_TAG).filter(|_| self.is_named)?;
         (self.command != theirs).then(|| program_of(theirs))
@@ -102,7 +105,8 @@ pub(super) fn program_of(tag: &str) -> &str {
     tag.split_once(' ').map_or(tag, |(_digest, program)| program)
 }
 
-/// A command as a tag tells it: its digest, which tells it from every other, and its program for people. Arguments may hold secrets, and tags are shown.
+/// A command as a tag tells it: its digest, which tells it from every other, and its program for
+/// people. Arguments may hold secrets, and tags are shown.
 fn command_tag(arguments: &Arguments) -> String {
     let mut digest = Sha256::new();
     add_command(&mut digest, arguments);

@@ -1,4 +1,5 @@
-//! Before the first command starts: which run it is, how long its input is, and what it has finished.
+//! Before the first command starts: which run it is, how long its input is, and what it has
+//! finished.
 
 use onward_store::limits::EACH_QUEUE_PREFIX;
 use onward_store::{Name, Outcome, Page, Store, TaskFilter, TaskState, Write};
@@ -27,7 +28,8 @@ pub(super) struct Opening {
     pub(super) total: Option<u64>,
 }
 
-/// Opens the input. Without a name it is read to its end here, because what the run is depends on all of it.
+/// Opens the input. Without a name it is read to its end here, because what the run is depends on
+/// all of it.
 pub(super) fn open(arguments: &Arguments) -> anyhow::Result<Opening> {
     let delimiter = arguments.delimiter();
     let (identity, lines, total) = match &arguments.name {
@@ -44,7 +46,8 @@ pub(super) fn open(arguments: &Arguments) -> anyhow::Result<Opening> {
     Ok(Opening { identity, batches: input::read_in_background(lines)?, total })
 }
 
-/// Refuses to go on with a named run whose lines are for another command: those that it has finished would count for this one.
+/// Refuses to go on with a named run whose lines are for another command: those that it has
+/// finished would count for this one.
 pub(super) async fn check_command(store: &dyn Store, identity: &Identity) -> anyhow::Result<()> {
     let filter = TaskFilter { queue: Some(identity.queue().clone()), ..TaskFilter::default() };
     let newest = store.tasks(filter, Page { before: None, limit: 1 }).await?.tasks.pop();
@@ -56,13 +59,14 @@ pub(super) async fn check_command(store: &dyn Store, identity: &Identity) -> any
     )))
 }
 
-/// Forgets what a run has finished. Refused while one of its lines runs, here or in another process.
+/// Forgets what a run has finished. Refused while one of its lines runs, here or in another
+/// process.
 pub(super) async fn forget(options: &GlobalOptions, store: &dyn Store, identity: &Identity) -> anyhow::Result<()> {
     forget_queue(options, store, identity.queue(), "--again").await.map(drop)
 }
 
-/// Forgets all lines in the queue of a run, and the queue. Returns how many there were, or `None` if there is no such queue. `flag` is what
-/// was typed for it.
+/// Forgets all lines in the queue of a run, and the queue. Returns how many there were, or `None`
+/// if there is no such queue. `flag` is what was typed for it.
 pub(super) async fn forget_queue(
     options: &GlobalOptions,
     store: &dyn Store,

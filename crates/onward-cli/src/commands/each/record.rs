@@ -1,7 +1,8 @@
 //! What is kept of a line that has ended, and reading it back.
 //!
-//! A command that succeeded leaves a result: a line of JSON that says how long its streams are, and the streams. One that failed
-//! leaves an error, which the store cuts at 8 KiB: a line for people that says how much of the streams is left, and that.
+//! A command that succeeded leaves a result: a line of JSON that says how long its streams are, and
+//! the streams. One that failed leaves an error, which the store cuts at 8 KiB: a line for people
+//! that says how much of the streams is left, and that.
 
 use bytes::Bytes;
 use onward_store::{TaskRecord, TaskState, limits};
@@ -120,7 +121,8 @@ impl LineResult {
         of_line
     }
 
-    /// Whether the line is done. A line whose task has been pruned is: what failed is not told apart from it any more.
+    /// Whether the line is done. A line whose task has been pruned is: what failed is not told
+    /// apart from it any more.
     pub(super) fn is_done(&self) -> bool {
         matches!(self.state, Some(TaskState::Completed) | None)
     }
@@ -175,7 +177,8 @@ impl LineResult {
     }
 }
 
-/// The lengths in the first line of an error, behind its opening parenthesis, and whether there was more: of stderr and of stdout.
+/// The lengths in the first line of an error, behind its opening parenthesis, and whether there was
+/// more: of stderr and of stdout.
 fn lengths(text: &str) -> Option<((usize, bool), (usize, bool))> {
     let (stderr, rest) = text.split_once(" bytes of stderr and ")?;
     let stdout = rest.strip_suffix(" of stdout follow)")?;

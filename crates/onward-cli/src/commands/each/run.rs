@@ -31,7 +31,8 @@ use crate::output::{is_output_closed, remark};
 use crate::process::{Interrupts, Runner, find_program, room_for};
 use crate::store_file;
 
-/// How many lines may have a task that has not ended. It bounds memory; more of them would not make anything faster.
+/// How many lines may have a task that has not ended. It bounds memory; more of them would not make
+/// anything faster.
 const UNFINISHED_LINES: usize = 2048;
 
 /// How many ended lines may wait, in input order, for one before them. At 40 bytes each.
@@ -188,7 +189,8 @@ impl Lines {
         Self { engine, store, feed, unfinished: FuturesUnordered::new(), pending, ended, count: 0, report, halt }
     }
 
-    /// Works until every line has ended and is reported, or until an interrupt; then lets what runs come to its end.
+    /// Works until every line has ended and is reported, or until an interrupt; then lets what runs
+    /// come to its end.
     async fn run(mut self, mut interrupts: Interrupts, work: &LineWork) -> anyhow::Result<(Work, Self)> {
         let (engine, stopped) = (self.engine.clone(), CancellationToken::new());
         let guard = stopped.clone().drop_guard();
@@ -224,7 +226,8 @@ impl Lines {
         }
     }
 
-    /// `stopped` says that the engine has stopped, which it does not do by itself unless the store fails it.
+    /// `stopped` says that the engine has stopped, which it does not do by itself unless the store
+    /// fails it.
     async fn work(
         &mut self,
         interrupts: &mut Interrupts,

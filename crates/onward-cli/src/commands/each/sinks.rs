@@ -63,7 +63,8 @@ impl Sinks {
         })
     }
 
-    /// Whether what is written goes to the terminal's stdout, and so must not mix with a progress bar.
+    /// Whether what is written goes to the terminal's stdout, and so must not mix with a progress
+    /// bar.
     pub(super) fn write(&mut self, result: &LineResult) -> anyhow::Result<()> {
         match self.stdout {
             Stdout::Output => {

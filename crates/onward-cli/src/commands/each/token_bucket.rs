@@ -24,7 +24,8 @@ impl TokenBucket {
         Self { clock, interval: rate.period / rate.starts, next }
     }
 
-    /// Takes a token, and waits until it is there. A wait that is given up has taken its token all the same.
+    /// Takes a token, and waits until it is there. A wait that is given up has taken its token all
+    /// the same.
     pub(super) async fn take(&self) {
         let now = self.clock.steady();
         let at = self.reserve(now);

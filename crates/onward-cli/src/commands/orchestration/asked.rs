@@ -11,7 +11,8 @@ use crate::exit_code::wrong_usage;
 /// What is asked of whom.
 #[derive(Debug, Args)]
 pub(crate) struct Asked {
-    /// Its number (not with --key), the name by which its code knows what is asked, and that itself, as JSON (- for stdin; default: null)
+    /// Its number (not with --key), the name by which its code knows what is asked, and that
+    /// itself, as JSON (- for stdin; default: null)
     #[arg(value_name = "ORCHESTRATION|NAME|PAYLOAD", required = true, num_args = 1..=3, allow_negative_numbers = true)]
     words: Vec<String>,
     /// The orchestration with this key, instead of a number: the live one, else the newest

@@ -21,7 +21,8 @@ const FILES: usize = 256;
 pub(crate) struct Arguments {
     #[command(flatten)]
     program: Program,
-    /// Files with histories, or directories of them (those whose names end with .cbor), as `record` and `export` write them
+    /// Files with histories, or directories of them (those whose names end with .cbor), as `record`
+    /// and `export` write them
     #[arg(value_name = "HISTORIES", required = true)]
     histories: Vec<PathBuf>,
 }

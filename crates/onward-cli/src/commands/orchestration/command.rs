@@ -24,13 +24,15 @@ pub(crate) enum Command {
     Status(Orchestrations),
     /// Print what happened to an orchestration and what its code did about it, in order
     History(One),
-    /// Show orchestrations with their activities and the orchestrations that they started; with --json each as a list has it, without payload and result
+    /// Show orchestrations with their activities and the orchestrations that they started; with
+    /// --json each as a list has it, without payload and result
     Tree(Orchestrations),
     /// Send an orchestration something that its code waits for, or will wait for, under a name
     Signal(signal::Arguments),
     /// Ask the code of an orchestration for something, and print its answer
     Update(update::Arguments),
-    /// Ask the code of an orchestration something that changes nothing, and print its answer; a program that has the code replays the history for that
+    /// Ask the code of an orchestration something that changes nothing, and print its answer; a
+    /// program that has the code replays the history for that
     Query(query::Arguments),
     /// Ask orchestrations to stop: their code may clean up first
     Cancel(Orchestrations),
@@ -44,15 +46,18 @@ pub(crate) enum Command {
     Retry(Orchestrations),
     /// Start another orchestration that begins with a part of this one's history
     Fork(fork::ForkArguments),
-    /// Start another orchestration that begins with a part of this one's history, and takes its key and its place: this one is terminated
+    /// Start another orchestration that begins with a part of this one's history, and takes its key
+    /// and its place: this one is terminated
     Reset(fork::ResetArguments),
     /// Write a history to a file, for tests that try new code on it
     Export(export::Arguments),
     /// Write the histories of many orchestrations to files, one for each
     Record(Box<record::Arguments>),
-    /// Have a program replay histories with its code, and say with which of them the code does not go on
+    /// Have a program replay histories with its code, and say with which of them the code does not
+    /// go on
     Check(check::Arguments),
-    /// Remove orchestrations with their histories, without a trace; one whose turn runs is left alone
+    /// Remove orchestrations with their histories, without a trace; one whose turn runs is left
+    /// alone
     Delete(Orchestrations),
     /// Wait until orchestrations have ended; exit with 1 if one of them did not complete
     Wait(wait::Arguments),

@@ -17,7 +17,8 @@ use crate::store_file;
 pub(crate) struct ForkArguments {
     #[command(flatten)]
     orchestration: One,
-    /// How many events of its history the other one begins with; `onward orchestration history` numbers them from 0
+    /// How many events of its history the other one begins with; `onward orchestration history`
+    /// numbers them from 0
     #[arg(long, value_name = "COUNT")]
     events: u64,
 }

@@ -83,7 +83,8 @@ impl Telling {
     }
 }
 
-/// The numbers of the tasks that an orchestration submitted since it began, or began again, by operation.
+/// The numbers of the tasks that an orchestration submitted since it began, or began again, by
+/// operation.
 async fn tasks_of(store: &dyn Store, parent: TaskId, started: Timestamp) -> anyhow::Result<HashMap<u64, TaskId>> {
     let filter = TaskFilter { parent: Some(parent), submitted_from: Some(started), ..TaskFilter::default() };
     let (mut tasks, mut before) = (HashMap::new(), None);

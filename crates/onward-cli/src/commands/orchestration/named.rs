@@ -41,8 +41,9 @@ fn number(text: &str) -> Result<TaskId, String> {
 }
 
 impl Orchestrations {
-    /// Does something to each of them, in the order in which they were named, also to those behind one that is not there, or to
-    /// which it cannot be done (see [`apply::for_each`](crate::apply::for_each)).
+    /// Does something to each of them, in the order in which they were named, also to those behind
+    /// one that is not there, or to which it cannot be done (see
+    /// [`apply::for_each`](crate::apply::for_each)).
     ///
     /// # Errors
     /// If one is named that is not there, or is no orchestration, and what `action` returns for it.

@@ -19,7 +19,8 @@ use crate::values::parse_positive_duration;
 #[command(override_usage = "onward orchestration signal [OPTIONS] <ORCHESTRATION> <NAME> [PAYLOAD]\n       \
     onward orchestration signal [OPTIONS] --kind <KIND> --key <KEY> <NAME> [PAYLOAD]")]
 pub(crate) struct Arguments {
-    /// Its number (not with --key), the name under which its code waits, and what is sent, as JSON (- for stdin; default: null)
+    /// Its number (not with --key), the name under which its code waits, and what is sent, as JSON
+    /// (- for stdin; default: null)
     #[arg(value_name = "ORCHESTRATION|NAME|PAYLOAD", required = true, num_args = 1..=3, allow_negative_numbers = true)]
     words: Vec<String>,
     /// To the active orchestration with this key, instead of a number

@@ -38,13 +38,15 @@ pub(crate) struct Arguments {
     /// How long the key stays taken after the orchestration has ended
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "0", requires = "key")]
     keep_key: Duration,
-    /// Send this to it, or to the one that has the key: NAME=JSON, as `onward orchestration signal` does; both or neither is done
+    /// Send this to it, or to the one that has the key: NAME=JSON, as `onward orchestration signal`
+    /// does; both or neither is done
     #[arg(long, value_name = "NAME=JSON", requires = "key")]
     signal: Option<String>,
     /// The queue in which it waits for its turns
     #[arg(long, default_value = "default")]
     queue: Name,
-    /// How urgent its turns are: low (32), normal (128), high (192), urgent (255), or 0 to 255; higher first
+    /// How urgent its turns are: low (32), normal (128), high (192), urgent (255), or 0 to 255;
+    /// higher first
     #[arg(long, value_parser = parse_priority, default_value = "normal")]
     priority: Priority,
     /// A tag that it can be found by; may be given several times

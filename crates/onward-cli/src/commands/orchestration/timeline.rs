@@ -279,7 +279,8 @@ fn state_of(code: i64) -> TaskState {
     TaskState::from_code(code).unwrap_or(TaskState::Failed)
 }
 
-/// What somebody sent; an update is a signal under a name of its own, with a number around what is asked for.
+/// What somebody sent; an update is a signal under a name of its own, with a number around what is
+/// asked for.
 fn signal_text(name: &str, payload: &[u8]) -> String {
     let request = serde_json::from_slice::<Value>(payload).ok();
     match (name.strip_prefix("update."), request.as_ref().and_then(|request| request.get("payload"))) {

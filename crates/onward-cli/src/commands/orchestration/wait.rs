@@ -28,7 +28,8 @@ pub(crate) struct Arguments {
     /// Give up after this long, with exit code 1; default: wait for ever
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     timeout: Option<Duration>,
-    /// Wait until each says this of itself (see onward orchestration status), instead of for its end; exit with 1 if it ends before
+    /// Wait until each says this of itself (see onward orchestration status), instead of for its
+    /// end; exit with 1 if it ends before
     #[arg(long, value_name = "JSON")]
     status: Option<String>,
 }

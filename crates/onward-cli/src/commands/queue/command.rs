@@ -16,7 +16,8 @@ pub(crate) enum Command {
     Show(Queue),
     /// Show how tasks ended on each of the last days
     History(history::Arguments),
-    /// List what is being collected to be handed over as one: it is ripe, if no more comes, at the time shown, the next first
+    /// List what is being collected to be handed over as one: it is ripe, if no more comes, at the
+    /// time shown, the next first
     Collections(collections::Arguments),
     /// Change the weight or the concurrency of a queue, while everything runs
     Set(set::Arguments),
@@ -26,7 +27,8 @@ pub(crate) enum Command {
     Pause(pause::Arguments),
     /// End a pause
     Resume(scope::Scoped),
-    /// Wait until queues have no task that waits, runs or is scheduled: onward queue wait mail && notify-send done
+    /// Wait until queues have no task that waits, runs or is scheduled: onward queue wait mail &&
+    /// notify-send done
     Wait(wait::Arguments),
     /// Remove tasks of a queue without a trace
     Purge(purge::Arguments),

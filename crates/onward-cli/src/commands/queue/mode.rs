@@ -21,7 +21,8 @@ pub(crate) struct Arguments {
 /// How workers choose among queues.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Mode {
-    /// The queue with the highest weight first; those of one weight are one line, by urgency and age
+    /// The queue with the highest weight first; those of one weight are one line, by urgency and
+    /// age
     Strict,
     /// Each turn goes to a queue drawn at random, by weight
     Lenient,

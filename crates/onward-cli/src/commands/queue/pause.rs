@@ -19,7 +19,8 @@ use crate::values::{parse_coming_time, parse_positive_duration};
 pub(crate) struct Arguments {
     #[command(flatten)]
     scope: scope::Scoped,
-    /// Resume by itself at this time: 'tomorrow 9:00', '2026-11-27 12:00', 12:00 (the next), 2026-11-27T12:00:00Z
+    /// Resume by itself at this time: 'tomorrow 9:00', '2026-11-27 12:00', 12:00 (the next),
+    /// 2026-11-27T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = parse_coming_time, conflicts_with = "duration")]
     until: Option<Timestamp>,
     /// Resume by itself after this long

@@ -27,13 +27,16 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 struct Settings {
-    /// Its share among the queues that have work, 1 to 1000; what it means depends on the mode (onward queue mode)
+    /// Its share among the queues that have work, 1 to 1000; what it means depends on the mode
+    /// (onward queue mode)
     #[arg(long, value_name = "WEIGHT", value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::QUEUE_WEIGHT)))]
     weight: Option<u32>,
-    /// The most tasks of it that run at once, in all processes together: 1 to 1000000, or none for any number
+    /// The most tasks of it that run at once, in all processes together: 1 to 1000000, or none for
+    /// any number
     #[arg(long, value_name = "COUNT|none", value_parser = parse_concurrency)]
     concurrency: Option<ConcurrencyLimit>,
-    /// How long a task of a series waits for the worker that ran the series last before any may have it: 0 (never) to 1h
+    /// How long a task of a series waits for the worker that ran the series last before any may
+    /// have it: 0 (never) to 1h
     #[arg(long, value_name = "DURATION", value_parser = parse_wait)]
     affinity_wait: Option<Duration>,
 }

@@ -25,7 +25,8 @@ pub(crate) struct Arguments {
     /// The time zone whose wall clock the cron expression follows, such as Europe/Berlin
     #[arg(long, value_name = "ZONE", default_value = "UTC", conflicts_with = "every")]
     zone: String,
-    /// No firing before this time; an interval counts from it: '2026-11-27 12:00' and 'tomorrow 9:00' (in --zone), 2026-11-27T12:00:00Z
+    /// No firing before this time; an interval counts from it: '2026-11-27 12:00' and 'tomorrow
+    /// 9:00' (in --zone), 2026-11-27T12:00:00Z
     #[arg(long, value_name = "TIME")]
     start: Option<String>,
     /// No firing at or after this time (written as for --start)
@@ -37,7 +38,8 @@ pub(crate) struct Arguments {
     /// What to do when a firing comes while the task of the one before is active
     #[arg(long, value_name = "POLICY", default_value = "skip")]
     overlap: OverlapPolicy,
-    /// What becomes of firings that were missed while no worker ran: none, last, or how many of the last ones fire (1 to 1000)
+    /// What becomes of firings that were missed while no worker ran: none, last, or how many of the
+    /// last ones fire (1 to 1000)
     #[arg(long, value_name = "none|last|COUNT", default_value = "last")]
     catch_up: CatchUp,
     #[command(flatten)]
@@ -48,7 +50,8 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct When {
-    /// Fire every so often, at whole multiples of the interval since 1970 (so 15m means at the quarters of each hour)
+    /// Fire every so often, at whole multiples of the interval since 1970 (so 15m means at the
+    /// quarters of each hour)
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     every: Option<Duration>,
     /// Fire at the moments of a cron expression: minute, hour, day of month, month, day of week

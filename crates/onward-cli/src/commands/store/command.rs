@@ -15,12 +15,14 @@ pub(crate) enum Command {
     Create(create::Arguments),
     /// Copy the store into a new file while others work on it
     Backup(backup::Arguments),
-    /// Copy a store that nobody works on to another place: from SQLite to PostgreSQL, back, or between two of a kind
+    /// Copy a store that nobody works on to another place: from SQLite to PostgreSQL, back, or
+    /// between two of a kind
     #[cfg(feature = "postgres")]
     Copy(copy::Arguments),
     /// Make a store out of a backup
     Restore(restore::Arguments),
-    /// Write a store anew into another file: to give its pages checksums, or after another program has written to it
+    /// Write a store anew into another file: to give its pages checksums, or after another program
+    /// has written to it
     Rebuild(rebuild::Arguments),
     /// Forget ended tasks
     Prune(prune::Arguments),

@@ -11,8 +11,8 @@ use crate::store_file;
 /// Arguments of `onward store create`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Give each page of the file a checksum: damage is then an error and is never read as data, and no program but Onward may write to
-    /// the file
+    /// Give each page of the file a checksum: damage is then an error and is never read as data,
+    /// and no program but Onward may write to the file
     #[arg(long)]
     page_checksums: bool,
 }

@@ -23,12 +23,14 @@ pub(crate) struct Arguments {
     /// Forget tasks that ended longer ago than this, but for those submitted with --retention
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     older_than: Option<Duration>,
-    /// Forget the oldest, so that this many ended tasks remain beside those submitted with --retention
+    /// Forget the oldest, so that this many ended tasks remain beside those submitted with
+    /// --retention
     #[arg(long, value_name = "COUNT")]
     keep: Option<u64>,
 }
 
-/// Forgets ended tasks; in any case those that have been kept as long as was said at their submission.
+/// Forgets ended tasks; in any case those that have been kept as long as was said at their
+/// submission.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
     let bar = ProgressBar::new(options, Unit::Tasks, None);

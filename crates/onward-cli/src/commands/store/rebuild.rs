@@ -13,7 +13,8 @@ use crate::store_file;
 /// Arguments of `onward store rebuild`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The file to read, whatever the checksums of its pages say; the store named by --store must not exist
+    /// The file to read, whatever the checksums of its pages say; the store named by --store must
+    /// not exist
     #[arg(value_name = "FILE")]
     from: PathBuf,
     /// Give each page of the new file a checksum; by default it has them if FILE has

@@ -14,7 +14,8 @@ use crate::values::{parse_coming_time, parse_positive_duration};
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) task: TaskOptions,
-    /// Due at this time: '2026-11-27 12:00', 'tomorrow 9:00', 12:00 (the next), 2026-11-27T12:00:00Z
+    /// Due at this time: '2026-11-27 12:00', 'tomorrow 9:00', 12:00 (the next),
+    /// 2026-11-27T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = parse_coming_time, conflicts_with = "after")]
     at: Option<Timestamp>,
     /// No attempt runs past this time (written as for --at)

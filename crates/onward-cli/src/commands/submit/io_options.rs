@@ -5,7 +5,8 @@ use onward_store::Io;
 
 use crate::values::parse_size;
 
-/// Bytes that one attempt is expected to move: a worker with a bandwidth counts them from its start.
+/// Bytes that one attempt is expected to move: a worker with a bandwidth counts them from its
+/// start.
 #[derive(Debug, Args)]
 pub(super) struct IoOptions {
     /// How much an attempt is expected to read from disk, such as 64MiB

@@ -1,4 +1,5 @@
-//! What can be said of a task on the command line, and the task that it describes: one to submit, or those of a schedule.
+//! What can be said of a task on the command line, and the task that it describes: one to submit,
+//! or those of a schedule.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,10 +31,12 @@ pub(crate) struct TaskOptions {
     /// The group with whose tasks it shares limits: a tenant, an endpoint (see onward limit)
     #[arg(long)]
     group: Option<Name>,
-    /// The series it belongs to: it prefers the worker that ran the series last (see onward queue set --affinity-wait)
+    /// The series it belongs to: it prefers the worker that ran the series last (see onward queue
+    /// set --affinity-wait)
     #[arg(long, value_name = "SERIES")]
     affinity: Option<Name>,
-    /// How urgent it is: low (32), normal (128), high (192), urgent (255), or 0 to 255; higher first
+    /// How urgent it is: low (32), normal (128), high (192), urgent (255), or 0 to 255; higher
+    /// first
     #[arg(long, value_parser = parse_priority, default_value = "normal")]
     priority: Priority,
     /// A key: one active task of this kind at a time has it
@@ -69,7 +72,8 @@ pub(crate) struct TaskOptions {
     /// How long one attempt may take
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     timeout: Option<Duration>,
-    /// How long an attempt may go on without a sign of life: a report of the command, or of the handler
+    /// How long an attempt may go on without a sign of life: a report of the command, or of the
+    /// handler
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     heartbeat_timeout: Option<Duration>,
     /// How long to keep it after its end, whatever workers and prunes are told of others
@@ -81,7 +85,8 @@ pub(crate) struct TaskOptions {
     /// Time between attempts: 5s, linear:1s:1s:1m, exp:1s:1m or jitter:1s:1m
     #[arg(long, value_name = "BACKOFF", value_parser = parse_backoff)]
     backoff: Option<Backoff>,
-    /// Collect it with others of its queue, kind and group, and hand them over as one when there are so many (1 to 1000)
+    /// Collect it with others of its queue, kind and group, and hand them over as one when there
+    /// are so many (1 to 1000)
     #[arg(long, value_name = "COUNT", requires = "aggregate_delay")]
     aggregate_size: Option<u32>,
     /// Hand them over at the latest this long after the first
@@ -215,7 +220,8 @@ impl TaskOptions {
     }
 }
 
-/// The policy of so many further attempts; what is not given is as by default, and nothing is if nothing is given.
+/// The policy of so many further attempts; what is not given is as by default, and nothing is if
+/// nothing is given.
 pub(crate) fn retry_policy(retries: Option<u32>, backoff: Option<Backoff>) -> Option<RetryPolicy> {
     if retries.is_none() && backoff.is_none() {
         return None;

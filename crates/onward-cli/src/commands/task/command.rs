@@ -20,11 +20,13 @@ pub(crate) enum Command {
     Show(Tasks),
     /// Say why tasks do not run, and what would release them
     Why(Tasks),
-    /// Show tasks with their children, their children's children and so on; with --json each as a list has it, without payload and result
+    /// Show tasks with their children, their children's children and so on; with --json each as a
+    /// list has it, without payload and result
     Tree(Tasks),
     /// End tasks that have not started, and ask running ones to stop
     Cancel(Box<Chosen>),
-    /// Make ended tasks wait again, with their attempts counted from zero; with a filter, completed ones only if it has --state completed
+    /// Make ended tasks wait again, with their attempts counted from zero; with a filter, completed
+    /// ones only if it has --state completed
     Retry(Box<Chosen>),
     /// Remove tasks without a trace, running ones excepted
     Delete(Box<Chosen>),

@@ -39,7 +39,8 @@ pub(crate) struct FilterArguments {
     /// Only members of this bundle
     #[arg(long, value_name = "TASK")]
     bundle: Option<TaskId>,
-    /// Only tasks submitted at or after this time: 1h (ago), 'yesterday 9:00', '2026-11-27 12:00', 12:00 (the last), 2026-11-27T12:00:00Z
+    /// Only tasks submitted at or after this time: 1h (ago), 'yesterday 9:00', '2026-11-27 12:00',
+    /// 12:00 (the last), 2026-11-27T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = parse_past_time)]
     since: Option<Timestamp>,
     /// Only tasks submitted before this time

@@ -53,8 +53,8 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The number of messages that an ended orchestration did not read: those that its code was never offered, and the signals that it
-/// left, which the last part of its history names.
+/// The number of messages that an ended orchestration did not read: those that its code was never
+/// offered, and the signals that it left, which the last part of its history names.
 async fn unread(store: &dyn Store, task: TaskId, instance: &InstanceRecord) -> anyhow::Result<u64> {
     let last = store.instance_history(task, instance.length.saturating_sub(1), 1).await?;
     let mut unread = instance.waiting;

@@ -69,7 +69,8 @@ fn named(workers: &[String]) -> String {
     }
 }
 
-/// The reasons without those that say no more of a parked orchestration than what it waits for does.
+/// The reasons without those that say no more of a parked orchestration than what it waits for
+/// does.
 fn beside_parking(mut reasons: Vec<WaitReason>) -> Vec<WaitReason> {
     let says_no_more = |reason: &WaitReason| {
         matches!(reason, WaitReason::Blocked { .. } | WaitReason::NotDue { .. } | WaitReason::Parked { .. })

@@ -170,7 +170,8 @@ fn fitting(pane: Pane, rows: &[pane::Row], in_sight: &[usize], width: u16) -> Ve
         let gap = if index == 0 { 0 } else { GAP };
         let is_last = index + 1 == pane.columns().len();
         if left < gap.saturating_add(wanted) {
-            // A long text at the end, or a long name at the beginning, is cut; anything else would mislead.
+            // A long text at the end, or a long name at the beginning, is cut; anything else would
+            // mislead.
             if (is_last || index == 0) && left > gap {
                 widths.push(left - gap);
             }

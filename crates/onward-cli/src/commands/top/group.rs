@@ -12,7 +12,8 @@ use super::reading::{LISTED, Reading};
 pub(super) struct Group {
     /// How many of its tasks run.
     pub(super) running: u64,
-    /// Whether more may run: only so many running tasks are read, and the store counts those of groups with a limit of their own alone.
+    /// Whether more may run: only so many running tasks are read, and the store counts those of
+    /// groups with a limit of their own alone.
     pub(super) is_cut: bool,
     /// Its own limit, or that of the beginning of its name.
     pub(super) limit: Limit,

@@ -1,7 +1,8 @@
 //! `onward top`: what a store does, live on a terminal.
 //!
-//! [`Model`](model::Model) is fed with readings and keys and knows neither terminal nor store; [`draw`] draws it; [`run`] waits for hints, keys
-//! and seconds, and carries out what the model wishes.
+//! [`Model`](model::Model) is fed with readings and keys and knows neither terminal nor store;
+//! [`draw`] draws it; [`run`] waits for hints, keys and seconds, and carries out what the model
+//! wishes.
 
 mod draw;
 mod group;

@@ -54,7 +54,8 @@ struct Cursor {
 }
 
 impl Cursor {
-    /// Where it is among the rows there are now: on the same thing, or, if that has gone, in the same place.
+    /// Where it is among the rows there are now: on the same thing, or, if that has gone, in the
+    /// same place.
     fn settle(&mut self, rows: &[Row]) {
         let found = rows.iter().position(|row| Some(&row.id) == self.id.as_ref());
         self.go(found.unwrap_or(self.index), rows);

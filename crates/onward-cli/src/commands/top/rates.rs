@@ -63,7 +63,8 @@ impl Rates {
         }
     }
 
-    /// The rates at a moment. Since the newest look nothing has happened, or there would be a newer one.
+    /// The rates at a moment. Since the newest look nothing has happened, or there would be a newer
+    /// one.
     pub(super) fn at(&self, now: Duration) -> Rate {
         let begin = now.saturating_sub(WINDOW);
         let before = self.looks.iter().rev().find(|look| look.steady <= begin);

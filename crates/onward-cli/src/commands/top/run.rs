@@ -32,7 +32,8 @@ const REST: u32 = 9;
 /// Arguments of `onward top`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Look at the store at most so many times a second, 1 to 20; where nothing happens, it is not looked at
+    /// Look at the store at most so many times a second, 1 to 20; where nothing happens, it is not
+    /// looked at
     #[arg(long, value_name = "TIMES", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=20))]
     refresh: u32,
 }
@@ -42,7 +43,8 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     if options.json || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(wrong_usage("`onward top` is for terminals; `onward stats --json` says the same to programs"));
     }
-    // A store that cannot be opened is reported on the terminal as it was; a missing one is waited for.
+    // A store that cannot be opened is reported on the terminal as it was; a missing one is waited
+    // for.
     let opened = if is_missing(options) { None } else { Some(store_file::open_to_stay(options).await?) };
     let mut interrupts = Interrupts::listen()?;
     let mut terminal = ratatui::try_init().context("the terminal cannot be drawn on")?;
@@ -71,7 +73,8 @@ fn is_missing(options: &GlobalOptions) -> bool {
     matches!(&options.store, Location::File(path) if !path.exists())
 }
 
-/// Waits until another process makes the store, and opens it. Returns `None` if a key ends the view before.
+/// Waits until another process makes the store, and opens it. Returns `None` if a key ends the view
+/// before.
 async fn awaited(
     options: &GlobalOptions,
     terminal: &mut DefaultTerminal,

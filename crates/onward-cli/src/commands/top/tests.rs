@@ -65,8 +65,8 @@ impl View {
         claimed.tasks.iter().map(|task| task.lease).collect()
     }
 
-    /// An order (1) with two activities, a charge (2) that runs and an invoice (3) that is dead, of which its next turn will hear; and a trip (4) whose
-    /// code cannot go on.
+    /// An order (1) with two activities, a charge (2) that runs and an invoice (3) that is dead, of
+    /// which its next turn will hear; and a trip (4) whose code cannot go on.
     async fn fill_with_orchestrations(&mut self) {
         let of = |kind| NewTask { orchestration: true, queue: name("flows"), ..NewTask::new(kind).unwrap() };
         self.apply(Write::Submit(Box::new(of("order")))).await;

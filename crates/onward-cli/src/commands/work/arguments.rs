@@ -29,11 +29,12 @@ pub(crate) struct Arguments {
     /// How long a command that is to stop has before it is killed
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s")]
     pub(super) grace: Duration,
-    /// How long this process may give no sign of life before others take over its tasks; at once, on a file, if it is gone
+    /// How long this process may give no sign of life before others take over its tasks; at once,
+    /// on a file, if it is gone
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "10s")]
     pub(super) lease: Duration,
-    /// Have commands give way to tasks of at least this priority: the least urgent that runs is stopped, if it is at least 64 levels less
-    /// urgent, and tried again later
+    /// Have commands give way to tasks of at least this priority: the least urgent that runs is
+    /// stopped, if it is at least 64 levels less urgent, and tried again later
     #[arg(long, value_name = "PRIORITY", value_parser = parse_priority)]
     preempt_from: Option<Priority>,
     #[command(flatten)]
@@ -47,10 +48,12 @@ pub(crate) struct Arguments {
     /// Stop when nothing is due and nothing runs
     #[arg(long)]
     pub(super) until_idle: bool,
-    /// Say nothing on stderr of tasks that fail, of what commands say there, of the start and of the end
+    /// Say nothing on stderr of tasks that fail, of what commands say there, of the start and of
+    /// the end
     #[arg(long, short)]
     pub(super) quiet: bool,
-    /// Write stdout and stderr of each attempt to files TASK.ATTEMPT.out and TASK.ATTEMPT.err in this directory
+    /// Write stdout and stderr of each attempt to files TASK.ATTEMPT.out and TASK.ATTEMPT.err in
+    /// this directory
     #[arg(long, value_name = "DIRECTORY")]
     pub(super) output_dir: Option<PathBuf>,
     /// Serve metrics for Prometheus at this address (loopback unless told otherwise)

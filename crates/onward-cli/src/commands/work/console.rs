@@ -39,7 +39,8 @@ struct Second {
 }
 
 impl Second {
-    /// Counts a failure. Returns how many were left out before it, or `None` if it is left out, too.
+    /// Counts a failure. Returns how many were left out before it, or `None` if it is left out,
+    /// too.
     fn take(&mut self, now: Duration, missed: u64) -> Option<u64> {
         self.left_out += missed;
         if now.saturating_sub(self.began) >= Duration::from_secs(1) {

@@ -17,13 +17,15 @@ const LINE_BYTES: u64 = 4096;
 pub(super) struct Mailbox {
     path: PathBuf,
     reader: BufReader<Receiver>,
-    /// As long as we could write ourselves, a command that closes the pipe does not end the stream for the next one.
+    /// As long as we could write ourselves, a command that closes the pipe does not end the stream
+    /// for the next one.
     _keep_open: Sender,
     line: Vec<u8>,
 }
 
 impl Mailbox {
-    /// Makes the pipe, and the directory where something that clears away temporary files has removed it.
+    /// Makes the pipe, and the directory where something that clears away temporary files has
+    /// removed it.
     pub(super) fn open(directory: &Path, name: &str) -> io::Result<Self> {
         let path = directory.join(name);
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;

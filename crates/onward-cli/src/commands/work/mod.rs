@@ -1,9 +1,10 @@
 //! `onward work`: a command per task.
 //!
-//! In reading order: [`arguments`], which documents the convention between worker and command; [`report`] (what a command says
-//! while it runs); [`mailbox`] (how it says it); [`verdict`] (what its end means); [`members`] (what it reads of a bundle); [`handler`]; [`console`] and
-//! [`output_directory`] (what people see of it); [`pressure`] (when only
-//! what is urgent starts); [`run`].
+//! In reading order: [`arguments`], which documents the convention between worker and command;
+//! [`report`] (what a command says while it runs); [`mailbox`] (how it says it); [`verdict`] (what
+//! its end means); [`members`] (what it reads of a bundle); [`handler`]; [`console`] and
+//! [`output_directory`] (what people see of it); [`pressure`] (when only what is urgent starts);
+//! [`run`].
 
 mod arguments;
 mod console;

@@ -12,11 +12,12 @@ use crate::values::parse_size;
 /// Sources of pressure.
 #[derive(Debug, Args)]
 pub(super) struct PressureOptions {
-    /// Start only what is urgent while programs of this machine wait for this (Linux); may be given several times
+    /// Start only what is urgent while programs of this machine wait for this (Linux); may be given
+    /// several times
     #[arg(long = "pressure", value_name = "RESOURCE")]
     resources: Vec<Resource>,
-    /// Start only what is urgent while tasks are ahead of so many bytes a second, read, write, receive or send, such as receive=50MiB; once for
-    /// each
+    /// Start only what is urgent while tasks are ahead of so many bytes a second, read, write,
+    /// receive or send, such as receive=50MiB; once for each
     #[arg(long = "bandwidth", value_name = "KIND=SIZE")]
     bandwidths: Vec<Bandwidth>,
 }
@@ -102,7 +103,8 @@ mod tests {
         pressure: PressureOptions,
     }
 
-    /// The sources that an engine asks where this was typed; `None` if the kernel does not tell one of them.
+    /// The sources that an engine asks where this was typed; `None` if the kernel does not tell one
+    /// of them.
     async fn sources(typed: &[&str]) -> Option<Vec<String>> {
         let typed = Typed::parse_from(["work"].iter().chain(typed));
         let engine = typed.pressure.add_to(Engine::builder().memory()).ok()?.open().await.unwrap();

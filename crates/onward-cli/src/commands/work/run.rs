@@ -128,8 +128,8 @@ enum Ended {
     Fault(String),
 }
 
-/// Runs the engine. The first interrupt asks the commands to stop and gives their tasks back; the second kills them, and there is no
-/// summary.
+/// Runs the engine. The first interrupt asks the commands to stop and gives their tasks back; the
+/// second kills them, and there is no summary.
 async fn serve(
     engine: &Engine,
     until_idle: bool,
@@ -155,7 +155,8 @@ async fn serve(
     }
 }
 
-/// Tells what came of it: with `--json` also on standard output, where the work was to end by itself.
+/// Tells what came of it: with `--json` also on standard output, where the work was to end by
+/// itself.
 fn conclude(
     options: &GlobalOptions,
     arguments: &Arguments,

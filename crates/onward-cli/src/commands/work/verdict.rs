@@ -13,7 +13,8 @@ const PERMANENT: i32 = 100;
 /// How much of the end of stderr is kept of a failure.
 const STDERR_BYTES: usize = 4096;
 
-/// A stopped task is due again after this long: not at once, so that this worker does not take it again.
+/// A stopped task is due again after this long: not at once, so that this worker does not take it
+/// again.
 const AFTER_STOP: Duration = Duration::from_millis(1);
 
 /// What a command has said of its end before it came.
@@ -27,7 +28,8 @@ pub(super) struct Said {
     pub(super) instead: Option<Failure>,
 }
 
-/// The result of a command, or why there is none. A result larger than `limit` bytes is a permanent failure.
+/// The result of a command, or why there is none. A result larger than `limit` bytes is a permanent
+/// failure.
 pub(super) fn judge(finished: Finished, said: Said, limit: usize) -> Result<Bytes, Failure> {
     if let Some(message) = said.fail {
         return Err(Failure::permanent(message));

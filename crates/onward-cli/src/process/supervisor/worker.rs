@@ -154,8 +154,8 @@ struct Process {
 }
 
 impl Process {
-    /// Waits for the end. Where orphans are reaped, its end may have been taken already, so an error
-    /// is an end, too.
+    /// Waits for the end. Where orphans are reaped, its end may have been taken already, so an
+    /// error is an end, too.
     fn wait(&self) {
         let _ = self.child.lock().unwrap_or_else(PoisonError::into_inner).wait();
     }

@@ -1,4 +1,5 @@
-//! Tasks to which the same happens in one batch: what is the same of all of them is written down once.
+//! Tasks to which the same happens in one batch: what is the same of all of them is written down
+//! once.
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use crate::memory::task::Task;
 /// Tasks of which most columns are the same.
 #[derive(Debug)]
 pub(crate) struct Alike {
-    /// One of them, without its payload: what it has in the columns that are not listed is what all have there.
+    /// One of them, without its payload: what it has in the columns that are not listed is what all
+    /// have there.
     pub(crate) row: TaskRow,
     tasks: Vec<Arc<Task>>,
 }
@@ -80,7 +82,8 @@ impl Gathered {
         Self::by(is_alike_now)
     }
 
-    /// Tasks that end: what differs is number, group, key, payload, times of before, result, and the number of the end.
+    /// Tasks that end: what differs is number, group, key, payload, times of before, result, and
+    /// the number of the end.
     pub(super) fn finished_ones() -> Self {
         Self::by(is_alike)
     }

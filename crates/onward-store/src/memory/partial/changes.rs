@@ -14,7 +14,8 @@ use crate::timestamp::Timestamp;
 /// How much text a change is, mostly.
 const CHANGE_BYTES: usize = 64;
 
-/// A change: when, which task, its kind and queue, what, and up to two numbers. Field order and codes are part of the schema.
+/// A change: when, which task, its kind and queue, what, and up to two numbers. Field order and
+/// codes are part of the schema.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LoggedRow(i64, i64, Name, Name, u8, u64, u64);
 

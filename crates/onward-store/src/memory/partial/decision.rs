@@ -1,4 +1,5 @@
-//! Calls that are decided step by step, so that what is settled of them can be written while the rest is decided.
+//! Calls that are decided step by step, so that what is settled of them can be written while the
+//! rest is decided.
 
 use std::sync::Arc;
 
@@ -37,7 +38,8 @@ impl Written {
     }
 }
 
-/// Calls of which the first writes are decided. Who has them decided names the same calls each time, and may add more behind them.
+/// Calls of which the first writes are decided. Who has them decided names the same calls each
+/// time, and may add more behind them.
 #[derive(Debug)]
 pub(crate) struct Decision {
     /// The next write: of which call, and which of that.
@@ -71,7 +73,8 @@ impl Decision {
         }
     }
 
-    /// Decides at most so many more writes, and no claim behind others; answers whether any are left then.
+    /// Decides at most so many more writes, and no claim behind others; answers whether any are
+    /// left then.
     pub(crate) fn advance(&mut self, calls: &[&[Write]], mut writes: usize) -> Result<bool> {
         let mut is_first = true;
         while let Some(call) = calls.get(self.at.0) {
@@ -118,7 +121,8 @@ impl Decision {
 
     /// Returns whether no claim is left to be decided: what is new stays as it is.
     ///
-    /// Looks at each write once in all: it is asked again after every few writes, and a call has thousands.
+    /// Looks at each write once in all: it is asked again after every few writes, and a call has
+    /// thousands.
     pub(crate) fn is_behind_claims(&mut self, calls: &[&[Write]]) -> bool {
         let (mut call, mut write) = self.at.max(self.no_claim_before);
         while let Some(writes) = calls.get(call) {
@@ -133,13 +137,15 @@ impl Decision {
         true
     }
 
-    /// Knows from now on what a part of the store knows, of which everything that is here was taken.
+    /// Knows from now on what a part of the store knows, of which everything that is here was
+    /// taken.
     pub(crate) fn knows(&mut self, partial: &Partial) {
         self.state.tasks.known = partial.state().tasks.known.clone();
     }
 
-    /// Goes on over what was loaded meanwhile. Answers whether that can be: not where what has come may have been looked for already without a note of it, as
-    /// who has to do with whom; then everything is to be decided again.
+    /// Goes on over what was loaded meanwhile. Answers whether that can be: not where what has come
+    /// may have been looked for already without a note of it, as who has to do with whom; then
+    /// everything is to be decided again.
     pub(crate) fn goes_on_over(&mut self, partial: &mut Partial) -> bool {
         let noted = partial.take_noted();
         noted.tasks.into_iter().for_each(|task| self.state.tasks.insert_shared(task));
@@ -161,8 +167,9 @@ impl Decision {
         Ok(())
     }
 
-    /// Rows of tasks that have ended by now, and `with_new` of new ones, as where no claim follows: they are likely to stay as they are, and what changes all the
-    /// same is written once more. None where anything that was decided so far has to be decided again.
+    /// Rows of tasks that have ended by now, and `with_new` of new ones, as where no claim follows:
+    /// they are likely to stay as they are, and what changes all the same is written once more.
+    /// None where anything that was decided so far has to be decided again.
     pub(crate) fn settled(
         &mut self,
         partial: &Partial,

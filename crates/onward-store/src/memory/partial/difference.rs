@@ -260,7 +260,8 @@ impl Difference {
         }
     }
 
-    /// A task of which its submitter's words are as they were, and what it remembers as an orchestration is not.
+    /// A task of which its submitter's words are as they were, and what it remembers as an
+    /// orchestration is not.
     fn turned_task(&mut self, old: &Task, task: &Task) -> Result<()> {
         match &task.instance {
             Some(instance) if only_advances(old, task) => self.advanced.push(AdvancedRow::of(task.id, instance)?),
@@ -468,7 +469,8 @@ fn says_the_same(old: &Task, task: &Task) -> bool {
         && is_same(&one.payload, &other.payload)
 }
 
-/// Whether a task, whose submitter's words are as they were, is where it was in every order but that of those that run and that expire.
+/// Whether a task, whose submitter's words are as they were, is where it was in every order but
+/// that of those that run and that expire.
 fn only_starts(old: &Task, task: &Task) -> bool {
     old.run_at == task.run_at
         && old.must_be_finished_by() == task.must_be_finished_by()

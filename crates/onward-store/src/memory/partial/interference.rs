@@ -1,4 +1,5 @@
-//! Whether writes concern what runs elsewhere: who else keeps in mind what it runs has to hear of that.
+//! Whether writes concern what runs elsewhere: who else keeps in mind what it runs has to hear of
+//! that.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +16,8 @@ impl Partial {
         self.state().sessions.get(&session).map(|session| session.opened_at)
     }
 
-    /// Whether writes have changed a task that runs, in a session that is none of `own`, or anything that has to do with it.
+    /// Whether writes have changed a task that runs, in a session that is none of `own`, or
+    /// anything that has to do with it.
     pub(crate) fn interferes(&self, ran: &Ran, own: &BTreeSet<SessionId>) -> bool {
         let (before, after) = (self.state(), ran.after());
         let runs_elsewhere = |task: &&Arc<Task>| task.session.is_some_and(|session| !own.contains(&session));

@@ -205,7 +205,8 @@ impl Items {
         self.0.counts_running()
     }
 
-    /// Whether claims look at a task of every lane: where groups share queues, and where series prefer sessions.
+    /// Whether claims look at a task of every lane: where groups share queues, and where series
+    /// prefer sessions.
     pub(crate) fn look_into_every_lane(&self) -> bool {
         self.0.are_shared() || !self.0.affinities.is_empty()
     }

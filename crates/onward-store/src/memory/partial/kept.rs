@@ -13,9 +13,11 @@ use crate::name::Name;
 use crate::number_map::NumberMap;
 use crate::task::{SessionId, TaskId};
 
-/// Tasks that run and have nothing to do with others: nobody waits for them, they wait for nobody, are in no bundle, have no children, and no message
-/// waits for them; and how many run in all. It is brought up to date with what each batch changes. Once somebody else has written, nothing of it is
-/// sure: how many run is forgotten, and tasks are what they were if [nobody has interfered](Self::undisturbed), or if [their rows are](Self::written_by).
+/// Tasks that run and have nothing to do with others: nobody waits for them, they wait for nobody,
+/// are in no bundle, have no children, and no message waits for them; and how many run in all. It
+/// is brought up to date with what each batch changes. Once somebody else has written, nothing of
+/// it is sure: how many run is forgotten, and tasks are what they were if [nobody has
+/// interfered](Self::undisturbed), or if [their rows are](Self::written_by).
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     tasks: NumberMap<TaskId, KeptTask>,
@@ -51,13 +53,15 @@ impl Kept {
         }
     }
 
-    /// Which transaction has written the row of a task last, if that is all that need be known of the row: where it is so still, and the task has nothing to do
-    /// with others still, nothing of it need be loaded.
+    /// Which transaction has written the row of a task last, if that is all that need be known of
+    /// the row: where it is so still, and the task has nothing to do with others still, nothing of
+    /// it need be loaded.
     pub(crate) fn written_by(&self, id: TaskId) -> Option<i64> {
         self.tasks.get(&id)?.written_by
     }
 
-    /// In which session a task runs, and with which interference it was sure: it is so still if the session is the writer's and there has been none since.
+    /// In which session a task runs, and with which interference it was sure: it is so still if the
+    /// session is the writer's and there has been none since.
     pub(crate) fn undisturbed(&self, id: TaskId) -> Option<(SessionId, i64)> {
         let kept = self.tasks.get(&id)?;
         Some((kept.task.session?, kept.interference))
@@ -96,7 +100,8 @@ impl Kept {
         partial.settle();
     }
 
-    /// Follows what a batch has changed in a transaction, if its number is known, with this last interference.
+    /// Follows what a batch has changed in a transaction, if its number is known, with this last
+    /// interference.
     pub(crate) fn follow(&mut self, partial: &Partial, ran: &Ran, transaction: Option<i64>, interference: i64) {
         let (before, after) = (partial.state(), ran.after());
         self.count(partial, before, after);
@@ -135,7 +140,8 @@ impl Kept {
         });
     }
 
-    /// Who waits for a task, or is a member of one, may change where the task itself is not looked at.
+    /// Who waits for a task, or is a member of one, may change where the task itself is not looked
+    /// at.
     fn forget_linked(&mut self, before: &State, after: &State) {
         for state in [before, after] {
             for (one, other) in state.waits.dependents.iter().chain(&state.bundles.members) {
@@ -185,7 +191,8 @@ fn key_of(task: &Task) -> Option<(Name, String)> {
     task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()))
 }
 
-/// Whether a task that runs has nothing to do with others, has its key itself, has taken in all that came for it, is not to stop, and is small.
+/// Whether a task that runs has nothing to do with others, has its key itself, has taken in all
+/// that came for it, is not to stop, and is small.
 fn is_alone(state: &State, task: &Task) -> bool {
     let id = task.id;
     let (first, last) = ((id, TaskId(i64::MIN)), (id, TaskId(i64::MAX)));

@@ -1,4 +1,5 @@
-//! Deciding over a part of a store: the same code as that of the memory store, over the rows that another one has loaded.
+//! Deciding over a part of a store: the same code as that of the memory store, over the rows that
+//! another one has loaded.
 
 mod alike;
 mod changes;

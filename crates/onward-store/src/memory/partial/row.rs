@@ -32,7 +32,8 @@ pub(crate) struct TaskRow {
     pub(crate) priority: i16,
     pub(crate) run_at: i64,
     pub(crate) expires_at: Option<i64>,
-    /// By when it must be finished from elsewhere; of an ended one until when it is kept, if it said how long that is.
+    /// By when it must be finished from elsewhere; of an ended one until when it is kept, if it
+    /// said how long that is.
     pub(crate) overdue_at: Option<i64>,
     pub(crate) session: Option<i64>,
     pub(crate) cancel_requested: bool,
@@ -94,7 +95,8 @@ pub(crate) struct Links {
     pub(crate) messages: Vec<Vec<u8>>,
 }
 
-/// A task as it was loaded. It is made of its row as soon as that is there: rows are large, and many wait for the last of them.
+/// A task as it was loaded. It is made of its row as soon as that is there: rows are large, and
+/// many wait for the last of them.
 #[derive(Debug)]
 pub(crate) struct LoadedTask {
     pub(super) task: Arc<Task>,

@@ -79,7 +79,8 @@ pub(super) struct Noted {
     pub(super) tasks: Vec<Arc<Task>>,
     /// Their keys.
     pub(super) keys: Vec<((Name, String), Taken)>,
-    /// Whether there is more to it than tasks that have to do with nothing else: what was decided before may have looked for that.
+    /// Whether there is more to it than tasks that have to do with nothing else: what was decided
+    /// before may have looked for that.
     pub(super) is_linked: bool,
 }
 
@@ -99,7 +100,8 @@ pub(crate) struct Ran {
 pub(crate) type Answered<T> = std::result::Result<T, BTreeSet<Want>>;
 
 impl Partial {
-    /// Of a store with these numbers, one queue of the latest day on which a task ended, and everything that is not a task.
+    /// Of a store with these numbers, one queue of the latest day on which a task ended, and
+    /// everything that is not a task.
     pub(crate) fn new(
         counters: Counters,
         latest: Option<(i64, String)>,
@@ -285,7 +287,8 @@ impl Partial {
         self.part(|part| part.lanes = Some(MoreWaiting::default()));
     }
 
-    /// Takes the first tasks of lanes, and those lanes of which there are none: of the others of their queue and kind everything is here up to the first of these.
+    /// Takes the first tasks of lanes, and those lanes of which there are none: of the others of
+    /// their queue and kind everything is here up to the first of these.
     pub(crate) fn lanes(&mut self, lanes: LaneRows, heads: Vec<LaneHead>) {
         let mut bounds: BTreeMap<(Name, Name), Place> = BTreeMap::new();
         for LaneHead { lane, place } in &heads {

@@ -7,7 +7,8 @@ use crate::orchestration::Recipient;
 use crate::task::{Lease, NewTask, TaskId};
 use crate::write::Write;
 
-/// What is to be loaded before writes are decided. What they look for beyond that is loaded when they do.
+/// What is to be loaded before writes are decided. What they look for beyond that is loaded when
+/// they do.
 pub(crate) fn wanted_by(write: &Write, wants: &mut Vec<Want>) {
     match write {
         Write::Submit(new) => submitted(new, wants),

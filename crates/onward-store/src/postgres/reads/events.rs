@@ -26,7 +26,8 @@ struct Reading<'a> {
     client: &'a Link,
     shared: &'a Shared,
     after: EventCursor,
-    /// Where the next submissions count to: the entry before them, how many changes that has, and the first task that it does not know of.
+    /// Where the next submissions count to: the entry before them, how many changes that has, and
+    /// the first task that it does not know of.
     place: EventCursor,
     forgotten_up_to: Option<EventCursor>,
     room: usize,

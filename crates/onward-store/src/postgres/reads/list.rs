@@ -19,7 +19,8 @@ use crate::task::TaskId;
 pub(in super::super) async fn tasks(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskPage> {
     let limit = page.limit.clamp(1, limits::PAGE);
     let client = shared.pool.get().await?;
-    // The tasks may have changed since their numbers were found; then some show what they were selected by no longer.
+    // The tasks may have changed since their numbers were found; then some show what they were
+    // selected by no longer.
     let (statement, condition) = numbers(&filter, page.before, limit + 1);
     let rows = client.query_typed(&shared.sql.text(&statement), &condition.parameters()).await.map_err(classified)?;
     let mut ids: Vec<TaskId> = rows.iter().map(id).collect();

@@ -54,7 +54,8 @@ async fn look_first<T>(
     Ok(answer)
 }
 
-/// Ends a transaction that has read. What it saw may be ahead of the disk, and nobody is told of that before a crash of the server could no longer undo it.
+/// Ends a transaction that has read. What it saw may be ahead of the disk, and nobody is told of
+/// that before a crash of the server could no longer undo it.
 pub(super) async fn end(client: &Link, shared: &Shared, is_ahead: bool) -> Result<()> {
     client.batch_execute("COMMIT").await.map_err(classified)?;
     if is_ahead && must_wait(shared) {
@@ -63,7 +64,8 @@ pub(super) async fn end(client: &Link, shared: &Shared, is_ahead: bool) -> Resul
     Ok(())
 }
 
-/// What a single statement answers, which needs no transaction around it. What it saw is on disk then, as with [`end`].
+/// What a single statement answers, which needs no transaction around it. What it saw is on disk
+/// then, as with [`end`].
 pub(super) async fn ask(
     client: &Link,
     shared: &Shared,
@@ -88,7 +90,8 @@ fn must_wait(shared: &Shared) -> bool {
     shared.options.durability == Durability::Full
 }
 
-/// Answers in a transaction of its own, which is begun and not ended here, and says whether it was ahead of the disk.
+/// Answers in a transaction of its own, which is begun and not ended here, and says whether it was
+/// ahead of the disk.
 pub(super) async fn within<T>(
     client: &Link,
     shared: &Shared,

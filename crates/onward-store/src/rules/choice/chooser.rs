@@ -7,7 +7,8 @@ use crate::queue::{QueueChoice, QueueMode, QueueTurn};
 use crate::rules::choice::round::Round;
 use crate::rules::choice::tickets::{Tickets, next_random};
 
-/// What takes turns: tasks that stand in one line. They are in the order in which they are looked at.
+/// What takes turns: tasks that stand in one line. They are in the order in which they are looked
+/// at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Line {
     /// All queues of one weight.
@@ -52,7 +53,8 @@ enum Order {
 }
 
 impl Chooser {
-    /// A chooser among lines that have work, each with its weight and named once, that goes on where `choice` stands.
+    /// A chooser among lines that have work, each with its weight and named once, that goes on
+    /// where `choice` stands.
     #[must_use]
     pub fn new(mode: QueueMode, choice: QueueChoice, lines: impl IntoIterator<Item = (Line, u32)>) -> Self {
         let member = |(line, weight)| Member { line, weight, open: true };
@@ -78,7 +80,8 @@ impl Chooser {
         self.members.binary_search_by(|member| member.line.cmp(line)).ok()
     }
 
-    /// Whose turn it is; `None` if nobody has work. Asked again, it answers the same until a turn was taken or a line closed.
+    /// Whose turn it is; `None` if nobody has work. Asked again, it answers the same until a turn
+    /// was taken or a line closed.
     pub fn pick(&mut self) -> Option<usize> {
         self.picked = match &mut self.order {
             Order::Strict => self.members.iter().position(|member| member.open),

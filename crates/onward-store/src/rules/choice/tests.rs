@@ -13,7 +13,8 @@ fn name(number: usize) -> Name {
     Name::new(format!("queue-{number:03}")).unwrap()
 }
 
-/// Turns of queues with these weights, taken in claims of these many. `has_work` says whether a queue has work at a turn.
+/// Turns of queues with these weights, taken in claims of these many. `has_work` says whether a
+/// queue has work at a turn.
 fn turns(
     mode: QueueMode,
     weights: &[u32],
@@ -156,7 +157,8 @@ proptest! {
         }
     }
 
-    /// A chooser that is told who has no more work goes on as one that is made anew of those who have.
+    /// A chooser that is told who has no more work goes on as one that is made anew of those who
+    /// have.
     #[test]
     fn a_group_that_closes_is_as_one_that_was_never_there(
         weights in weights(), random: u64, before in 0..30usize, closed: usize, mode in 0..3usize,

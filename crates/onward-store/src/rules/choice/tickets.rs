@@ -2,8 +2,8 @@
 
 use crate::rules::choice::chooser::Member;
 
-/// The tickets of a lottery, as a Fenwick tree of weights: who holds the n-th ticket is found, and a holder removed, in as many
-/// steps as its depth.
+/// The tickets of a lottery, as a Fenwick tree of weights: who holds the n-th ticket is found, and
+/// a holder removed, in as many steps as its depth.
 #[derive(Debug, Clone)]
 pub(super) struct Tickets {
     tree: Vec<u64>,
@@ -52,8 +52,8 @@ impl Tickets {
     }
 }
 
-/// The step from one random number of a claim to the next, and how it is mixed: SplitMix64 (Steele, Lea and Flood, "Fast splittable
-/// pseudorandom number generators", 2014).
+/// The step from one random number of a claim to the next, and how it is mixed: SplitMix64 (Steele,
+/// Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 pub(super) fn next_random(random: u64) -> u64 {

@@ -1,5 +1,7 @@
-//! Counts of ended tasks. The specification counts by kind, and by day and queue; a file counts by queue and kind together, and has what was counted when a
-//! day began. So each kind's count is shared out among the queues, as much to each as its days say, which any read of the file then tells.
+//! Counts of ended tasks. The specification counts by kind, and by day and queue; a file counts by
+//! queue and kind together, and has what was counted when a day began. So each kind's count is
+//! shared out among the queues, as much to each as its days say, which any read of the file then
+//! tells.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,7 +99,8 @@ fn sums(connection: &Connection, names: &mut Names, kind: &KindStatistics, count
     Ok(())
 }
 
-/// What had been counted when each day began: what is counted in the end, less what came on it and later.
+/// What had been counted when each day began: what is counted in the end, less what came on it and
+/// later.
 fn days(connection: &Connection, names: &mut Names, waiting: &Waiting, counted: &Counted) -> Result<()> {
     let mut so_far: BTreeMap<(Name, i64), u64> = BTreeMap::new();
     for ((_, queue, state), ended) in counted {

@@ -39,7 +39,8 @@ fn order_within_calls(connection: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Has the tables have the counts of groups as well, which a process that was alone may have kept back.
+/// Has the tables have the counts of groups as well, which a process that was alone may have kept
+/// back.
 fn write_out_counts(connection: &Database<'_>, now: Moment) -> Result<()> {
     let names = Names::load(connection, None)?;
     let configuration = Queues::load(connection)?.configuration();

@@ -1,7 +1,8 @@
 //! Making a store of pieces.
 //!
-//! The file is written beside its place and gets its name when it is whole and on disk. It is written without a frontier, so that nothing is in the tables
-//! that find tasks: the first look makes them, as after any start.
+//! The file is written beside its place and gets its name when it is whole and on disk. It is
+//! written without a frontier, so that nothing is in the tables that find tasks: the first look
+//! makes them, as after any start.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -313,7 +314,8 @@ impl SqliteTarget {
     }
 }
 
-/// The numbers given last, where no row has them: a log that begins anew says nothing. No row where there need be none, since a prune keeps the newest.
+/// The numbers given last, where no row has them: a log that begins anew says nothing. No row where
+/// there need be none, since a prune keeps the newest.
 const NUMBERS: &str = "
     INSERT INTO log (id, at, next_task, changes)
     SELECT max(?1, coalesce((SELECT max(id) FROM log), 0) + 1), ?3, ?2, x''
@@ -321,7 +323,8 @@ const NUMBERS: &str = "
        OR ?2 > max(coalesce((SELECT next_task FROM log ORDER BY id DESC LIMIT 1), 1), coalesce((SELECT max(id) FROM task), 0) + 1)
 ";
 
-/// A task whose key another has is asked to stop for that, if it is live. Blocked tasks are counted as they come.
+/// A task whose key another has is asked to stop for that, if it is live. Blocked tasks are counted
+/// as they come.
 const SETTLE: &str = "
     UPDATE task SET cancel_requested = 2 WHERE key IS NOT NULL AND id NOT IN (SELECT task FROM temp.key_owner);
     UPDATE task SET links = links | 1 WHERE id IN (SELECT task FROM dependency);

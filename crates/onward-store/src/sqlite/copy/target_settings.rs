@@ -1,4 +1,5 @@
-//! What is no task, into its tables: names and rows first, the rest with the verbs of the store, which put the lines of tasks where they then belong.
+//! What is no task, into its tables: names and rows first, the rest with the verbs of the store,
+//! which put the lines of tasks where they then belong.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;

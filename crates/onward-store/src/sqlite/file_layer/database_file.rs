@@ -1,4 +1,5 @@
-//! A database file: pages get their checksums when they are written to it, and are looked at when they are read.
+//! A database file: pages get their checksums when they are written to it, and are looked at when
+//! they are read.
 //!
 //! Nothing here may panic: the callers are C functions.
 #![expect(unsafe_code, reason = "a file of SQLite's is a table of C functions; there is no safe way to be one")]
@@ -12,11 +13,12 @@ use rusqlite::ffi;
 use super::log_file::LogFile;
 use super::page::{Pages, is_intact, is_sealed, seal};
 
-/// The number of the lock, in the memory that a database's users share, that who writes to the log holds (`WAL_WRITE_LOCK`).
+/// The number of the lock, in the memory that a database's users share, that who writes to the log
+/// holds (`WAL_WRITE_LOCK`).
 const WRITE_LOCK: c_int = 0;
 
-/// The methods of one open database file. The file's `pMethods` points to `own`, which is the first field. SQLite uses a file in one thread
-/// at a time.
+/// The methods of one open database file. The file's `pMethods` points to `own`, which is the first
+/// field. SQLite uses a file in one thread at a time.
 #[repr(C)]
 pub(super) struct Methods {
     own: ffi::sqlite3_io_methods,
@@ -25,7 +27,8 @@ pub(super) struct Methods {
     looks: bool,
     /// What is known of the file's pages. A file that has none yet says nothing.
     pages: Cell<Option<Pages>>,
-    /// Up to where pages were written before the first one was, which says what they are: SQLite may do so while it writes a file anew.
+    /// Up to where pages were written before the first one was, which says what they are: SQLite
+    /// may do so while it writes a file anew.
     early: Cell<i64>,
     /// Where a page gets its checksum, since what SQLite hands over is not to be written to.
     sealed: RefCell<Vec<u8>>,
@@ -43,7 +46,8 @@ pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, looks: bool) {
     // SAFETY: see above.
     let copy = unsafe { ptr::read(system) };
     let own = ffi::sqlite3_io_methods {
-        // Without `xFetch` and `xUnfetch`, which came with version 3: a mapping is read without asking.
+        // Without `xFetch` and `xUnfetch`, which came with version 3: a mapping is read without
+        // asking.
         iVersion: copy.iVersion.min(2),
         xClose: Some(close),
         xRead: Some(read),
@@ -61,15 +65,18 @@ pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, looks: bool) {
         log: Cell::new(ptr::null()),
     };
     // SAFETY: `file` is valid for writes, as SQLite gave it to `xOpen`. The new table lives until `close` frees it, which is the last call on
-    // the file. The unix VFS calls its methods by name and never looks at `pMethods` of its own files.
+    // the file. The unix VFS calls its methods by name and never looks at `pMethods` of its own
+    // files.
     unsafe { (*file).pMethods = Box::into_raw(Box::new(methods)).cast() };
 }
 
 /// # Safety
-/// `file` is one on which [`take_place`] was done and [`close`] was not, and `close` is not called while the answer lives.
+/// `file` is one on which [`take_place`] was done and [`close`] was not, and `close` is not called
+/// while the answer lives.
 pub(super) unsafe fn methods<'a>(file: *mut ffi::sqlite3_file) -> &'a Methods {
     // SAFETY: `pMethods` was set by `take_place` to the first field of a `repr(C)` `Methods` in a box, which is not freed before `close` and
-    // of which nobody ever has a mutable reference. SQLite uses a file in one thread at a time, so the cells in it are not raced for.
+    // of which nobody ever has a mutable reference. SQLite uses a file in one thread at a time, so
+    // the cells in it are not raced for.
     unsafe { &*(*file).pMethods.cast::<Methods>() }
 }
 
@@ -115,7 +122,8 @@ impl Methods {
         ffi::SQLITE_OK
     }
 
-    /// The number of the page that is read or written; `None` if it is not exactly one that has a checksum.
+    /// The number of the page that is read or written; `None` if it is not exactly one that has a
+    /// checksum.
     fn checked_page(&self, length: usize, offset: i64) -> Option<u64> {
         let Some(Pages::Checked(size)) = self.pages.get() else { return None };
         let offset = u64::try_from(offset).ok()?;
@@ -219,7 +227,8 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, le
     code
 }
 
-/// `xShmLock`: the system's; what a transaction that ends has written to the log and not committed is forgotten before others may write there.
+/// `xShmLock`: the system's; what a transaction that ends has written to the log and not committed
+/// is forgotten before others may write there.
 unsafe extern "C" fn lock_memory(file: *mut ffi::sqlite3_file, first: c_int, count: c_int, flags: c_int) -> c_int {
     // SAFETY: as in `read`.
     let methods = unsafe { methods(file) };

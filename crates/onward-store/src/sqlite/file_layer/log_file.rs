@@ -1,13 +1,15 @@
 //! A write-ahead log: what a commit appends to it is handed to the system in few writes.
 //!
-//! SQLite writes each frame of the log with two calls, 24 bytes that say which page it is and the page; a commit of some hundred tasks has
-//! some hundred frames. Each call costs more than the copying of what it writes. So what is appended is gathered, and written when there is
-//! enough of it, at the latest with the frame that commits: only after that SQLite makes the commit known in the memory that all users of the
-//! database share, so nobody looks for what has not been written. A write that fails is an error of the frame that was being appended, by
-//! which SQLite takes the whole transaction back, as if its own frame had failed.
+//! SQLite writes each frame of the log with two calls, 24 bytes that say which page it is and the
+//! page; a commit of some hundred tasks has some hundred frames. Each call costs more than the
+//! copying of what it writes. So what is appended is gathered, and written when there is enough of
+//! it, at the latest with the frame that commits: only after that SQLite makes the commit known in
+//! the memory that all users of the database share, so nobody looks for what has not been written.
+//! A write that fails is an error of the frame that was being appended, by which SQLite takes the
+//! whole transaction back, as if its own frame had failed.
 //!
-//! What is gathered and never committed may not be written later: when the transaction has ended, others may write to its place. So it
-//! is forgotten as soon as the lock for writing is given back.
+//! What is gathered and never committed may not be written later: when the transaction has ended,
+//! others may write to its place. So it is forgotten as soon as the lock for writing is given back.
 //!
 //! Nothing here may panic: the callers are C functions.
 #![expect(unsafe_code, reason = "a file of SQLite's is a table of C functions; there is no safe way to be one")]
@@ -21,11 +23,12 @@ use rusqlite::ffi;
 use super::database_file;
 use crate::limits;
 
-/// How many bytes are before the page of a frame. Nothing else of this length is written to a log, and no page is as short.
+/// How many bytes are before the page of a frame. Nothing else of this length is written to a log,
+/// and no page is as short.
 const FRAME_HEADER: usize = 24;
 
-/// The methods of one open log. The file's `pMethods` points to `own`, which is the first field. SQLite uses a file in one thread
-/// at a time.
+/// The methods of one open log. The file's `pMethods` points to `own`, which is the first field.
+/// SQLite uses a file in one thread at a time.
 #[repr(C)]
 pub(super) struct LogFile {
     own: ffi::sqlite3_io_methods,
@@ -43,15 +46,16 @@ pub(super) struct LogFile {
 /// Replaces the methods of an open log that depend on what was written.
 ///
 /// # Safety
-/// `file` was opened by the system's VFS as the log of `database`, and no other thread uses it yet; `database` is open, and
-/// [`database_file::take_place`] was done on it.
+/// `file` was opened by the system's VFS as the log of `database`, and no other thread uses it yet;
+/// `database` is open, and [`database_file::take_place`] was done on it.
 pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, database: *mut ffi::sqlite3_file) {
     // SAFETY: an `xOpen` that succeeds has set `pMethods` to a table that outlives the file; tables are plain data.
     let system = unsafe { (*file).pMethods };
     // SAFETY: see above.
     let copy = unsafe { ptr::read(system) };
     let own = ffi::sqlite3_io_methods {
-        // Without `xFetch` and `xUnfetch`, which came with version 3: a mapping is read without asking.
+        // Without `xFetch` and `xUnfetch`, which came with version 3: a mapping is read without
+        // asking.
         iVersion: copy.iVersion.min(2),
         xClose: Some(close),
         xRead: Some(read),
@@ -72,15 +76,18 @@ pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, database: *mut ffi
     // SAFETY: the caller promises the database; the log is told to it, and told to be gone by `close`, while both are open.
     unsafe { database_file::methods(database) }.set_log(log);
     // SAFETY: `file` is valid for writes, as SQLite gave it to `xOpen`. The new table lives until `close` frees it, which is the last call on
-    // the file. The unix VFS calls its methods by name and never looks at `pMethods` of its own files.
+    // the file. The unix VFS calls its methods by name and never looks at `pMethods` of its own
+    // files.
     unsafe { (*file).pMethods = log.cast() };
 }
 
 /// # Safety
-/// `file` is one on which [`take_place`] was done and [`close`] was not, and `close` is not called while the answer lives.
+/// `file` is one on which [`take_place`] was done and [`close`] was not, and `close` is not called
+/// while the answer lives.
 unsafe fn log_of<'a>(file: *mut ffi::sqlite3_file) -> &'a LogFile {
     // SAFETY: `pMethods` was set by `take_place` to the first field of a `repr(C)` `LogFile` in a box, which is not freed before `close` and
-    // of which nobody ever has a mutable reference. SQLite uses a file in one thread at a time, so the cells in it are not raced for.
+    // of which nobody ever has a mutable reference. SQLite uses a file in one thread at a time, so
+    // the cells in it are not raced for.
     unsafe { &*(*file).pMethods.cast::<LogFile>() }
 }
 
@@ -151,7 +158,8 @@ impl LogFile {
         ffi::SQLITE_OK
     }
 
-    /// Notes whether a frame that begins commits: then its header says how many pages the database has after it.
+    /// Notes whether a frame that begins commits: then its header says how many pages the database
+    /// has after it.
     fn note_frame(&self, bytes: &[u8]) {
         if let Ok([_, _, _, _, pages @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _]) =
             <&[u8; FRAME_HEADER]>::try_from(bytes)
@@ -161,7 +169,8 @@ impl LogFile {
     }
 }
 
-/// `xWrite`: what is appended is gathered; other writes are written at once, after what was gathered before them.
+/// `xWrite`: what is appended is gathered; other writes are written at once, after what was
+/// gathered before them.
 unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, length: c_int, offset: i64) -> c_int {
     // SAFETY: only files of `take_place` have this method, and SQLite does not close a file during another call on it.
     let log = unsafe { log_of(file) };
@@ -239,7 +248,8 @@ unsafe extern "C" fn file_size(file: *mut ffi::sqlite3_file, size: *mut i64) -> 
     }
 }
 
-/// `xClose`: gives the file its own methods back and has the system close it. What is gathered then is of no commit.
+/// `xClose`: gives the file its own methods back and has the system close it. What is gathered then
+/// is of no commit.
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: only files of `take_place` have this method, so `pMethods` came from `Box::into_raw` of a `LogFile`. SQLite closes a file once
     // and during no other call on it, so no reference to the box is left and it is freed only here.
@@ -264,7 +274,8 @@ mod tests {
 
     use crate::sqlite::file_layer::{NAME, register};
 
-    /// A connection whose cache is so small that a transaction of a hundred rows goes to the log before it commits.
+    /// A connection whose cache is so small that a transaction of a hundred rows goes to the log
+    /// before it commits.
     fn connection(directory: &Path) -> Connection {
         register().unwrap();
         let path = directory.join("file.db");
@@ -283,7 +294,8 @@ mod tests {
         }
     }
 
-    /// What another connection reads: how many lines there are of each letter, and what SQLite finds wrong.
+    /// What another connection reads: how many lines there are of each letter, and what SQLite
+    /// finds wrong.
     fn read(directory: &Path) -> Vec<(String, u32)> {
         let reader = connection(directory);
         let integrity: String = reader.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
@@ -298,7 +310,8 @@ mod tests {
         let directory = TempDir::new().unwrap();
         let one = connection(directory.path());
         let log_bytes = || std::fs::metadata(directory.path().join("file.db-wal")).unwrap().len();
-        // With all in the database nothing is read from the log, and so nothing written to it, while the lock is still held.
+        // With all in the database nothing is read from the log, and so nothing written to it,
+        // while the lock is still held.
         one.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
         one.execute_batch("BEGIN").unwrap();
         write(&one, 0..40, "a");

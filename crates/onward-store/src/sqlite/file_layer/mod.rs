@@ -1,11 +1,14 @@
-//! What is between SQLite and the file system: a VFS of SQLite's, [`vfs`], that takes part in what goes to two sorts of files.
+//! What is between SQLite and the file system: a VFS of SQLite's, [`vfs`], that takes part in what
+//! goes to two sorts of files.
 //!
-//! Pages get **checksums** in the [database file](database_file), where the store was made with them. SQLite has none there: a bit that flips
-//! within a value is read as another value. SQLite does leave room for them at the end of each page if it is told to before the file's
-//! first page is written. They are filled in when a page is written to the file and looked at when a page is read; [`page`] says how.
+//! Pages get **checksums** in the [database file](database_file), where the store was made with
+//! them. SQLite has none there: a bit that flips within a value is read as another value. SQLite
+//! does leave room for them at the end of each page if it is told to before the file's first page
+//! is written. They are filled in when a page is written to the file and looked at when a page is
+//! read; [`page`] says how.
 //!
-//! Writes to the [log](log_file) are **gathered**: SQLite makes two for each page of a commit. The log has checksums of its own, and what is
-//! in it stays as SQLite made it.
+//! Writes to the [log](log_file) are **gathered**: SQLite makes two for each page of a commit. The
+//! log has checksums of its own, and what is in it stays as SQLite made it.
 
 mod database_file;
 mod log_file;

@@ -1,8 +1,10 @@
 //! What a page with a checksum looks like.
 //!
-//! Its last eight bytes are a CRC-32 (of zlib, ISO 3309) over the number of the page and all before these eight bytes, and a mark. Every flip
-//! of up to three bits of a page is noticed for certain (Koopman, "32-bit cyclic redundancy codes for Internet applications", DSN 2002),
-//! other damage but for one in four milliards. The number is in it so that a page that was written to the place of another is noticed too.
+//! Its last eight bytes are a CRC-32 (of zlib, ISO 3309) over the number of the page and all before
+//! these eight bytes, and a mark. Every flip of up to three bits of a page is noticed for certain
+//! (Koopman, "32-bit cyclic redundancy codes for Internet applications", DSN 2002), other damage
+//! but for one in four milliards. The number is in it so that a page that was written to the place
+//! of another is noticed too.
 
 use crc32fast::Hasher;
 
@@ -51,7 +53,8 @@ pub(super) fn seal(page: &mut [u8], number: u64) {
     }
 }
 
-/// Whether a page is as it was sealed. One of zeros only was never written: a file may be longer than what was written to it.
+/// Whether a page is as it was sealed. One of zeros only was never written: a file may be longer
+/// than what was written to it.
 pub(super) fn is_intact(page: &[u8], number: u64) -> bool {
     match page.split_last_chunk::<{ CHECKSUM_BYTES as usize }>() {
         Some((content, end)) => *end == checksum(content, number) || page.iter().all(|byte| *byte == 0),
@@ -59,7 +62,8 @@ pub(super) fn is_intact(page: &[u8], number: u64) -> bool {
     }
 }
 
-/// Whether a page looks sealed. The first page of a file that says that it has no checksums must not: then the saying is damaged.
+/// Whether a page looks sealed. The first page of a file that says that it has no checksums must
+/// not: then the saying is damaged.
 pub(super) fn is_sealed(page: &[u8]) -> bool {
     page.ends_with(&MARK)
 }

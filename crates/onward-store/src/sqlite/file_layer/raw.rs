@@ -1,7 +1,7 @@
 //! Reading the database file of a connection as it is, without the write-ahead log.
 //!
-//! Opening the file a second time would not do: when a process closes any descriptor of a file, the system drops all locks that the
-//! process has on it, and with them those of SQLite.
+//! Opening the file a second time would not do: when a process closes any descriptor of a file, the
+//! system drops all locks that the process has on it, and with them those of SQLite.
 #![expect(unsafe_code, reason = "a file of SQLite's is a table of C functions")]
 
 use std::ffi::c_int;

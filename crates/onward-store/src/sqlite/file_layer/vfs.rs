@@ -1,7 +1,8 @@
 //! The layer as SQLite knows it.
 //!
-//! It is another VFS, mostly that of the system, of which `xOpen` is replaced; and database files and logs are files of that VFS, of whose
-//! methods some are replaced. All else (locks, shared memory, other files) is that VFS's.
+//! It is another VFS, mostly that of the system, of which `xOpen` is replaced; and database files
+//! and logs are files of that VFS, of whose methods some are replaced. All else (locks, shared
+//! memory, other files) is that VFS's.
 //!
 //! Nothing here may panic: the callers are C functions.
 #![expect(unsafe_code, reason = "SQLite's VFS is a table of C functions; there is no safe way to be one")]
@@ -21,7 +22,8 @@ pub(in crate::sqlite) const NAME: &str = "onward";
 
 const C_NAME: &CStr = c"onward";
 
-/// The name under which SQLite knows the layer that takes pages as they are, and writes them with checksums all the same.
+/// The name under which SQLite knows the layer that takes pages as they are, and writes them with
+/// checksums all the same.
 pub(in crate::sqlite) const TRUSTING_NAME: &str = "onward-trusting";
 
 const C_TRUSTING_NAME: &CStr = c"onward-trusting";
@@ -35,7 +37,8 @@ struct Layer {
     looks: bool,
 }
 
-/// Makes the layer known to SQLite, once in the life of the process. It is not the default: only what asks for its name goes through it.
+/// Makes the layer known to SQLite, once in the life of the process. It is not the default: only
+/// what asks for its name goes through it.
 ///
 /// # Errors
 /// If SQLite has no VFS of the system, or no memory.
@@ -48,8 +51,9 @@ pub(in crate::sqlite) fn register() -> Result<()> {
     taken(*CODE.get_or_init(register))
 }
 
-/// The name of the layer on top of another VFS that SQLite knows, of the system's if none is named. The other's `xOpen` is called with that
-/// VFS and its other methods with the layer in its place, and it may not look for its own table in a file's `pMethods`.
+/// The name of the layer on top of another VFS that SQLite knows, of the system's if none is named.
+/// The other's `xOpen` is called with that VFS and its other methods with the layer in its place,
+/// and it may not look for its own table in a file's `pMethods`.
 ///
 /// # Errors
 /// If SQLite knows no such VFS, or has no memory.
@@ -88,14 +92,15 @@ fn register_as(name: &'static CStr, below: Option<&CStr>, looks: bool) -> c_int 
     let own = ffi::sqlite3_vfs { zName: name.as_ptr(), pNext: ptr::null_mut(), xOpen: Some(open), ..copy };
     let layer = Box::into_raw(Box::new(Layer { own, system, looks }));
     // SAFETY: a registered VFS must stay valid, and belongs to SQLite from here on: the box is leaked and not touched by Rust again but to
-    // read `system`, which SQLite does not know. `own` is the first field of a `repr(C)` struct, so the pointers are equal. It is a whole
-    // VFS: the methods that were not replaced are the system's and find in it the `pAppData`, `szOsFile` and `mxPathname` that they would
-    // find in their own.
+    // read `system`, which SQLite does not know. `own` is the first field of a `repr(C)` struct, so
+    // the pointers are equal. It is a whole VFS: the methods that were not replaced are the
+    // system's and find in it the `pAppData`, `szOsFile` and `mxPathname` that they would find in
+    // their own.
     unsafe { ffi::sqlite3_vfs_register(layer.cast(), 0) }
 }
 
-/// Has the pages of a file get checksums. To be called before the first page is written, and without effect later, but on what
-/// `VACUUM INTO` writes.
+/// Has the pages of a file get checksums. To be called before the first page is written, and
+/// without effect later, but on what `VACUUM INTO` writes.
 ///
 /// # Errors
 /// If SQLite does not know the request.
@@ -103,7 +108,8 @@ pub(in crate::sqlite) fn reserve(connection: &Connection, bytes: u8) -> Result<(
     control_reserved(connection, c_int::from(bytes)).map(drop)
 }
 
-/// How many bytes at the end of each page of a file are not SQLite's own. To be called when the file was read.
+/// How many bytes at the end of each page of a file are not SQLite's own. To be called when the
+/// file was read.
 ///
 /// # Errors
 /// If SQLite does not know the request.
@@ -141,7 +147,8 @@ pub(in crate::sqlite) fn goes_through_layer(connection: &Connection) -> bool {
     unsafe { CStr::from_ptr((*vfs).zName) == C_NAME }
 }
 
-/// `xOpen`: opens the system's file and, if it is a database or a log, takes the place of its methods.
+/// `xOpen`: opens the system's file and, if it is a database or a log, takes the place of its
+/// methods.
 unsafe extern "C" fn open(
     vfs: *mut ffi::sqlite3_vfs,
     name: ffi::sqlite3_filename,

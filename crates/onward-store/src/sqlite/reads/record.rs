@@ -33,7 +33,8 @@ pub(in crate::sqlite) const FROM_LIVE: &str = "task t LEFT JOIN lease l ON l.fir
 /// Ended tasks.
 pub(in crate::sqlite) const FROM_ENDED: &str = "history t";
 
-/// Reads a record without its errors and progress; payload and result are the last two columns where they were asked for.
+/// Reads a record without its errors and progress; payload and result are the last two columns
+/// where they were asked for.
 pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool) -> Result<TaskRecord> {
     let options: TaskOptions = row.get(13)?;
     let NamesOfLane { kind, queue, group } = lanes.of(row.get(1)?)?;

@@ -146,7 +146,8 @@ impl Transaction<'_> {
         Ok(lanes.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Takes a task out of what is collected in its lane; answers how many bytes its payload has, if it was there.
+    /// Takes a task out of what is collected in its lane; answers how many bytes its payload has,
+    /// if it was there.
     pub(super) fn leave_collection(&mut self, task: &LiveTask) -> Result<Option<u64>> {
         let bytes: Option<i64> = self
             .connection
@@ -164,7 +165,8 @@ impl Transaction<'_> {
         Ok(Some(bytes))
     }
 
-    /// A task that was to be collected has ended or was removed: it leaves what is being collected, or its bundle, unless it ended with that.
+    /// A task that was to be collected has ended or was removed: it leaves what is being collected,
+    /// or its bundle, unless it ended with that.
     pub(super) fn leave_bundle(&mut self, task: &LiveTask, is_removed: bool) -> Result<()> {
         let Some(bundle) = self.bundle_of(task.id)? else { return self.leave_collection(task).map(drop) };
         let live = self.live(bundle)?;
@@ -224,7 +226,8 @@ impl Transaction<'_> {
         Ok(!self.marked(bundle)?.is_empty())
     }
 
-    /// A task waits again. If it is a bundle, members that somebody wanted cancelled while it ran are taken out of it. Answers where it stands.
+    /// A task waits again. If it is a bundle, members that somebody wanted cancelled while it ran
+    /// are taken out of it. Answers where it stands.
     pub(in crate::sqlite) fn let_go(&mut self, task: &LiveTask) -> Result<TaskState> {
         let marked = self.marked(task)?;
         if marked.is_empty() {
@@ -238,7 +241,8 @@ impl Transaction<'_> {
         Ok(self.live(task.id)?.map_or(TaskState::Cancelled, |live| live.state()))
     }
 
-    /// Whether the time to live of a task is over for good, for it is a member of a bundle that has started; then it is forgotten.
+    /// Whether the time to live of a task is over for good, for it is a member of a bundle that has
+    /// started; then it is forgotten.
     pub(super) fn outlives(&mut self, task: &LiveTask) -> Result<bool> {
         let bundle = self.live_bundle_of(task)?;
         if !bundle.is_some_and(|bundle| aggregate::has_started(bundle.state(), bundle.attempts)) {
@@ -251,7 +255,8 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Ends the next member of a bundle that is over, from a number on; answers where to go on, if some may be left.
+    /// Ends the next member of a bundle that is over, from a number on; answers where to go on, if
+    /// some may be left.
     pub(in crate::sqlite) fn end_next_member(
         &mut self,
         bundle: TaskId,
@@ -292,7 +297,8 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], |row| row.get(0)).optional()?)
     }
 
-    /// The members that wait again with a bundle that is tried again after its end: those that have ended.
+    /// The members that wait again with a bundle that is tried again after its end: those that have
+    /// ended.
     pub(super) fn members_to_retry(&self, bundle: TaskId, ended: &EndedTask) -> Verb<Vec<(TaskId, EndedTask)>> {
         if ended.options.members.is_none() {
             return Ok(Vec::new());

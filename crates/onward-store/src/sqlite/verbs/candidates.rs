@@ -24,7 +24,8 @@ const PIECE: usize = 16;
 pub(in crate::sqlite) struct Candidates {
     pub(super) heads: Heads,
     pub(super) lines: Vec<CandidateLine>,
-    /// The line that gave the last one: its next head is not among the heads yet, for it may not be wanted.
+    /// The line that gave the last one: its next head is not among the heads yet, for it may not be
+    /// wanted.
     gave: Option<usize>,
     pub(super) left: Left,
     piece: usize,
@@ -34,7 +35,8 @@ pub(in crate::sqlite) struct Candidates {
     pub(super) are_shared: bool,
 }
 
-/// Tasks of one queue and kind: those without a group, or those of all groups that nothing holds back.
+/// Tasks of one queue and kind: those without a group, or those of all groups that nothing holds
+/// back.
 pub(super) struct CandidateLine {
     source: Source,
     queue: i64,
@@ -58,7 +60,8 @@ struct GroupSource {
     passed: FxHashMap<i64, Place>,
     /// First tasks of groups that will have a token, for a look without a sweep.
     also: Vec<GroupHead>,
-    /// Where groups share queues: heads that stand behind this are not urgent enough, and are passed over.
+    /// Where groups share queues: heads that stand behind this are not urgent enough, and are
+    /// passed over.
     last: Option<Place>,
 }
 
@@ -105,7 +108,8 @@ impl Transaction<'_> {
         Ok(candidates)
     }
 
-    /// The lines for a look, which sweeps nothing: with the groups that have got a token since the last sweep.
+    /// The lines for a look, which sweeps nothing: with the groups that have got a token since the
+    /// last sweep.
     pub(in crate::sqlite) fn candidates_for_a_look(&mut self, claim: &Claim) -> Result<Candidates> {
         let mut candidates = self.lines(claim, 1, self.resumed_at_the_start(claim));
         self.add_groups_with_tokens(&mut candidates)?;
@@ -266,7 +270,8 @@ impl Transaction<'_> {
         Ok(None)
     }
 
-    /// How long until the first task that is not urgent enough will be, where a claim that handed out `taken` left room for more.
+    /// How long until the first task that is not urgent enough will be, where a claim that handed
+    /// out `taken` left room for more.
     pub(super) fn next_aged(&mut self, claim: &Claim, taken: usize) -> Result<Option<Duration>> {
         let Some(last) = claim.last_place(self.now).filter(|_| taken < claim.limit.min(limits::CLAIM)) else {
             return Ok(None);
@@ -282,7 +287,8 @@ impl Transaction<'_> {
         Ok(next.map(|next| between(last, next)))
     }
 
-    /// The first place of a line behind another. Where groups share queues their heads are not in the order of their places, so all are looked at.
+    /// The first place of a line behind another. Where groups share queues their heads are not in
+    /// the order of their places, so all are looked at.
     fn first_behind(&mut self, source: &Source, last: Place) -> Result<Option<Place>> {
         let groups = match source {
             Source::Lane(cursor) => {
@@ -309,7 +315,8 @@ impl Transaction<'_> {
         self.refresh(candidates, |_, line| matches!(line.source, Source::Groups(_)))
     }
 
-    /// Has lines stand where they do after a start from a queue that groups share: those of the same group, or of tasks without one.
+    /// Has lines stand where they do after a start from a queue that groups share: those of the
+    /// same group, or of tasks without one.
     pub(super) fn refresh_shares(&mut self, candidates: &mut Candidates, started: Candidate) -> Result<()> {
         let (group, queue) = (self.cache.names.group_of(started.lane), candidates.lines[started.line].queue);
         self.refresh(candidates, |names, line| match group {
@@ -327,7 +334,8 @@ impl Transaction<'_> {
         candidates: &mut Candidates,
         is_to_be: impl Fn(&Names, &CandidateLine) -> bool,
     ) -> Result<()> {
-        // A turn ends where no line of it has a head, so the line that gave the last one gets its next first.
+        // A turn ends where no line of it has a head, so the line that gave the last one gets its
+        // next first.
         if let Some(line) = candidates.gave.take() {
             self.add_head(candidates, line)?;
             candidates.heads.settle(line);
@@ -449,7 +457,8 @@ impl Left {
         }
     }
 
-    /// Notes that a task was taken; answers how many more of its queue and of its kind may be, where that is limited.
+    /// Notes that a task was taken; answers how many more of its queue and of its kind may be,
+    /// where that is limited.
     fn took(&mut self, queue: i64, kind: i64) -> (Option<usize>, Option<usize>) {
         self.all = self.all.map(|left| left.saturating_sub(1));
         (one_less(&mut self.queues, queue), one_less(&mut self.kinds, kind))

@@ -40,8 +40,8 @@ impl Transaction<'_> {
         Ok(open.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Makes a task that was just inserted its parent's child. A parent that waits for its children waits for it too; one that did not
-    /// complete takes it with it.
+    /// Makes a task that was just inserted its parent's child. A parent that waits for its children
+    /// waits for it too; one that did not complete takes it with it.
     pub(in crate::sqlite) fn join_family(&mut self, id: TaskId, new: &NewTask) -> Result<()> {
         let Some(parent) = new.parent else { return Ok(()) };
         self.flush_completions()?;

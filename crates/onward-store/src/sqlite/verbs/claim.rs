@@ -52,7 +52,8 @@ impl Transaction<'_> {
     fn take(&mut self, claim: &Claim) -> Result<(Vec<ClaimedTask>, QueueTurn)> {
         let limit = claim.limit.min(limits::CLAIM);
         let mut candidates = self.candidates(claim, limit)?;
-        // A sweep leaves expired tasks behind where there are very many; then each task is looked at before the next is chosen.
+        // A sweep leaves expired tasks behind where there are very many; then each task is looked
+        // at before the next is chosen.
         if self.cache.index.expired(self.connection, self.now.as_microseconds(), 1)?.is_empty() {
             let tasks = self.take_together(claim, limit, &mut candidates)?;
             Ok((tasks, candidates.heads.choice(&claim.choice).turn))
@@ -76,7 +77,8 @@ impl Transaction<'_> {
             let next_task = self.cache.next_task;
             if self.expire_if_due(candidate.place.task)? {
                 if self.cache.next_task > next_task {
-                    // What followed the expired task may stand before what the candidates have in store.
+                    // What followed the expired task may stand before what the candidates have in
+                    // store.
                     choice = candidates.heads.choice(&choice);
                     let resumed = Resumed { left: candidates.left, choice: choice.clone(), passed: passed.clone() };
                     candidates = self.resumed_candidates(claim, limit, resumed)?;
@@ -113,8 +115,8 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
-    /// Notes that a candidate is taken. One of a group or a series leaves its line at once, for that may hold back others of
-    /// the group, and changes whom the series prefers.
+    /// Notes that a candidate is taken. One of a group or a series leaves its line at once, for
+    /// that may hold back others of the group, and changes whom the series prefers.
     fn take_candidate(&mut self, claim: &Claim, candidates: &mut Candidates, candidate: Candidate) -> Result<()> {
         candidates.took(candidate.line);
         let is_held_back =
@@ -141,7 +143,8 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Starts an attempt of each of the waiting tasks at these places. The caller takes them out of their lanes.
+    /// Starts an attempt of each of the waiting tasks at these places. The caller takes them out of
+    /// their lanes.
     fn start(&mut self, claim: &Claim, places: &[Place]) -> Result<Vec<ClaimedTask>> {
         let fresh: Vec<_> = places.iter().map(|place| self.cache.index.take_fresh(place.task)).collect();
         let unknown = places.iter().zip(&fresh).filter(|(_, fresh)| fresh.is_none()).map(|(place, _)| place.task);
@@ -217,7 +220,8 @@ impl Transaction<'_> {
         Ok(Some(claimed))
     }
 
-    /// A start ends a time to live that counts from submission and begins one that counts from the first attempt.
+    /// A start ends a time to live that counts from submission and begins one that counts from the
+    /// first attempt.
     fn start_time_to_live(&mut self, task: &mut LiveTask) -> Result<()> {
         let before = task.expires_at;
         if let Some(at) = before {

@@ -1,8 +1,9 @@
 //! Ending attempts well, many at once.
 //!
-//! Most completions touch nothing but their own rows, their keys, and tasks that depend on them. The keys are freed and the dependents told
-//! at once; the rows may be gathered and moved set-based: before any other write that could see them, and at the end of the transaction.
-//! Nobody can tell.
+//! Most completions touch nothing but their own rows, their keys, and tasks that depend on them.
+//! The keys are freed and the dependents told at once; the rows may be gathered and moved
+//! set-based: before any other write that could see them, and at the end of the transaction. Nobody
+//! can tell.
 
 use bytes::Bytes;
 use rusqlite::params;
@@ -47,8 +48,8 @@ impl Transaction<'_> {
             .map_err(|error| Refusal::Invalid(error.to_string()).into())
     }
 
-    /// Leaves a completion for [`flush_completions`](Self::flush_completions). A result goes to history at once, since a range
-    /// of tasks cannot carry it.
+    /// Leaves a completion for [`flush_completions`](Self::flush_completions). A result goes to
+    /// history at once, since a range of tasks cannot carry it.
     fn gather(&mut self, completion: Completion, lane: i64, result: Option<&Bytes>) -> Result<()> {
         let Completion { task, held, .. } = completion;
         if let Some(result) = result {
@@ -156,7 +157,8 @@ pub(in crate::sqlite) struct Completion {
 /// The shortest range for which a statement of its own costs less than its tasks one by one.
 const LONG: usize = 4;
 
-/// Tasks, divided into ranges without gaps and alike in something, which SQLite walks at half the cost, and others.
+/// Tasks, divided into ranges without gaps and alike in something, which SQLite walks at half the
+/// cost, and others.
 #[derive(Debug, PartialEq, Eq)]
 struct Ranges<T> {
     long: Vec<Range<T>>,

@@ -219,7 +219,8 @@ impl Transaction<'_> {
         self.connection
             .prepare_cached("INSERT INTO attempt_error (task, number, attempt, at, message) VALUES (?, ?, ?, ?, ?)")?
             .execute(params![task.id.0, number, attempt, self.now.as_microseconds(), message])?;
-        // They are numbered from zero without a gap until the first one is dropped, and then one goes for each that comes.
+        // They are numbered from zero without a gap until the first one is dropped, and then one
+        // goes for each that comes.
         if number >= limits::ERRORS_KEPT {
             self.connection.prepare_cached(include_str!("../sql/drop_second_error.sql"))?.execute([task.id.0])?;
         }

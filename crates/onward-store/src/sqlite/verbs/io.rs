@@ -1,4 +1,5 @@
-//! What tasks move. It stands among their options, so that it goes to history with them and costs those nothing that move nothing.
+//! What tasks move. It stands among their options, so that it goes to history with them and costs
+//! those nothing that move nothing.
 
 use rusqlite::{OptionalExtension, params};
 

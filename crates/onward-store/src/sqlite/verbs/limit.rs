@@ -105,7 +105,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// How many tasks of a kind run, or of all. Cost: as many as run; so it is asked when a limit is set.
+    /// How many tasks of a kind run, or of all. Cost: as many as run; so it is asked when a limit
+    /// is set.
     fn count_leases_of_kind(&self, kind: Option<i64>) -> Result<i64> {
         let mut statement = self.connection.prepare_cached(include_str!("../sql/count_leases_of_kind.sql"))?;
         Ok(statement.query_row([kind], |row| row.get(0))?)

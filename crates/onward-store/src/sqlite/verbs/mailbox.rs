@@ -70,7 +70,8 @@ impl Transaction<'_> {
         self.deliver(parent, MessageBody::Ended { reference, task: task.id, state, result, error })
     }
 
-    /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it is parked.
+    /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it
+    /// is parked.
     pub(in crate::sqlite) fn deliver(&mut self, to: TaskId, body: MessageBody) -> Result<()> {
         let live = match self.cache.index.parked(to) {
             Some(parked) => Some(parked.clone()),
@@ -112,7 +113,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Tells an orchestration that it is to be cancelled, if it is one that has begun; answers whether it was told.
+    /// Tells an orchestration that it is to be cancelled, if it is one that has begun; answers
+    /// whether it was told.
     pub(in crate::sqlite) fn tell_of_cancel(&mut self, task: &LiveTask) -> Result<bool> {
         if !task.options.orchestration {
             return Ok(false);

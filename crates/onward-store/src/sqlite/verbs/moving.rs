@@ -40,7 +40,8 @@ impl Transaction<'_> {
         Ok(Outcome::Moved)
     }
 
-    /// Moves a task that is in no line to the queue for which somebody asked while it ran. The caller puts it where it then belongs.
+    /// Moves a task that is in no line to the queue for which somebody asked while it ran. The
+    /// caller puts it where it then belongs.
     pub(in crate::sqlite) fn settle_move(&mut self, task: LiveTask) -> Result<LiveTask> {
         if task.links & MOVING == 0 {
             return Ok(task);

@@ -62,7 +62,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Whether an orchestration that would go on to a state stands aside instead, since it is paused; then it is noted.
+    /// Whether an orchestration that would go on to a state stands aside instead, since it is
+    /// paused; then it is noted.
     pub(in crate::sqlite) fn stands_aside(&self, task: &LiveTask, state: TaskState) -> Result<bool> {
         if !task.options.orchestration {
             return Ok(false);

@@ -6,8 +6,9 @@ use crate::error::Result;
 use crate::sqlite::transaction::Transaction;
 
 impl Transaction<'_> {
-    /// Lets the sessions lapse whose process has ended, so that the next sweep takes back what they hold, and gives the sessions of others that are alive a whole lease
-    /// from now: while they were alone they had no need to renew.
+    /// Lets the sessions lapse whose process has ended, so that the next sweep takes back what they
+    /// hold, and gives the sessions of others that are alive a whole lease from now: while they
+    /// were alone they had no need to renew.
     pub(in crate::sqlite) fn lapse_ended_processes(
         &mut self,
         own: &str,

@@ -36,8 +36,8 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// How many tasks of a queue run. Cost: as many as run in all; so it is asked when a limit is set, and then kept by
-    /// [`count_start`](Self::count_start) and [`count_end`](Self::count_end).
+    /// How many tasks of a queue run. Cost: as many as run in all; so it is asked when a limit is
+    /// set, and then kept by [`count_start`](Self::count_start) and [`count_end`](Self::count_end).
     pub(in crate::sqlite) fn count_leases(&self, queue: i64) -> Result<i64> {
         let mut statement = self.connection.prepare_cached(include_str!("../sql/count_leases_of_queue.sql"))?;
         Ok(statement.query_row([queue], |row| row.get(0))?)

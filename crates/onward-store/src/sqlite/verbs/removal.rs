@@ -31,7 +31,8 @@ struct Pruning {
     removed: u64,
     /// The row of the last end that was removed.
     last_row: i64,
-    /// The row of the first end that stays and is one of those that are looked at, if it was reached.
+    /// The row of the first end that stays and is one of those that are looked at, if it was
+    /// reached.
     kept_row: Option<i64>,
     more: bool,
 }
@@ -194,8 +195,9 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Forgets those whose own retention is over; then ended tasks that have none in the order in which they ended, by walking the log from its oldest row,
-    /// and the rows behind which it has come.
+    /// Forgets those whose own retention is over; then ended tasks that have none in the order in
+    /// which they ended, by walking the log from its oldest row, and the rows behind which it has
+    /// come.
     pub(in crate::sqlite) fn prune(&mut self, prune: &Prune) -> Verb<Outcome> {
         self.forget_kept_keys()?;
         let count = |keep: u64| -> Result<u64> {
@@ -276,7 +278,8 @@ impl Transaction<'_> {
         Ok(statement.query_row([after], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?)
     }
 
-    /// Forgets log rows below a number; the newest stays, for it carries the number of the next task.
+    /// Forgets log rows below a number; the newest stays, for it carries the number of the next
+    /// task.
     fn forget_log(&mut self, before: i64) -> Result<()> {
         if self.cache.flow.keeps_counts_back() {
             // They may follow from rows that go.
@@ -308,7 +311,8 @@ impl Transaction<'_> {
     }
 }
 
-/// The tasks that ended in a row, in the order of their ends; one that ended more than once is where it ended last.
+/// The tasks that ended in a row, in the order of their ends; one that ended more than once is
+/// where it ended last.
 pub(in crate::sqlite) fn ended_tasks(changes: &[u8]) -> Result<Vec<TaskId>> {
     let ends: Vec<TaskId> = decode(changes)?.into_iter().filter(Logged::is_end).map(|change| change.task).collect();
     let last: HashMap<TaskId, usize> = ends.iter().enumerate().map(|(place, task)| (*task, place)).collect();

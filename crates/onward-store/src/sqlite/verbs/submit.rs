@@ -44,7 +44,8 @@ impl Transaction<'_> {
         })
     }
 
-    /// Submits several tasks. Nearly everything is refused before anything is written; what is not, the caller undoes.
+    /// Submits several tasks. Nearly everything is refused before anything is written; what is not,
+    /// the caller undoes.
     pub(in crate::sqlite) fn submit_all(&mut self, tasks: &[NewTask]) -> Verb<Vec<Submitted>> {
         rules::all::check_size(tasks.len())?;
         for (index, task) in tasks.iter().enumerate() {

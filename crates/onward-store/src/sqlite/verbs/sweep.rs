@@ -27,7 +27,8 @@ impl Transaction<'_> {
         let due = self.promote_due()?;
         let lost = self.lapse_sessions()?;
         self.fail_overdue()?;
-        // Last, for what was taken back may have expired meanwhile, and a claim should not come upon it.
+        // Last, for what was taken back may have expired meanwhile, and a claim should not come
+        // upon it.
         let expired = self.expire()?;
         let bundles = self.hand_over_ripe()?;
         self.settle_dependents()?;
@@ -75,7 +76,8 @@ impl Transaction<'_> {
         Ok(ended)
     }
 
-    /// Takes back what sessions hold whose lease is over, and forgets those that have held nothing for long.
+    /// Takes back what sessions hold whose lease is over, and forgets those that have held nothing
+    /// for long.
     fn lapse_sessions(&mut self) -> Result<u64> {
         let mut lost = 0;
         let (lapsed, forgotten) = self.sessions_over()?;
@@ -109,12 +111,14 @@ impl Transaction<'_> {
         Ok((lapsed, forgotten))
     }
 
-    /// Not a subquery of those who ask: SQLite would build an index of all leases for it, each time.
+    /// Not a subquery of those who ask: SQLite would build an index of all leases for it, each
+    /// time.
     fn holds_something(&self, session: i64) -> Result<bool> {
         Ok(!self.held_tasks(session, 1)?.is_empty())
     }
 
-    /// Takes back what a session holds, at most `limit` tasks; the session is gone when it holds nothing more.
+    /// Takes back what a session holds, at most `limit` tasks; the session is gone when it holds
+    /// nothing more.
     pub(in crate::sqlite) fn lapse(&mut self, session: i64, limit: usize) -> Result<usize> {
         let tasks = self.held_tasks(session, limit)?;
         for task in &tasks {

@@ -1,4 +1,5 @@
-//! The tags of tasks: kept from the submit until the task is removed, live or ended. Those of an orchestration may change with its turns.
+//! The tags of tasks: kept from the submit until the task is removed, live or ended. Those of an
+//! orchestration may change with its turns.
 
 use std::collections::BTreeMap;
 
@@ -104,7 +105,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The number of the next tag that is new. A tag is on a task for as long as it is there, so the highest in use is on one.
+    /// The number of the next tag that is new. A tag is on a task for as long as it is there, so
+    /// the highest in use is on one.
     fn next_tag(&self) -> Result<i64> {
         if let Some(next) = self.cache.next_tag {
             return Ok(next);

@@ -49,7 +49,8 @@ impl Transaction<'_> {
         Ok(statement.query_row([], |row| row.get(0))?)
     }
 
-    /// What an orchestration that was never started keeps is kept for as long as was asked for last.
+    /// What an orchestration that was never started keeps is kept for as long as was asked for
+    /// last.
     fn keep_longer(&mut self, task: TaskId, keep_for: Duration) -> Verb<()> {
         let live = self.live_or_refuse(task)?;
         if !live.options.orchestration || self.instance(task)?.hold != Hold::Unstarted {

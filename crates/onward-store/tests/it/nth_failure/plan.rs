@@ -28,7 +28,8 @@ impl Operation {
         matches!(self, Self::Lock | Self::LockMemory)
     }
 
-    /// Whether a fault can meet it: only locks are held by others, and only what grows finds no room.
+    /// Whether a fault can meet it: only locks are held by others, and only what grows finds no
+    /// room.
     fn can_meet(self, fault: Fault) -> bool {
         match fault {
             Fault::Io => true,
@@ -102,7 +103,8 @@ pub(super) fn find(file: &Path) -> Option<Arc<Plan>> {
     plans.iter().find(|(store, _)| is_part(store))?.1.upgrade()
 }
 
-/// Lets SQLite wait: in no time, where it waits for a lock that a plan holds; `false` where it waits for something else.
+/// Lets SQLite wait: in no time, where it waits for a lock that a plan holds; `false` where it
+/// waits for something else.
 pub(super) fn wait(duration: Duration) -> bool {
     let plan = HELD_UP.take();
     if let Some(plan) = &plan {
@@ -112,7 +114,8 @@ pub(super) fn wait(duration: Duration) -> bool {
 }
 
 impl Plan {
-    /// A plan for the store at this absolute path, in force as long as the answer lives. Nothing fails yet.
+    /// A plan for the store at this absolute path, in force as long as the answer lives. Nothing
+    /// fails yet.
     pub(super) fn of(store: &Path) -> Arc<Self> {
         let plan = Arc::new(Self::default());
         let mut plans = PLANS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! Each operation's turn to fail.
 //!
-//! `ONWARD_ROUNDS` says how long the scenario is: four tasks a round (default: 1). Nothing here is left to chance, so the seed in
-//! the lines for `cargo xtask soak` is always 0.
+//! `ONWARD_ROUNDS` says how long the scenario is: four tasks a round (default: 1). Nothing here is
+//! left to chance, so the seed in the lines for `cargo xtask soak` is always 0.
 
 use onward_store::{Durability, SqliteOptions, SqliteStore};
 use onward_testkit::Fault;
@@ -24,7 +24,8 @@ async fn no_failing_operation_in_class_normal_loses_or_wedges_anything() {
     fail_each_operation_in_turn(SqliteStore::options().durability(Durability::Normal)).await;
 }
 
-/// A thread of its own copies the log back, so that which operation is the n-th is a matter of chance here.
+/// A thread of its own copies the log back, so that which operation is the n-th is a matter of
+/// chance here.
 ///
 /// Shows: T21, B5
 /// Beats: wedged-store

@@ -1,4 +1,5 @@
-//! A scenario, played on a SQLite store that fails now and then and on a memory store that hears only of what succeeded.
+//! A scenario, played on a SQLite store that fails now and then and on a memory store that hears
+//! only of what succeeded.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -47,7 +48,8 @@ impl Earlier {
         Self { options, twin, clock, plan }
     }
 
-    /// Opens the store while the disk fails, once more when it is mended, and tells whether the fault came and what differs then.
+    /// Opens the store while the disk fails, once more when it is mended, and tells whether the
+    /// fault came and what differs then.
     pub(super) async fn open_again(self, path: &Path, armed: Armed) -> (bool, Option<String>) {
         self.plan.arm(armed);
         let opened = self.options.clone().open(path).await;
@@ -79,7 +81,8 @@ pub(super) struct Twins {
 }
 
 impl Twins {
-    /// Opens both on an undamaged disk, with tasks that have to be read from it; from then on the disk fails as it is told to.
+    /// Opens both on an undamaged disk, with tasks that have to be read from it; from then on the
+    /// disk fails as it is told to.
     pub(super) async fn open(path: &Path, options: SqliteOptions, armed: Armed) -> Self {
         let earlier = Earlier::leave(path, options).await;
         let store = earlier.options.open(path).await.expect("a store opens again");
@@ -93,7 +96,8 @@ impl Twins {
         self.plan.failed() > 0
     }
 
-    /// Lives of tasks: completed and failed, tried again, with and without keys, one by one and several in a call.
+    /// Lives of tasks: completed and failed, tried again, with and without keys, one by one and
+    /// several in a call.
     pub(super) async fn play(&mut self, rounds: usize) {
         let session = self.open_session().await;
         for round in 0..rounds {

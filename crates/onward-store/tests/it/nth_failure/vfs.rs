@@ -1,7 +1,8 @@
 //! The layer between SQLite and the disk.
 //!
-//! It is the system's VFS, of which `xOpen` and `xSleep` are replaced; and the files of a store with a plan are the system's own
-//! files, of whose methods those are replaced that can fail. Files are not synced: nobody cuts the power here.
+//! It is the system's VFS, of which `xOpen` and `xSleep` are replaced; and the files of a store
+//! with a plan are the system's own files, of whose methods those are replaced that can fail. Files
+//! are not synced: nobody cuts the power here.
 #![expect(unsafe_code, reason = "SQLite's VFS is a table of C functions; there is no safe way to be one")]
 
 use std::ffi::{CStr, OsStr, c_int, c_void};
@@ -21,11 +22,12 @@ pub(super) const NAME: &str = "onward-nth-failure";
 
 const C_NAME: &CStr = c"onward-nth-failure";
 
-/// The system's VFS. Not found by way of the VFS that a method is called with, which may be another layer on top of this one.
+/// The system's VFS. Not found by way of the VFS that a method is called with, which may be another
+/// layer on top of this one.
 static SYSTEM: AtomicPtr<ffi::sqlite3_vfs> = AtomicPtr::new(ptr::null_mut());
 
-/// The methods of one open file. The file's `pMethods` points to `own`, which is the first field, or to those of a layer on top of this one;
-/// behind the system's file is a pointer to this.
+/// The methods of one open file. The file's `pMethods` points to `own`, which is the first field,
+/// or to those of a layer on top of this one; behind the system's file is a pointer to this.
 #[repr(C)]
 struct Methods {
     own: ffi::sqlite3_io_methods,
@@ -54,14 +56,16 @@ pub(super) fn register() {
         SYSTEM.store(system, Ordering::Release);
         let layer = Box::into_raw(Box::new(own));
         // SAFETY: a registered VFS must stay valid, and belongs to SQLite from here on: the box is leaked and not touched by Rust again. It is
-        // a whole VFS: the methods that were not replaced are the system's and find in it the `pAppData` and `mxPathname` that they would
-        // find in their own, and its files have room for the system's.
+        // a whole VFS: the methods that were not replaced are the system's and find in it the
+        // `pAppData` and `mxPathname` that they would find in their own, and its files have room
+        // for the system's.
         let code = unsafe { ffi::sqlite3_vfs_register(layer, 0) };
         assert_eq!(code, ffi::SQLITE_OK, "the layer can be registered");
     });
 }
 
-/// `xOpen`: opens the system's file and, if it is one of a store with a plan, takes the place of its methods.
+/// `xOpen`: opens the system's file and, if it is one of a store with a plan, takes the place of
+/// its methods.
 unsafe extern "C" fn open(
     _vfs: *mut ffi::sqlite3_vfs,
     name: ffi::sqlite3_filename,
@@ -113,7 +117,8 @@ unsafe fn take_place(file: *mut ffi::sqlite3_file, plan: Arc<Plan>) {
     // SAFETY: see above.
     let copy = unsafe { ptr::read(system) };
     let own = ffi::sqlite3_io_methods {
-        // Without `xFetch` and `xUnfetch`, which came with version 3: a mapping is read without asking.
+        // Without `xFetch` and `xUnfetch`, which came with version 3: a mapping is read without
+        // asking.
         iVersion: copy.iVersion.min(2),
         xClose: Some(close),
         xRead: Some(read),
@@ -127,7 +132,8 @@ unsafe fn take_place(file: *mut ffi::sqlite3_file, plan: Arc<Plan>) {
     };
     let methods = Box::into_raw(Box::new(Methods { own, system, plan }));
     // SAFETY: `file` is valid for writes, as SQLite gave it to `xOpen`. The new table lives until `close` frees it, which is
-    // the last call on the file. The unix VFS calls its methods by name and never looks at `pMethods` of its own files.
+    // the last call on the file. The unix VFS calls its methods by name and never looks at
+    // `pMethods` of its own files.
     unsafe { (*file).pMethods = methods.cast() };
     // SAFETY: as above, and `place` is within it.
     unsafe { *place(file) = methods };
@@ -144,7 +150,8 @@ unsafe fn place(file: *mut ffi::sqlite3_file) -> *mut *mut Methods {
 }
 
 /// # Safety
-/// `file` is one on which [`take_place`] was done and [`close`] was not, and `close` is not called while the answer lives.
+/// `file` is one on which [`take_place`] was done and [`close`] was not, and `close` is not called
+/// while the answer lives.
 unsafe fn methods<'a>(file: *mut ffi::sqlite3_file) -> &'a Methods {
     // SAFETY: `take_place` has put there a pointer to a box that is not freed before `close` and of which nobody ever has a mutable reference.
     unsafe { &**place(file) }
@@ -229,7 +236,8 @@ unsafe extern "C" fn lock_memory(file: *mut ffi::sqlite3_file, first: c_int, cou
 /// `xClose`: gives the file its own methods back and has the system close it.
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: only files of `take_place` have this method, so the pointer came from `Box::into_raw` of a `Methods`. SQLite
-    // closes a file once and during no other call on it, so no reference to the box is left and it is freed only here.
+    // closes a file once and during no other call on it, so no reference to the box is left and it
+    // is freed only here.
     let methods = unsafe { Box::from_raw(*place(file)) };
     // SAFETY: `file` stays SQLite's valid memory until this call returns; the table is the one the system had set.
     unsafe { (*file).pMethods = methods.system };

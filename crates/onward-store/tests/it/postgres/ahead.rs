@@ -1,4 +1,5 @@
-//! Calls that are decided while the server writes what was before them: they come out as if they had been decided behind it.
+//! Calls that are decided while the server writes what was before them: they come out as if they
+//! had been decided behind it.
 
 use std::time::Duration;
 
@@ -14,13 +15,16 @@ use super::trouble::{Moment, Troubled, connect, in_time, submit};
 /// More than is decided ahead at once, also without the first.
 const MANY: usize = 3 * onward_store::limits::DECIDED_AT_ONCE;
 
-/// More transactions than those for which a store that has just been opened expects that others write, too, and decides nothing ahead.
+/// More transactions than those for which a store that has just been opened expects that others
+/// write, too, and decides nothing ahead.
 const ALONE: usize = 10;
 
-/// Enough for a task of this runtime to do all that it can do before something comes from the server.
+/// Enough for a task of this runtime to do all that it can do before something comes from the
+/// server.
 const TURNS: usize = 100;
 
-/// A store with tasks that run, and somebody who can have the server wait before it commits what the store writes.
+/// A store with tasks that run, and somebody who can have the server wait before it commits what
+/// the store writes.
 struct Slow {
     troubled: Troubled,
     session: SessionId,
@@ -60,7 +64,8 @@ impl Slow {
         self.server.batch_execute("COMMIT").await.unwrap();
     }
 
-    /// Until so many connections of the store wait for a lock, and all that can be done beside them is done.
+    /// Until so many connections of the store wait for a lock, and all that can be done beside them
+    /// is done.
     async fn until_waiting(&self, connections: i64) {
         let waiting = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'";
         let schema = self.troubled.schema();
@@ -75,7 +80,8 @@ impl Slow {
         }
     }
 
-    /// The completion of the first task, and while the server writes that, the completion of the others.
+    /// The completion of the first task, and while the server writes that, the completion of the
+    /// others.
     async fn complete_in_two_calls(&self) -> (Result<Vec<Outcome>>, Vec<Outcome>) {
         let (store, mut first) = (&self.troubled.store, self.completes());
         let others = first.split_off(1);

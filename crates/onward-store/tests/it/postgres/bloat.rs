@@ -1,4 +1,5 @@
-//! What is left behind by tasks that come and go, while somebody keeps an old snapshot and afterwards.
+//! What is left behind by tasks that come and go, while somebody keeps an old snapshot and
+//! afterwards.
 
 use std::time::Duration;
 
@@ -24,7 +25,8 @@ const LOOKS: u64 = 10;
 /// How many ended ones are kept.
 const KEPT: u64 = 500;
 
-/// What a life may leave behind in bytes while nothing can be cleared away: the versions of its rows, and its part of those that a batch writes.
+/// What a life may leave behind in bytes while nothing can be cleared away: the versions of its
+/// rows, and its part of those that a batch writes.
 const BYTES_PER_LIFE: i64 = 4096;
 
 /// The tables that change with every batch.
@@ -64,8 +66,9 @@ impl Site {
         outcomes.iter().filter(|outcome| **outcome == Outcome::Done).count() as u64
     }
 
-    /// Rounds, and then what the server does by itself now and then. Answers how many tasks ended and how large the tables were at the most: a vacuum that finds the last pages of one
-    /// empty makes it smaller for a while.
+    /// Rounds, and then what the server does by itself now and then. Answers how many tasks ended
+    /// and how large the tables were at the most: a vacuum that finds the last pages of one empty
+    /// makes it smaller for a while.
     async fn part(&self, name: &str, rounds: u64) -> (u64, i64) {
         let (began, mut done, mut most) = (SystemClock.steady(), 0, 0);
         for round in 1..=rounds {
@@ -104,7 +107,8 @@ async fn connect(url: &str) -> Client {
     client
 }
 
-/// While the snapshot is kept the tables grow by what each life leaves; afterwards they grow no more, for what it left is used again.
+/// While the snapshot is kept the tables grow by what each life leaves; afterwards they grow no
+/// more, for what it left is used again.
 ///
 /// Shows: B8
 #[tokio::test]

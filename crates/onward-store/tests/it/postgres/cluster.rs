@@ -31,7 +31,8 @@ struct Node {
     process: Process,
     /// Where it finds the server.
     url: String,
-    /// Which of those that were started it is, so that what its forerunner said is not taken for its own.
+    /// Which of those that were started it is, so that what its forerunner said is not taken for
+    /// its own.
     number: usize,
 }
 
@@ -90,8 +91,8 @@ impl Cluster {
         cluster
     }
 
-    /// Has a fault happen under load so many times, and looks after each whether anything was lost, doubled, or stands still. Prints the counts
-    /// after each; answers how many ends came too late.
+    /// Has a fault happen under load so many times, and looks after each whether anything was lost,
+    /// doubled, or stands still. Prints the counts after each; answers how many ends came too late.
     pub(crate) fn survive(mut self, rounds: u64, mut fault: impl FnMut(&mut Self)) -> u64 {
         for round in 1..=rounds {
             let enough = self.random.usize(1..200);
@@ -115,7 +116,8 @@ impl Cluster {
         self.random.usize(0..NODES)
     }
 
-    /// `kill -9`, and another in its place; waits until the server has given up the one that was killed.
+    /// `kill -9`, and another in its place; waits until the server has given up the one that was
+    /// killed.
     pub(crate) fn replace(&mut self, node: usize) {
         let url = self.nodes[node].url.clone();
         let new = self.new_node(url);
@@ -175,7 +177,8 @@ impl Cluster {
         }
     }
 
-    /// Has every node finish what is under way, which each of its calls must, and holds what was said against what is there.
+    /// Has every node finish what is under way, which each of its calls must, and holds what was
+    /// said against what is there.
     fn examine(&mut self) {
         self.tell(load::HOLD);
         self.hear_from_all(|fact| *fact == Fact::Quiet);
@@ -201,7 +204,8 @@ impl Cluster {
         tally.sum.recovered = known.taken_back();
     }
 
-    /// Waits until the lease of a session that is renewed no more is over, and its tasks are taken back.
+    /// Waits until the lease of a session that is renewed no more is over, and its tasks are taken
+    /// back.
     fn await_lapse(&mut self, name: &str) {
         let (store, clock) = (Arc::clone(&self.store), SystemClock);
         let over = clock.steady() + self.lease;
@@ -237,7 +241,8 @@ async fn sweep(store: &PostgresStore) {
     assert!(matches!(outcomes[..], [Outcome::Swept(_)]), "{outcomes:?}");
 }
 
-/// Completes whatever there is; answers how much is left when nothing more ends, however long it took.
+/// Completes whatever there is; answers how much is left when nothing more ends, however long it
+/// took.
 async fn work_off(store: &PostgresStore) -> u64 {
     let open = OpenSession::new("the last one", Duration::from_secs(3600));
     let outcomes = store.apply(vec![Write::OpenSession(open)]).await.unwrap();
@@ -259,7 +264,8 @@ async fn work_off(store: &PostgresStore) -> u64 {
     }
 }
 
-/// Ends with the process; one that failed by itself is told to have been, and then nothing more is heard of it.
+/// Ends with the process; one that failed by itself is told to have been, and then nothing more is
+/// heard of it.
 fn hear_aside(speech: Speech, number: usize, sender: Sender<Said>) {
     std::thread::spawn(move || {
         for line in speech {

@@ -20,7 +20,8 @@ use super::trouble::connect;
 /// How many stores are made up and copied; `ONWARD_SEQUENCES` says another number.
 const STORES: u64 = 8;
 
-/// How long a sequence makes a store, and how long stores are compared after it was copied, each step on both.
+/// How long a sequence makes a store, and how long stores are compared after it was copied, each
+/// step on both.
 const STEPS: [usize; 2] = [60, 5];
 
 /// A store at a place that outlives it.
@@ -74,7 +75,8 @@ fn made_up(seed: u64, count: u64) -> Vec<[Vec<Step>; 2]> {
     (0..count).map(|_| STEPS.map(&mut sequence)).collect()
 }
 
-/// Plays a sequence on two stores and compares all that can be read of them; events from the start, tasks from the first.
+/// Plays a sequence on two stores and compares all that can be read of them; events from the start,
+/// tasks from the first.
 async fn play(one: &dyn Fixture, other: &dyn Fixture, steps: Vec<Step>) {
     // The first step is to learn which tasks there are.
     let steps: Vec<Step> = std::iter::once(Step::Advance(Duration::ZERO)).chain(steps).collect();

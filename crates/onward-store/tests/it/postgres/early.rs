@@ -39,7 +39,8 @@ async fn count(store: &PostgresStore, state: TaskState) -> u64 {
     store.count(TaskFilter { states: vec![state], ..TaskFilter::default() }).await.unwrap()
 }
 
-/// The ends are written when the submit behind them is decided, which the server then does not take.
+/// The ends are written when the submit behind them is decided, which the server then does not
+/// take.
 #[tokio::test]
 async fn what_was_written_before_the_rest_failed_leaves_no_trace() {
     let Some(url) = url() else { return };
@@ -76,7 +77,8 @@ async fn what_was_written_before_the_connection_broke_is_written_again_once() {
     assert_eq!((count(store, TaskState::Completed).await, count(store, TaskState::Waiting).await), (MANY as u64, 1));
 }
 
-/// A row that the server does not take is written early, and fails what comes behind it; that it was the one is still said, and neighbours are not disturbed.
+/// A row that the server does not take is written early, and fails what comes behind it; that it
+/// was the one is still said, and neighbours are not disturbed.
 #[tokio::test]
 async fn a_row_that_is_refused_early_disturbs_no_neighbour() {
     let Some(url) = url() else { return };
@@ -125,7 +127,8 @@ async fn a_claim_sees_all_that_waits_after_a_child_was_submitted_under_a_waiting
     assert_eq!(count(&store, TaskState::Waiting).await, 0);
 }
 
-/// What waits is read while the ends before the claim are decided, and these may have to do with it.
+/// What waits is read while the ends before the claim are decided, and these may have to do with
+/// it.
 #[tokio::test]
 async fn a_claim_behind_many_ends_hands_out_what_waited_and_what_they_set_free() {
     let Some(url) = url() else { return };

@@ -1,4 +1,5 @@
-//! What the server may answer, and what comes of it: tried again, or reported with the server's name and the remedy; nothing lost, nothing done twice.
+//! What the server may answer, and what comes of it: tried again, or reported with the server's
+//! name and the remedy; nothing lost, nothing done twice.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -21,7 +21,8 @@ pub(crate) fn options() -> PostgresOptions {
 }
 
 fn with(schema: &str) -> PostgresOptions {
-    // Not to wait for the disk: what survives a crash is shown elsewhere. Few connections: many tests run at once.
+    // Not to wait for the disk: what survives a crash is shown elsewhere. Few connections: many
+    // tests run at once.
     PostgresStore::options().schema(schema).durability(Durability::Normal).readers(1)
 }
 
@@ -136,7 +137,8 @@ impl StoreDecorator for Turns {
     }
 }
 
-/// Stores on whose tasks the function `onward_complete` is called, from elsewhere, wherever one is completed alone.
+/// Stores on whose tasks the function `onward_complete` is called, from elsewhere, wherever one is
+/// completed alone.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CompletedByFunction;
 

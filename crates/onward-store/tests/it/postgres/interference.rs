@@ -1,4 +1,5 @@
-//! What a node keeps in mind of the tasks that it runs while others write: it is told when that concerns them.
+//! What a node keeps in mind of the tasks that it runs while others write: it is told when that
+//! concerns them.
 
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ const LONG: Duration = Duration::from_secs(600);
 /// For more transactions than a node expects what it was surprised by.
 const MANY: usize = 20;
 
-/// A node that runs tasks, and another one that writes beside it, so that the first knows that it is not alone.
+/// A node that runs tasks, and another one that writes beside it, so that the first knows that it
+/// is not alone.
 struct Pair {
     node: PostgresStore,
     other: PostgresStore,
@@ -162,7 +164,8 @@ fn turn(lease: Lease, length: u64, next: AfterTurn) -> Write {
     Write::Turn(Box::new(Turn { events: 1, chunk: vec![7; 20].into(), ..Turn::new(lease, length, next) }))
 }
 
-/// The other has heard of the task from a write that changed nothing, and appends to its history without a look at the store.
+/// The other has heard of the task from a write that changed nothing, and appends to its history
+/// without a look at the store.
 #[tokio::test]
 async fn a_step_that_another_node_has_appended_is_seen_by_the_one_that_runs_the_orchestration() {
     let Some(pair) = Pair::open().await else { return };
@@ -175,7 +178,8 @@ async fn a_step_that_another_node_has_appended_is_seen_by_the_one_that_runs_the_
     assert!(matches!(same, Outcome::Refused(_)), "{same:?}");
 }
 
-/// It is heard of with the next transaction, and counts for tasks that are looked at long after that.
+/// It is heard of with the next transaction, and counts for tasks that are looked at long after
+/// that.
 #[tokio::test]
 async fn what_another_node_has_done_counts_however_late_the_task_is_looked_at() {
     let Some(pair) = Pair::open().await else { return };
@@ -200,7 +204,8 @@ async fn a_task_that_was_completed_by_a_statement_and_ended_by_another_node_is_l
     assert_eq!(apply(&pair.node, complete(lease)).await, Outcome::Refused(Refusal::LeaseLost(lease)));
 }
 
-/// Two nodes work side by side, on tasks that they run and look at with timeouts, and neither compares what it runs with its rows, or reads it.
+/// Two nodes work side by side, on tasks that they run and look at with timeouts, and neither
+/// compares what it runs with its rows, or reads it.
 #[tokio::test]
 async fn nodes_that_run_their_own_tasks_look_at_none_of_them_again() {
     let Some(server) = Server::with_settings(&["shared_preload_libraries=pg_stat_statements"]) else { return };

@@ -1,4 +1,5 @@
-//! Waiting tasks of many groups, kinds and queues, of which a claim takes few: it looks at the first of all, and into as few of the lines as it can.
+//! Waiting tasks of many groups, kinds and queues, of which a claim takes few: it looks at the
+//! first of all, and into as few of the lines as it can.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,8 @@ fn name(text: &str) -> Name {
     Name::new(text).unwrap()
 }
 
-/// Tasks whose order has nothing to do with that of their lanes' names: of urgencies that repeat in another beat than groups and kinds do.
+/// Tasks whose order has nothing to do with that of their lanes' names: of urgencies that repeat in
+/// another beat than groups and kinds do.
 fn submits() -> Vec<Write> {
     let task = |number: usize| {
         let mut new = NewTask::new(if number.is_multiple_of(3) { "mail" } else { "letter" }).unwrap();
@@ -40,7 +42,8 @@ async fn session(store: &dyn Store) -> SessionId {
     session
 }
 
-/// What claims of a few each hand out until nothing is left, with a completion of what each had before the next.
+/// What claims of a few each hand out until nothing is left, with a completion of what each had
+/// before the next.
 async fn claimed(store: &dyn Store, before: &[Write], claim: impl Fn(SessionId) -> Claim) -> Vec<Vec<TaskId>> {
     let session = session(store).await;
     store.apply(submits()).await.unwrap();

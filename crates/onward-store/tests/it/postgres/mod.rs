@@ -1,4 +1,5 @@
-//! The PostgreSQL store under the conformance suite and against the specification, on a server that `cargo xtask test` starts.
+//! The PostgreSQL store under the conformance suite and against the specification, on a server that
+//! `cargo xtask test` starts.
 
 mod ahead;
 mod bloat;

@@ -47,7 +47,8 @@ async fn work(store: &PostgresStore) -> usize {
     }
 }
 
-/// Each has asked whether there is a store before one has made it, so that what the server knows in a connection is old.
+/// Each has asked whether there is a store before one has made it, so that what the server knows in
+/// a connection is old.
 #[tokio::test]
 async fn nodes_that_start_at_once_on_an_empty_database_make_one_store() {
     let Some(url) = url() else { return };
@@ -61,7 +62,8 @@ async fn nodes_that_start_at_once_on_an_empty_database_make_one_store() {
     }
 }
 
-/// Callers of a store that was just opened compare moments with its clock before they write anything.
+/// Callers of a store that was just opened compare moments with its clock before they write
+/// anything.
 #[tokio::test]
 async fn a_store_knows_the_time_of_the_server_as_soon_as_it_is_open() {
     let Some(url) = url() else { return };
@@ -244,7 +246,8 @@ async fn a_node_hears_of_what_another_wrote() {
     assert!(hint.work > 0, "{hint:?}");
 }
 
-/// Who runs anything is asked of the server as soon as others write, but for what the batch itself names.
+/// Who runs anything is asked of the server as soon as others write, but for what the batch itself
+/// names.
 #[tokio::test]
 async fn a_claim_beside_the_end_of_the_last_task_that_runs_says_that_nothing_will_come_due() {
     let Some(url) = url() else { return };

@@ -1,7 +1,8 @@
-//! A server that goes away under load and comes back: no caller hears of it, nothing acknowledged is lost, nothing happens twice.
-//! (That it is killed, `survive` shows.)
+//! A server that goes away under load and comes back: no caller hears of it, nothing acknowledged
+//! is lost, nothing happens twice. (That it is killed, `survive` shows.)
 //!
-//! `ONWARD_ROUNDS` says how often it goes away (default: 6), `ONWARD_SEED` how the chances fall (default: another way each time).
+//! `ONWARD_ROUNDS` says how often it goes away (default: 6), `ONWARD_SEED` how the chances fall
+//! (default: another way each time).
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -92,7 +93,8 @@ impl Nodes {
         (0..count).map(|_| self.facts.recv_timeout(SILENCE).expect("the nodes go on")).collect()
     }
 
-    /// Waits until every call under way has been answered, and holds what was said against what is there, as one of the nodes sees it.
+    /// Waits until every call under way has been answered, and holds what was said against what is
+    /// there, as one of the nodes sees it.
     async fn examine(&self, node: usize, mut facts: Vec<Fact>, known: &mut Known, tally: &mut Tally) {
         let _quiet = timeout(SILENCE, self.gate.write()).await.expect("every call is answered");
         assert!(self.loads.iter().all(|load| !load.is_finished()), "a node gave up");

@@ -58,7 +58,8 @@ async fn session(store: &PostgresStore) -> SessionId {
     session
 }
 
-/// Every table and sequence is touched: tasks come, one of them by the inbox, run, end, and are forgotten.
+/// Every table and sequence is touched: tasks come, one of them by the inbox, run, end, and are
+/// forgotten.
 async fn work(store: &PostgresStore) {
     let session = session(store).await;
     let claim = Write::Claim(Claim::any(session, 10));

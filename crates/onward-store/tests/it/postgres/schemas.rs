@@ -1,4 +1,5 @@
-//! Schemas for many tests: each is used again when its test is over, for emptying one takes a fraction of what making one does.
+//! Schemas for many tests: each is used again when its test is over, for emptying one takes a
+//! fraction of what making one does.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};

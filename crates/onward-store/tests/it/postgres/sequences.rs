@@ -4,7 +4,8 @@ use onward_testkit::{MemoryFixture, agreement};
 
 use super::fixture::{CompletedByFunction, Direct, InTurn, ThroughPooler};
 
-/// How many sequences are played: each read is a transaction. `cargo xtask soak postgres-agrees` plays more.
+/// How many sequences are played: each read is a transaction. `cargo xtask soak postgres-agrees`
+/// plays more.
 const SEQUENCES: u64 = 12;
 
 /// After each step one in so many reads is compared.

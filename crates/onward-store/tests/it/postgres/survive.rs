@@ -1,6 +1,8 @@
-//! Faults under load, three nodes: nothing acknowledged is lost, nothing is completed twice, nothing stands still.
+//! Faults under load, three nodes: nothing acknowledged is lost, nothing is completed twice,
+//! nothing stands still.
 //!
-//! `ONWARD_ROUNDS` says how often each fault happens (default: 10), `ONWARD_SEED` how the chances fall (default: another way each time).
+//! `ONWARD_ROUNDS` says how often each fault happens (default: 10), `ONWARD_SEED` how the chances
+//! fall (default: another way each time).
 
 use std::time::Duration;
 

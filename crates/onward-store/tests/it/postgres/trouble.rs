@@ -27,7 +27,8 @@ pub(crate) struct Troubled {
 }
 
 impl Troubled {
-    /// A store of its own on a server; `settings` are those of its connections, as for `postgres -c`.
+    /// A store of its own on a server; `settings` are those of its connections, as for `postgres
+    /// -c`.
     pub(crate) async fn new(url: &str, settings: &[&str]) -> Self {
         let name = new_name();
         let options = options().schema(&name).patience(Duration::from_secs(60));
@@ -56,7 +57,8 @@ impl Troubled {
         self.client.batch_execute(statements).await.expect("the server does as it is told");
     }
 
-    /// Has the server do something for each of the next `times` rows of tasks that are written: `what` is a statement of PL/pgSQL.
+    /// Has the server do something for each of the next `times` rows of tasks that are written:
+    /// `what` is a statement of PL/pgSQL.
     pub(crate) async fn prepare(&self, moment: Moment, times: u32, what: &str) {
         self.prepare_for("task", moment, times, what).await;
     }

@@ -52,8 +52,8 @@ impl Disk {
         }
     }
 
-    /// SQLite syncs the directory with the first sync of a log or a journal that it has made, and a file system does so with
-    /// that of any new file.
+    /// SQLite syncs the directory with the first sync of a log or a journal that it has made, and a
+    /// file system does so with that of any new file.
     fn sync(&mut self, inode: Inode) {
         let File { synced, changes, known } = &mut self.files[inode];
         changes.drain(..).for_each(|change| change.apply(synced));
@@ -75,8 +75,9 @@ impl Disk {
         entries
     }
 
-    /// The files that may be found after a power cut now. Of what was not synced, directories keep the first changes, as
-    /// file systems with a journal do; files keep any, applied in any order, some of them torn.
+    /// The files that may be found after a power cut now. Of what was not synced, directories keep
+    /// the first changes, as file systems with a journal do; files keep any, applied in any order,
+    /// some of them torn.
     pub(super) fn after_power_cut(&self, random: &mut Rng) -> BTreeMap<Part, Vec<u8>> {
         let entries = self.link(random.usize(..=self.entry_changes.len()));
         entries.into_iter().map(|(part, inode)| (part, self.files[inode].after_power_cut(random))).collect()
@@ -85,7 +86,8 @@ impl Disk {
 
 impl File {
     fn after_power_cut(&self, random: &mut Rng) -> Vec<u8> {
-        // Nothing, all and everything between are each likely enough to be seen in a few hundred cuts.
+        // Nothing, all and everything between are each likely enough to be seen in a few hundred
+        // cuts.
         let kept = [0.0, 1.0, 0.5, random.f64()][random.usize(..4)];
         let mut survivors: Vec<&Change> = self.changes.iter().filter(|_| random.f64() < kept).collect();
         random.shuffle(&mut survivors);

@@ -32,13 +32,14 @@ pub(super) struct Acknowledgement {
     pub(super) given: usize,
 }
 
-/// What may be found of each subject after a cut at a moment: what was acknowledged of it last, or anything that was asked for since, for a
-/// change whose answer had not come may have happened.
+/// What may be found of each subject after a cut at a moment: what was acknowledged of it last, or
+/// anything that was asked for since, for a change whose answer had not come may have happened.
 #[derive(Debug, Default)]
 pub(super) struct Expected(BTreeMap<Subject, Vec<Fact>>);
 
 impl Expected {
-    /// Calls about one subject were asked for one after the other, whatever the order in which those who had asked saw their answers.
+    /// Calls about one subject were asked for one after the other, whatever the order in which
+    /// those who had asked saw their answers.
     pub(super) fn at(moment: usize, acknowledgements: &[Acknowledgement]) -> Self {
         let mut asked: Vec<&Acknowledgement> = acknowledgements.iter().filter(|call| call.asked < moment).collect();
         asked.sort_by_key(|call| call.asked);

@@ -16,9 +16,11 @@ const ALL_TASKS: usize = 4096;
 /// What somebody had been told before the power went, and does not hold after it.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
-    /// Tasks that are not there or in another state, and queues that are paused and should not be, or the other way round.
+    /// Tasks that are not there or in another state, and queues that are paused and should not be,
+    /// or the other way round.
     pub(super) lost: Vec<Subject>,
-    /// Tasks that are handed out though they have ended or their queue is paused, and numbers that are given again.
+    /// Tasks that are handed out though they have ended or their queue is paused, and numbers that
+    /// are given again.
     pub(super) duplicated: Vec<TaskId>,
 }
 

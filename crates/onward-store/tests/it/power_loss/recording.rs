@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use rusqlite::ffi::SQLITE_OK;
 
-/// Which of a store's files. The shared memory beside the log is not kept over a power cut, and not recorded.
+/// Which of a store's files. The shared memory beside the log is not kept over a power cut, and not
+/// recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
     Database,
@@ -30,7 +31,8 @@ impl Part {
     }
 }
 
-/// Which file in the course of the recording: one that is deleted and made anew gets another number.
+/// Which file in the course of the recording: one that is deleted and made anew gets another
+/// number.
 pub(super) type Inode = usize;
 
 /// One change, or a sync.
@@ -86,7 +88,8 @@ pub(super) fn find(file: &Path) -> Option<(Arc<Recording>, Part)> {
 }
 
 impl Recording {
-    /// Records what is done to the store that will be made at this absolute path, as long as the answer lives.
+    /// Records what is done to the store that will be made at this absolute path, as long as the
+    /// answer lives.
     pub(super) fn of(store: &Path) -> Arc<Self> {
         let recording = Arc::new(Self::default());
         let mut recordings = RECORDINGS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -142,7 +145,8 @@ impl Log {
     }
 }
 
-/// An open file. The order of the recording is that in which things happened: one at a time, each while the recording is held.
+/// An open file. The order of the recording is that in which things happened: one at a time, each
+/// while the recording is held.
 #[derive(Debug)]
 pub(super) struct RecordedFile {
     recording: Arc<Recording>,

@@ -55,8 +55,8 @@ struct Scene {
     acknowledgements: Mutex<Vec<Acknowledgement>>,
 }
 
-/// Opens, uses and closes a store a few times, and answers everything that was done to its files. The seed decides what the
-/// callers ask for; how their calls meet is up to the scheduler.
+/// Opens, uses and closes a store a few times, and answers everything that was done to its files.
+/// The seed decides what the callers ask for; how their calls meet is up to the scheduler.
 pub(super) async fn run(durability: Durability, seed: u64) -> Run {
     vfs::register();
     let directory = tempfile::tempdir().expect("a directory can be made");
@@ -94,7 +94,8 @@ async fn live(scene: Scene, random: &mut Rng) -> Vec<Acknowledgement> {
     scene.acknowledgements.into_inner().expect("no part of the workload failed")
 }
 
-/// A caller: one task, or several in one call, of all sizes; and now and then a look at what became of them.
+/// A caller: one task, or several in one call, of all sizes; and now and then a look at what became
+/// of them.
 async fn submit(scene: Arc<Scene>, mut random: Rng) {
     for _ in 0..CALLS {
         let count = if random.bool() { 1 } else { random.usize(2..9) };
@@ -127,7 +128,8 @@ fn submitted(outcome: &Outcome) -> TaskId {
     }
 }
 
-/// The worker: ends what it claims one by one or in one call, and keeps some until the store is closed.
+/// The worker: ends what it claims one by one or in one call, and keeps some until the store is
+/// closed.
 async fn work(scene: Arc<Scene>, mut random: Rng) {
     let session = open_session(&scene.store).await;
     for _ in 0..CLAIMS {
@@ -141,7 +143,8 @@ async fn work(scene: Arc<Scene>, mut random: Rng) {
     }
 }
 
-/// The operator: cancels, kills and tries again tasks of a queue that is paused, and pauses and resumes another.
+/// The operator: cancels, kills and tries again tasks of a queue that is paused, and pauses and
+/// resumes another.
 async fn operate(scene: Arc<Scene>, mut random: Rng) {
     scene.pause(HELD, true).await;
     let mut tasks: Vec<(TaskId, bool)> = Vec::new();

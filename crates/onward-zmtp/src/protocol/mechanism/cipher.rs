@@ -22,7 +22,8 @@ const PAYLOAD_AT: usize = FLAGS_AT + 1;
 const BY_CLIENT: &[u8; 16] = b"CurveZMQMESSAGEC";
 const BY_SERVER: &[u8; 16] = b"CurveZMQMESSAGES";
 
-/// Encrypts what we send and decrypts what we receive. Every frame has a number of its own, which must grow.
+/// Encrypts what we send and decrypts what we receive. Every frame has a number of its own, which
+/// must grow.
 pub(crate) struct Cipher {
     shared: SalsaBox,
     ours: &'static [u8; 16],

@@ -10,7 +10,8 @@ use crate::protocol::error::{Error, Result};
 
 /// The version in `HELLO`.
 pub(super) const VERSION: [u8; 2] = [1, 0];
-/// Zeros in `HELLO`, so that it is no shorter than `WELCOME`: nobody gains by sending it under another's address.
+/// Zeros in `HELLO`, so that it is no shorter than `WELCOME`: nobody gains by sending it under
+/// another's address.
 pub(super) const HELLO_PADDING: usize = 72;
 /// What is in the box of `HELLO`.
 pub(super) const HELLO_PLAIN: [u8; 64] = [0; 64];
@@ -20,7 +21,8 @@ pub(super) const HELLO_BYTES: usize = 194;
 pub(super) const WELCOME_BYTES: usize = 160;
 /// `INITIATE` without its name and without metadata.
 pub(super) const INITIATE_BYTES: usize = 248;
-/// A cookie: a nonce, and a box with the client's transient public key and the server's transient secret key.
+/// A cookie: a nonce, and a box with the client's transient public key and the server's transient
+/// secret key.
 pub(super) const COOKIE_BYTES: usize = 96;
 /// What authenticates a box.
 pub(crate) const TAG_BYTES: usize = 16;

@@ -1,4 +1,5 @@
-//! What CURVE costs a server until somebody is refused, in multiplications on the curve (X25519): beside one of them all other work of a handshake is nothing.
+//! What CURVE costs a server until somebody is refused, in multiplications on the curve (X25519):
+//! beside one of them all other work of a handshake is nothing.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -25,8 +25,8 @@ use crate::protocol::output::Output;
 
 /// → `HELLO`, `WELCOME` ←, → `INITIATE`, `READY` ←.
 ///
-/// Between `WELCOME` and `INITIATE` it keeps no transient key: that is in the cookie, which only this connection can open and only
-/// once.
+/// Between `WELCOME` and `INITIATE` it keeps no transient key: that is in the cookie, which only
+/// this connection can open and only once.
 pub(crate) struct CurveServer {
     state: State,
     cookie_key: Zeroizing<[u8; 32]>,
@@ -187,7 +187,8 @@ mod tests {
         KeyPair::from(SecretKey::from_bytes([seed; 32]))
     }
 
-    /// Whether a server with the keys 9 takes it from the client 7 that this server got the transient key of this number.
+    /// Whether a server with the keys 9 takes it from the client 7 that this server got the
+    /// transient key of this number.
     fn is_taken(server: u8, transient_of_client: u8) -> bool {
         let (ours, client, transient) = (keys(9), keys(7), keys(2));
         let says = [*keys(transient_of_client).public().as_bytes(), *keys(server).public().as_bytes()].concat();

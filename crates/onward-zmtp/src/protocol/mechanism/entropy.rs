@@ -9,7 +9,8 @@ use crate::protocol::error::{Error, Result};
 /// How many random octets a handshake may need.
 const ENTROPY_BYTES: usize = 96;
 
-/// The random octets of one handshake, drawn beforehand, because the protocol itself draws none. Wiped when dropped.
+/// The random octets of one handshake, drawn beforehand, because the protocol itself draws none.
+/// Wiped when dropped.
 ///
 /// Never use the same ones for two connections: with CURVE, all secrecy rests on them.
 pub struct Entropy(Zeroizing<[u8; ENTROPY_BYTES]>);

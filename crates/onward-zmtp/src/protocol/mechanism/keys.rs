@@ -60,7 +60,8 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// The points of small order, of which one finds no secret in a box: it is the same with every secret key.
+/// The points of small order, of which one finds no secret in a box: it is the same with every
+/// secret key.
 pub(super) const WEAK: [[u8; 32]; 7] = [
     [0; 32],
     with_ends(1, 0, 0),

@@ -1,4 +1,5 @@
-//! What all mechanisms have in common: commands come, commands go, and at the end the peer is known.
+//! What all mechanisms have in common: commands come, commands go, and at the end the peer is
+//! known.
 
 use super::cipher::Cipher;
 use super::curve_client::CurveClient;
@@ -33,7 +34,8 @@ pub(crate) struct Finished {
     /// The long-term key of a CURVE client.
     pub(crate) client_key: Option<PublicKey>,
     pub(crate) cipher: Option<Cipher>,
-    /// What our `READY` says, if it was not sent: the peer may send messages when it has that, and not before.
+    /// What our `READY` says, if it was not sent: the peer may send messages when it has that, and
+    /// not before.
     pub(crate) ready: Option<Vec<u8>>,
 }
 

@@ -11,8 +11,8 @@ use super::name::MechanismName;
 use crate::protocol::error::{Error, Result};
 use crate::protocol::limits::PLAIN_FIELD_BYTES;
 
-/// The mechanism of a connection and which side of it we are. The peer must be the other side of the same one; there is no
-/// negotiation and no fallback.
+/// The mechanism of a connection and which side of it we are. The peer must be the other side of
+/// the same one; there is no negotiation and no fallback.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Security {

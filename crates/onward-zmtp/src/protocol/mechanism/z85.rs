@@ -16,7 +16,8 @@ pub(super) fn encode(key: &[u8; 32]) -> String {
     text
 }
 
-/// The octets, or `None` if it is not 40 digits of the base, or a group of them is more than four octets hold.
+/// The octets, or `None` if it is not 40 digits of the base, or a group of them is more than four
+/// octets hold.
 pub(super) fn decode(text: &str) -> Option<Zeroizing<[u8; 32]>> {
     if text.len() != KEY_CHARACTERS {
         return None;
