@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::timestamp::Timestamp;
+use crate::api::timestamp::Timestamp;
 
 /// A source of wall time and steady time.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {

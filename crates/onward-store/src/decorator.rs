@@ -3,24 +3,24 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::aggregate::{CollectionRecord, CollectionSelection};
-use crate::clock::Clock;
-use crate::event::{EventCursor, EventPage};
-use crate::flow::LimitRecord;
-use crate::history::QueueDay;
-use crate::news::NewsReceiver;
-use crate::orchestration::{HistoryChunk, InstanceRecord};
-use crate::outcome::Outcome;
-use crate::queue::QueueMode;
-use crate::reason::WaitReason;
-use crate::schedule::{ScheduleRecord, ScheduleSelection};
-use crate::store::{
+use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::event::{EventCursor, EventPage};
+use crate::api::history::QueueDay;
+use crate::api::limit::LimitRecord;
+use crate::api::news::NewsReceiver;
+use crate::api::orchestration::{HistoryChunk, InstanceRecord};
+use crate::api::outcome::Outcome;
+use crate::api::queue::QueueMode;
+use crate::api::reason::WaitReason;
+use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::api::store::{
     Answer, Changes, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter,
     TaskIdPage, TaskPage,
 };
-use crate::tag::{TagKeyPage, TagPage, TagValuePage};
-use crate::task::{TaskId, TaskRecord};
-use crate::write::{Claim, Write};
+use crate::api::tag::{TagKeyPage, TagPage, TagValuePage};
+use crate::api::task::{TaskId, TaskRecord};
+use crate::api::write::{Claim, Write};
+use crate::clock::Clock;
 
 /// Declares [`StoreDecorator`] and how it becomes a [`Store`], from the verbs of the seam, so that
 /// each of them stands here once.

@@ -33,100 +33,78 @@
 //! This crate does not run anything: it knows no handlers, spawns no tasks on a runtime and has no
 //! policy. The engine has.
 
-mod aggregate;
-mod bulk;
+mod api;
+pub mod bounds;
 mod clock;
 mod codec;
-mod completion;
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
 mod copy;
 mod decorator;
-mod dependency;
-mod error;
-mod event;
-mod flow;
-mod history;
-mod io;
-pub mod limits;
 mod memory;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod migrations;
-mod name;
-mod news;
 mod number_map;
-mod orchestration;
-mod outcome;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod queue;
-mod reason;
-mod result;
 pub mod rules;
-mod schedule;
-mod served;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-mod store;
-mod tag;
-mod task;
 pub mod text;
-mod timestamp;
-mod write;
 
-pub use aggregate::{Aggregate, CollectionRecord, CollectionSelection};
-pub use bulk::{Bulk, BulkDone, BulkVerb, StateCounts};
-pub use clock::{Clock, ManualClock, SystemClock};
-pub use codec::{CodecStore, PayloadCodec};
-pub use completion::{CompletionToken, CompletionWait, Finish};
-#[cfg(all(feature = "postgres", feature = "sqlite"))]
-pub use copy::{Copied, CopyEnd, copy};
-pub use decorator::StoreDecorator;
-pub use dependency::{Dependencies, Dependency, OnDependencyFailure};
-pub use error::{Error, Result};
-pub use event::{Change, Event, EventCursor, EventPage};
-pub use flow::{GroupShare, Limit, LimitRecord, LimitScope, Rate, RateLimit, SetLimit};
-pub use history::QueueDay;
-pub use io::{Io, IoKind, IoStatistics};
-pub use memory::MemoryStore;
-pub use name::Name;
-pub use news::{Heard, NewsMap, NewsReceiver, NewsSender, TaskNews};
-pub use number_map::{NumberHash, NumberHasher, NumberMap};
-pub use orchestration::{
+pub use api::aggregate::{Aggregate, CollectionRecord, CollectionSelection};
+pub use api::bulk::{Bulk, BulkDone, BulkVerb, StateCounts};
+pub use api::completion::{CompletionToken, CompletionWait, Finish};
+pub use api::dependency::{Dependencies, Dependency, OnDependencyFailure};
+pub use api::error::{Error, Result};
+pub use api::event::{Change, Event, EventCursor, EventPage};
+pub use api::history::QueueDay;
+pub use api::io::{Io, IoKind, IoStatistics};
+pub use api::limit::{GroupShare, Limit, LimitRecord, LimitScope, Rate, RateLimit, SetLimit};
+pub use api::name::Name;
+pub use api::news::{Heard, NewsMap, NewsReceiver, NewsSender, TaskNews};
+pub use api::orchestration::{
     AfterTurn, ClaimedInstance, HistoryChunk, Hold, InstanceRecord, Message, MessageBody, Recipient, Signal, Turn,
     Turned,
 };
-pub use outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
+pub use api::outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
+pub use api::queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTurn, SetQueue};
+pub use api::reason::WaitReason;
+pub use api::result::TaskResult;
+pub use api::schedule::{
+    AfterFiring, CatchUp, FireSchedule, Fired, Firing, LastFiring, NewSchedule, NextFiring, Overlap, Recurrence,
+    ScheduleError, ScheduleRecord, ScheduleSelection, ScheduleSet, SetSchedule,
+};
+pub use api::served::{Served, ServedCode};
+pub use api::store::{
+    Answer, Changes, Durability, EndedCounts, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord,
+    Store, StoreInfo, TaskFilter, TaskIdPage, TaskPage,
+};
+pub use api::tag::{TagKeyPage, TagPage, TagValue, TagValuePage, Tags};
+pub use api::task::{
+    AttemptError, ByteProgress, ClaimedTask, Lease, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId,
+    TaskRecord, TaskState, Ttl, TtlFrom, UniqueKey, When,
+};
+pub use api::timestamp::Timestamp;
+pub use api::write::{AfterFailure, Claim, KindMatch, KindSelection, OpenSession, Prune, QueueSelection, Scope, Write};
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use codec::{CodecStore, PayloadCodec};
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+pub use copy::{Copied, CopyEnd, copy};
+pub use decorator::StoreDecorator;
+pub use memory::MemoryStore;
+pub use number_map::{NumberHash, NumberHasher, NumberMap};
 #[cfg(feature = "postgres")]
 pub use postgres::{AppliedOnServer, CompletionStatement, PostgresOptions, PostgresReport, PostgresStore};
-pub use queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTurn, SetQueue};
-pub use reason::WaitReason;
-pub use result::TaskResult;
 /// The driver under [`SqliteStore`], for those who [submit in a transaction of their
 /// own](SqliteStore::submit_in): the connection must come from the same version.
 #[cfg(feature = "sqlite")]
 pub use rusqlite;
-pub use schedule::{
-    AfterFiring, CatchUp, FireSchedule, Fired, Firing, LastFiring, NewSchedule, NextFiring, Overlap, Recurrence,
-    ScheduleError, ScheduleRecord, ScheduleSelection, ScheduleSet, SetSchedule,
-};
-pub use served::{Served, ServedCode};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
     AppliedInTransaction, CheckReport, CommitCounts, Compacted, LockHolder, SqliteOptions, SqliteReader, SqliteStore,
     SubmittedInTransaction,
 };
-pub use store::{
-    Answer, Changes, Durability, EndedCounts, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord,
-    Store, StoreInfo, TaskFilter, TaskIdPage, TaskPage,
-};
-pub use tag::{TagKeyPage, TagPage, TagValue, TagValuePage, Tags};
-pub use task::{
-    AttemptError, ByteProgress, ClaimedTask, Lease, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId,
-    TaskRecord, TaskState, Ttl, TtlFrom, UniqueKey, When,
-};
-pub use timestamp::Timestamp;
 /// The driver under [`PostgresStore`], for those who [submit in a transaction of their
 /// own](PostgresStore::submit_in): the connection must come from the same version.
 #[cfg(feature = "postgres")]
 pub use tokio_postgres;
-pub use write::{AfterFailure, Claim, KindMatch, KindSelection, OpenSession, Prune, QueueSelection, Scope, Write};

@@ -1,6 +1,6 @@
 //! The scripts that make the tables of a store, and the schemas that a program supports.
 
-use crate::error::{Error, Result};
+use crate::api::error::{Error, Result};
 
 /// The scripts of one backend. The first makes schema 1, and each later one the schema of the next
 /// number.

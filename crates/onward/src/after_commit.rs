@@ -12,8 +12,8 @@ use onward_store::{Change, Name, TaskId};
 use tokio::sync::Notify;
 
 use crate::attempt::Attempt;
+use crate::bounds;
 use crate::engine::Inner;
-use crate::limits;
 use crate::weak::InHandler;
 
 /// A change of a task that this engine made and that is durable.
@@ -150,7 +150,7 @@ impl HookLine {
 
 impl Line {
     fn add(&mut self, transition: Transition) {
-        if self.transitions.len() >= limits::HOOK_LINE {
+        if self.transitions.len() >= bounds::HOOK_LINE {
             self.missed += 1;
             return;
         }
@@ -175,8 +175,8 @@ mod tests {
     #[test]
     fn what_is_left_out_is_counted_with_what_comes_next() {
         let mut line = Line::default();
-        (0..limits::HOOK_LINE as i64 + 2).for_each(|task| line.add(transition(task)));
-        assert_eq!(line.transitions.len(), limits::HOOK_LINE);
+        (0..bounds::HOOK_LINE as i64 + 2).for_each(|task| line.add(transition(task)));
+        assert_eq!(line.transitions.len(), bounds::HOOK_LINE);
         line.take();
         line.add(transition(-1));
         assert_eq!(line.transitions.back().map(|last| (last.task, last.missed)), Some((TaskId(-1), 2)));

@@ -21,7 +21,7 @@ impl Context {
     }
 
     /// The members of this bundle, with their payloads, the oldest first; none for any other task.
-    /// At most [`limits::BUNDLE`](onward_store::limits::BUNDLE), with at most 16 MiB of payloads
+    /// At most [`bounds::BUNDLE`](onward_store::bounds::BUNDLE), with at most 16 MiB of payloads
     /// unless there is only one.
     ///
     /// The bundle's own [`payload`](Self::payload) is empty. Members that were cancelled or had

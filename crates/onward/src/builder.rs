@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use onward_store::rules::retry::RetryPolicy;
 use onward_store::{
-    Clock, CodecStore, Durability, IoKind, Name, PayloadCodec, QueueMode, Store, limits as store_limits,
+    Clock, CodecStore, Durability, IoKind, Name, PayloadCodec, QueueMode, Store, bounds as store_bounds,
 };
 
+use crate::bounds;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::limits;
 use crate::place::Place;
 use crate::preemption::Preemption;
 use crate::pressure::{PressureSettings, PressureSource, Throttle};
@@ -52,7 +52,7 @@ impl Default for Settings {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             name: format!("process {}", std::process::id()),
-            concurrency: cores.saturating_mul(4).min(limits::CONCURRENCY),
+            concurrency: cores.saturating_mul(4).min(bounds::CONCURRENCY),
             prefetch: 4096,
             lease: Duration::from_secs(10),
             grace: Duration::from_secs(5),
@@ -77,20 +77,20 @@ impl Default for Settings {
 
 impl Settings {
     fn check(&self) -> Result<()> {
-        if !(1..=limits::CONCURRENCY).contains(&self.concurrency) {
-            return Err(wrong("concurrency", self.concurrency, format!("it may be 1 to {}", limits::CONCURRENCY)));
+        if !(1..=bounds::CONCURRENCY).contains(&self.concurrency) {
+            return Err(wrong("concurrency", self.concurrency, format!("it may be 1 to {}", bounds::CONCURRENCY)));
         }
-        if self.prefetch > limits::PREFETCH {
-            return Err(wrong("prefetch", self.prefetch, format!("it may be 0 to {}", limits::PREFETCH)));
+        if self.prefetch > bounds::PREFETCH {
+            return Err(wrong("prefetch", self.prefetch, format!("it may be 0 to {}", bounds::PREFETCH)));
         }
-        if !(1..=limits::TURNS).contains(&self.turns) {
-            return Err(wrong("number of turns at once", self.turns, format!("it may be 1 to {}", limits::TURNS)));
+        if !(1..=bounds::TURNS).contains(&self.turns) {
+            return Err(wrong("number of turns at once", self.turns, format!("it may be 1 to {}", bounds::TURNS)));
         }
-        if self.orchestrations_kept > limits::ORCHESTRATIONS_KEPT {
-            let remedy = format!("it may be 0 to {}", limits::ORCHESTRATIONS_KEPT);
+        if self.orchestrations_kept > bounds::ORCHESTRATIONS_KEPT {
+            let remedy = format!("it may be 0 to {}", bounds::ORCHESTRATIONS_KEPT);
             return Err(wrong("number of orchestrations to keep", self.orchestrations_kept, remedy));
         }
-        let leases = store_limits::LEASE_MINIMUM..=store_limits::LEASE_MAXIMUM;
+        let leases = store_bounds::LEASE_MINIMUM..=store_bounds::LEASE_MAXIMUM;
         if !leases.contains(&self.lease) {
             return Err(wrong("lease", self.lease, format!("it may be {:?} to {:?}", leases.start(), leases.end())));
         }
@@ -213,7 +213,7 @@ impl EngineBuilder {
 
     /// How many turns of orchestrations run at once, steps included, beside the handlers of tasks;
     /// where they are short, others are claimed ahead and wait for a moment. From 1 to
-    /// [`limits::TURNS`](crate::limits::TURNS); default: 256.
+    /// [`bounds::TURNS`](crate::bounds::TURNS); default: 256.
     #[must_use]
     pub fn turns(mut self, turns: usize) -> Self {
         self.settings.turns = turns;
@@ -222,7 +222,7 @@ impl EngineBuilder {
 
     /// How many orchestrations stay in memory between their turns, so that what comes for one costs
     /// no replay of its history; of more, those are put away that have had no turn for the longest
-    /// time. Up to [`limits::ORCHESTRATIONS_KEPT`](crate::limits::ORCHESTRATIONS_KEPT); default:
+    /// time. Up to [`bounds::ORCHESTRATIONS_KEPT`](crate::bounds::ORCHESTRATIONS_KEPT); default:
     /// 10 000.
     #[must_use]
     pub fn orchestrations_kept(mut self, orchestrations: usize) -> Self {
@@ -355,7 +355,7 @@ impl EngineBuilder {
 
     /// Has running tasks give way to urgent ones where every slot is taken: the least urgent is
     /// asked to stop, aborted after its [grace](Self::grace), and given back when its handler is
-    /// over, without the attempt being counted. Each task gives way at most [`limits::PREEMPTIONS`]
+    /// over, without the attempt being counted. Each task gives way at most [`bounds::PREEMPTIONS`]
     /// times in one engine. Only for what would be claimed next: a task that a limit or a pause
     /// holds back, or that others precede, interrupts nothing. Default: nothing gives way.
     #[must_use]
@@ -381,7 +381,7 @@ impl EngineBuilder {
     }
 
     /// How many bytes a second this engine's tasks may move, at least 1: a source of pressure that
-    /// is at 1.0 where they are two seconds ahead of it ([`limits::BANDWIDTH_HORIZON`]). It counts
+    /// is at 1.0 where they are two seconds ahead of it ([`bounds::BANDWIDTH_HORIZON`]). It counts
     /// what handlers record ([`Context::record_received`](crate::Context::record_received) and its
     /// like), and what tasks say that they will move ([`NewTask::io`](crate::NewTask::io)) from
     /// their start on. Default: any number.
@@ -393,7 +393,7 @@ impl EngineBuilder {
 
     /// Forgets tasks this long after they have ended, with their results, errors and tags, while
     /// [`run`](Engine::run) goes on: looked for every
-    /// [`RETENTION_INTERVAL`](limits::RETENTION_INTERVAL), the oldest first, in small writes; a
+    /// [`RETENTION_INTERVAL`](bounds::RETENTION_INTERVAL), the oldest first, in small writes; a
     /// task costs nothing for it when it ends. Of several engines on a store the shortest time
     /// counts. A task that says [how long it is kept itself](crate::NewTask::retention) is
     /// forgotten when that is over, and not before, whatever is said here. Default: for ever, or

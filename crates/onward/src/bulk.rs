@@ -1,6 +1,6 @@
 //! The same done to many tasks.
 
-use onward_store::limits::BULK;
+use onward_store::bounds::BULK;
 use onward_store::{Bulk, BulkDone, BulkVerb, Name, Outcome, StateCounts, TaskFilter, Write};
 
 use crate::engine::Engine;

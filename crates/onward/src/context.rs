@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use onward_store::{Io, IoKind, Name, Page, Priority, Tags, TaskFilter, TaskId, TaskRecord, Timestamp, limits};
+use onward_store::{Io, IoKind, Name, Page, Priority, Tags, TaskFilter, TaskId, TaskRecord, Timestamp, bounds};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::{Attempt, Interruption};
@@ -245,7 +245,7 @@ impl Context {
     pub(crate) async fn all_tasks(&self, filter: TaskFilter) -> Result<Vec<TaskRecord>> {
         let (mut tasks, mut before) = (Vec::new(), None);
         loop {
-            let page = self.run.inner.store.tasks(filter.clone(), Page { before, limit: limits::PAGE }).await?;
+            let page = self.run.inner.store.tasks(filter.clone(), Page { before, limit: bounds::PAGE }).await?;
             tasks.extend(page.tasks);
             before = page.next;
             if before.is_none() {

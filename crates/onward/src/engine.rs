@@ -16,6 +16,7 @@ use tracing::Instrument;
 
 use crate::after_commit::{Hook, Hooks, Transition};
 use crate::aggregate;
+use crate::bounds;
 use crate::builder::{EngineBuilder, Settings};
 use crate::context::Context;
 use crate::dispatch::{Dispatcher, Floor, Goal};
@@ -26,7 +27,6 @@ use crate::finish::Connections;
 use crate::handle::Handle;
 use crate::handler::{Handler, HandlerOptions};
 use crate::injection::{FromState, stateful};
-use crate::limits;
 use crate::mail::{Delivery, Mail};
 use crate::middleware::Next;
 use crate::module::{Module, ModuleParts};
@@ -329,7 +329,7 @@ impl Engine {
     ///
     /// Each function has a task of its own, in which it is called for one transition after the
     /// other, in the order of the commits: those of one task come in their order. It holds nobody
-    /// up. One that is slow has up to [`limits::HOOK_LINE`](crate::limits::HOOK_LINE) transitions
+    /// up. One that is slow has up to [`bounds::HOOK_LINE`](crate::bounds::HOOK_LINE) transitions
     /// wait for it; those that come then are left out, and the next that it is told says how many
     /// were ([`Transition::missed`]). A panic in it is logged, and it is called for the next. When
     /// the run ends it is waited for, up to the [shutdown limit](EngineBuilder::shutdown_limit) and
@@ -684,7 +684,7 @@ async fn finish_hooks(run: &Run, mut hooks: JoinSet<()>) {
     }
     run.hooks.close();
     let clock = &*run.inner.clock;
-    let over_at = clock.steady().saturating_add(run.inner.settings.shutdown_limit.max(limits::HOOKS_AT_END));
+    let over_at = clock.steady().saturating_add(run.inner.settings.shutdown_limit.max(bounds::HOOKS_AT_END));
     tokio::select! {
         () = async { while hooks.join_next().await.is_some() {} } => {}
         () = timer::reached(clock, over_at) => {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use onward_store::{Changes, Event, EventCursor, Store};
 
+use crate::bounds;
 use crate::error::{Error, Result};
-use crate::limits;
 
 /// A reader of events: every transition of every task from its cursor on, in the order in which
 /// they became durable, by this process or another. It reads the store's history, so a slow reader
@@ -54,7 +54,7 @@ impl EventStream {
         if self.read.is_empty() {
             // A change after this line is seen by the next wait.
             self.changes.hint();
-            let page = self.store.events(self.next, limits::EVENTS).await?;
+            let page = self.store.events(self.next, bounds::EVENTS).await?;
             self.next = page.next;
             self.read = page.events.into();
             if let Some(oldest) = page.forgotten_up_to {

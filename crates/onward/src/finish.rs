@@ -7,10 +7,10 @@ use onward_store::rusqlite::{Connection, Transaction, TransactionBehavior};
 use onward_store::{AppliedInTransaction, SqliteStore, Write};
 
 use crate::attempt::Attempt;
+use crate::bounds;
 use crate::context::Context;
 use crate::engine::Inner;
 use crate::failure::Failure;
-use crate::limits;
 use crate::output::Output;
 
 /// The end of this attempt, written in a transaction that has not committed yet.
@@ -68,7 +68,7 @@ impl Connections {
     /// One on which something went wrong is closed instead.
     fn keep(&self, connection: Connection) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < limits::CONNECTIONS_KEPT && connection.is_autocommit() {
+        if kept.len() < bounds::CONNECTIONS_KEPT && connection.is_autocommit() {
             kept.push(connection);
         }
     }

@@ -6,10 +6,10 @@ use onward_store::{
 };
 use serde::Serialize;
 
+use crate::bounds;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::forecast::{Forecast, mean_run};
-use crate::limits;
 use crate::snapshot::Snapshot;
 
 /// Everything that a dashboard shows, at about one moment: its parts are read one after the other.
@@ -36,7 +36,7 @@ pub struct Overview {
     /// The sessions that are open, of all processes, with how many tasks each holds.
     pub sessions: Vec<SessionRecord>,
     /// The schedules that fire next, by when, at most
-    /// [`limits::SCHEDULES_SHOWN`](crate::limits::SCHEDULES_SHOWN).
+    /// [`bounds::SCHEDULES_SHOWN`](crate::bounds::SCHEDULES_SHOWN).
     pub schedules: Vec<ScheduleRecord>,
     /// What ended tasks were like, by kind.
     pub kinds: Vec<KindStatistics>,
@@ -60,7 +60,7 @@ impl Overview {
             pauses: store.pauses().await?,
             limits: store.limits().await?,
             sessions: store.sessions().await?,
-            schedules: store.schedules(ScheduleSelection::Next { limit: limits::SCHEDULES_SHOWN }).await?,
+            schedules: store.schedules(ScheduleSelection::Next { limit: bounds::SCHEDULES_SHOWN }).await?,
             kinds: store.statistics().await?,
             engine: None,
         })

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use onward_store::{Clock, Durability, MemoryStore, SqliteStore, Store, SystemClock, limits as store_limits};
+use onward_store::{Clock, Durability, MemoryStore, SqliteStore, Store, SystemClock, bounds as store_bounds};
 
 use crate::error::{Error, Result};
 
@@ -82,7 +82,7 @@ impl Place {
     }
 
     fn payload_limit(&self) -> usize {
-        self.payload_limit.unwrap_or(store_limits::PAYLOAD_BYTES)
+        self.payload_limit.unwrap_or(store_bounds::PAYLOAD_BYTES)
     }
 
     /// Opens a SQLite file.

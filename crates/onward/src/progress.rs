@@ -84,7 +84,7 @@ impl LiveProgress {
     }
 
     pub(crate) fn set_message(&self, message: String) {
-        let message = cut(message, onward_store::limits::PROGRESS_BYTES);
+        let message = cut(message, onward_store::bounds::PROGRESS_BYTES);
         *self.message.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
         self.unsaved.store(true, Ordering::Release);
     }

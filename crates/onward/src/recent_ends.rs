@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use onward_store::{TaskId, TaskNews};
 
-use crate::limits;
+use crate::bounds;
 use crate::wait::News;
 
 /// A moment among the news: what is told later is new since then.
@@ -22,7 +22,7 @@ pub(crate) enum Since {
     Unknown,
 }
 
-/// The news told last, at most [`limits::RECENT_ENDS`] of them, oldest first.
+/// The news told last, at most [`bounds::RECENT_ENDS`] of them, oldest first.
 ///
 /// To keep them costs next to nothing, for that is done for every task that ends. To ask costs a
 /// comparison for each told since the moment, and mostly nothing: a task whose number is higher
@@ -55,7 +55,7 @@ impl RecentEnds {
     fn add(&mut self, task: TaskId, news: Option<News>) {
         self.told += 1;
         self.highest = self.highest.max(Some(task));
-        if self.news.len() == limits::RECENT_ENDS {
+        if self.news.len() == bounds::RECENT_ENDS {
             self.news.pop_front();
         }
         self.news.push_back((task, news));
@@ -145,7 +145,7 @@ mod tests {
     fn a_moment_before_more_ends_than_are_kept_knows_nothing() {
         let mut recent = RecentEnds::default();
         let moment = recent.now();
-        (0..=limits::RECENT_ENDS as i64).for_each(|task| recent.hear(&ended(task)));
+        (0..=bounds::RECENT_ENDS as i64).for_each(|task| recent.hear(&ended(task)));
         assert!(matches!(recent.since(TaskId(0), moment), Since::Unknown));
     }
 
@@ -155,7 +155,7 @@ mod tests {
         recent.hear(&ended(1));
         recent.hear(&ended(1));
         let moment = Moment(1);
-        (2..=limits::RECENT_ENDS as i64).for_each(|task| recent.hear(&ended(task)));
+        (2..=bounds::RECENT_ENDS as i64).for_each(|task| recent.hear(&ended(task)));
         assert!(matches!(recent.since(TaskId(1), moment), Since::Ended(_)));
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use onward_store::{Outcome, Prune, Timestamp, Write};
 use tokio_util::sync::CancellationToken;
 
+use crate::bounds;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::limits;
 use crate::timer;
 
 /// Which ended tasks an engine forgets while it runs: those for which either holds.
@@ -47,7 +47,7 @@ impl OwnRetentions {
 }
 
 impl Retention {
-    /// Forgets what is over, now and every [`limits::RETENTION_INTERVAL`], until the run is over.
+    /// Forgets what is over, now and every [`bounds::RETENTION_INTERVAL`], until the run is over.
     /// What the store cannot do now is tried again then.
     pub(crate) async fn run(self, engine: &Engine, over: &CancellationToken) {
         let clock = &*engine.inner.clock;
@@ -66,7 +66,7 @@ impl Retention {
                         }
                     }
                 }
-                timer::reached(clock, clock.steady().saturating_add(limits::RETENTION_INTERVAL)).await;
+                timer::reached(clock, clock.steady().saturating_add(bounds::RETENTION_INTERVAL)).await;
             }
         };
         over.run_until_cancelled(keep).await;
@@ -82,7 +82,7 @@ impl Retention {
     /// In small writes, so that none holds others up for long.
     async fn forget(self, engine: &Engine) -> Result<()> {
         loop {
-            let prune = Prune { older_than: self.age, keep: self.count, limit: limits::FORGOTTEN_AT_ONCE };
+            let prune = Prune { older_than: self.age, keep: self.count, limit: bounds::FORGOTTEN_AT_ONCE };
             match engine.apply(Write::Prune(prune)).await? {
                 Outcome::Removed { more: true, .. } => {}
                 Outcome::Removed { .. } => return Ok(()),

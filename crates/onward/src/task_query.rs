@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use futures_util::stream::{Stream, try_unfold};
-use onward_store::{Name, Page, Priority, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, Timestamp, limits};
+use onward_store::{Name, Page, Priority, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, Timestamp, bounds};
 
 use crate::engine::Engine;
 use crate::error::Result;
@@ -51,7 +51,7 @@ impl fmt::Debug for TaskQuery {
 impl Engine {
     /// Describes a listing of tasks, of all unless conditions are added.
     pub fn tasks(&self) -> TaskQuery {
-        TaskQuery { engine: self.clone(), filter: Ok(TaskFilter::default()), page_size: limits::PAGE }
+        TaskQuery { engine: self.clone(), filter: Ok(TaskFilter::default()), page_size: bounds::PAGE }
     }
 }
 
@@ -177,7 +177,7 @@ impl TaskQuery {
 
     /// Sets how many tasks one read of the store returns: 1 to 1000, which is the default.
     pub fn page_size(mut self, tasks: usize) -> Self {
-        self.page_size = tasks.clamp(1, limits::PAGE);
+        self.page_size = tasks.clamp(1, bounds::PAGE);
         self
     }
 }

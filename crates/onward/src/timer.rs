@@ -6,7 +6,7 @@ use std::time::Duration;
 use onward_store::Clock;
 use tokio::time::{Sleep, sleep};
 
-use crate::limits::CLOCK_CHECK;
+use crate::bounds::CLOCK_CHECK;
 
 /// Completes when the clock's steady time may have reached `at`, or when the clock may have been
 /// set; never without cause more often than every [`CLOCK_CHECK`]. The caller looks at the clock

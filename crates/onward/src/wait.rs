@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::Sleep;
 
+use crate::bounds;
 use crate::engine::Inner;
-use crate::limits;
 use crate::recent_ends::{Moment, RecentEnds, Since};
 
 /// What a waiter is told.
@@ -27,7 +27,7 @@ impl News {
     /// A large result is read again rather than kept.
     pub(crate) fn completed(result: Option<&Bytes>) -> Self {
         match result {
-            Some(result) if result.len() > limits::TOLD_RESULT_BYTES => Self::Look,
+            Some(result) if result.len() > bounds::TOLD_RESULT_BYTES => Self::Look,
             result => Self::Completed(result.cloned()),
         }
     }
@@ -326,7 +326,7 @@ impl Watcher {
             tokio::task::coop::consume_budget().await;
         }
         let took = inner.clock.steady().saturating_sub(began);
-        let interval = if inner.is_running() { limits::WAIT_INTERVAL_RUNNING } else { limits::WAIT_INTERVAL };
+        let interval = if inner.is_running() { bounds::WAIT_INTERVAL_RUNNING } else { bounds::WAIT_INTERVAL };
         self.rest = Some(Box::pin(tokio::time::sleep(interval.max(took * 10))));
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn reads(runtime: &Runtime, request: &Request) -> Result<Measurement>
     let filter = TaskFilter { tags, ..TaskFilter::default() };
     match row.workload.as_str() {
         "query_ids_by_tags" => read::reads(runtime, row, "found", || async {
-            let page = Page { before: None, limit: onward_store::limits::ID_PAGE };
+            let page = Page { before: None, limit: onward_store::bounds::ID_PAGE };
             Ok(store.task_ids(filter.clone(), page).await?.tasks.len() as u64)
         }),
         "count_by_tags" => read::reads(runtime, row, "found", || async { Ok(store.count(filter.clone()).await?) }),

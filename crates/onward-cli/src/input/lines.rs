@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 
 use bytes::Bytes;
-use onward_store::limits;
+use onward_store::bounds;
 
 use crate::exit_code::wrong_usage;
 
@@ -41,7 +41,7 @@ pub(crate) struct Line {
     pub(crate) text: Bytes,
 }
 
-/// Reads lines of at most [`limits::PAYLOAD_BYTES`]; empty ones are counted and left out.
+/// Reads lines of at most [`bounds::PAYLOAD_BYTES`]; empty ones are counted and left out.
 pub(crate) struct Lines {
     reader: BufReader<Box<dyn Read + Send>>,
     delimiter: Delimiter,
@@ -79,7 +79,7 @@ impl Lines {
     }
 
     fn next_raw(&mut self) -> anyhow::Result<Option<Vec<u8>>> {
-        let (mut text, longest) = (Vec::new(), limits::PAYLOAD_BYTES);
+        let (mut text, longest) = (Vec::new(), bounds::PAYLOAD_BYTES);
         let bounded = u64::try_from(longest).unwrap_or(u64::MAX).saturating_add(1);
         if self.reader.by_ref().take(bounded).read_until(self.delimiter.byte(), &mut text)? == 0 {
             return Ok(None);

@@ -2,10 +2,10 @@
 
 use super::payload_codec::PayloadCodec;
 use super::reads;
-use crate::error::Result;
-use crate::news::TaskNews;
-use crate::outcome::{Claimed, Outcome};
-use crate::task::{ClaimedTask, Lease};
+use crate::api::error::Result;
+use crate::api::news::TaskNews;
+use crate::api::outcome::{Claimed, Outcome};
+use crate::api::task::{ClaimedTask, Lease};
 
 /// Decodes an outcome. Claimed tasks that cannot be decoded are left out; their leases are
 /// answered, to be given back.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use crate::error::Result;
+use crate::api::error::Result;
 
 /// How payloads become what is kept, and back: compression, encryption. It is called for payloads,
 /// results, memos, and what orchestrations keep and are sent; not for names, keys, tags and errors.

@@ -3,11 +3,11 @@
 use bytes::Bytes;
 
 use super::payload_codec::{PayloadCodec, replace};
-use crate::error::{Error, Result};
-use crate::orchestration::{HistoryChunk, InstanceRecord, Message, MessageBody};
-use crate::result::TaskResult;
-use crate::schedule::ScheduleRecord;
-use crate::task::TaskRecord;
+use crate::api::error::{Error, Result};
+use crate::api::orchestration::{HistoryChunk, InstanceRecord, Message, MessageBody};
+use crate::api::result::TaskResult;
+use crate::api::schedule::ScheduleRecord;
+use crate::api::task::TaskRecord;
 
 pub(super) fn one(codec: &dyn PayloadCodec, payload: &mut Bytes) -> Result<()> {
     let failed = |error: Error| {

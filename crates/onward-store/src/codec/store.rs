@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use super::payload_codec::PayloadCodec;
 use super::{outcomes, reads, writes};
+use crate::api::error::Result;
+use crate::api::news::NewsReceiver;
+use crate::api::orchestration::{HistoryChunk, InstanceRecord};
+use crate::api::outcome::Outcome;
+use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::api::store::{Answer, Page, Store, TaskFilter, TaskPage};
+use crate::api::task::{Lease, TaskId, TaskRecord};
+use crate::api::write::{Claim, Write};
+use crate::bounds;
 use crate::decorator::StoreDecorator;
-use crate::error::Result;
-use crate::limits;
-use crate::news::NewsReceiver;
-use crate::orchestration::{HistoryChunk, InstanceRecord};
-use crate::outcome::Outcome;
-use crate::schedule::{ScheduleRecord, ScheduleSelection};
-use crate::store::{Answer, Page, Store, TaskFilter, TaskPage};
-use crate::task::{Lease, TaskId, TaskRecord};
-use crate::write::{Claim, Write};
 
 /// A store in front of another that keeps payloads as a [`PayloadCodec`] makes them. Every program
 /// that uses the same store needs the same codec; one that cannot decode a task gives it back and
@@ -51,7 +51,7 @@ impl CodecStore {
         if leases.is_empty() {
             return Ok(());
         }
-        let after = limits::UNREAD_PAUSE;
+        let after = bounds::UNREAD_PAUSE;
         self.inner.apply(leases.into_iter().map(|lease| Write::Release { lease, after }).collect()).await?;
         Ok(())
     }

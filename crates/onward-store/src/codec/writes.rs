@@ -3,10 +3,10 @@
 use bytes::Bytes;
 
 use super::payload_codec::{PayloadCodec, replace};
-use crate::completion::Finish;
-use crate::error::Result;
-use crate::orchestration::{AfterTurn, Turn};
-use crate::write::Write;
+use crate::api::completion::Finish;
+use crate::api::error::Result;
+use crate::api::orchestration::{AfterTurn, Turn};
+use crate::api::write::Write;
 
 pub(super) fn encode(codec: &dyn PayloadCodec, write: &mut Write) -> Result<()> {
     match write {

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::end::{CopyEnd, Kind};
-use crate::error::{Error, Result};
+use crate::api::error::{Error, Result};
+use crate::api::outcome::Outcome;
+use crate::api::store::Store;
+use crate::api::write::Write;
 use crate::memory::{Counters, Difference, ItemRow};
-use crate::outcome::Outcome;
 use crate::postgres::{PostgresSource, PostgresTarget};
 use crate::sqlite::{SqliteSource, SqliteTarget};
-use crate::store::Store;
-use crate::write::Write;
 
 /// How many rows travel together.
 pub(crate) const PIECE: usize = 256;

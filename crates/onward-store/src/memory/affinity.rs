@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::state::State;
 use super::task::Task;
-use crate::name::Name;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::name::Name;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{SessionId, TaskId};
+use crate::api::timestamp::Timestamp;
 use crate::rules;
-use crate::task::{SessionId, TaskId};
-use crate::timestamp::Timestamp;
 
 /// The session that a series prefers.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::dependencies::Over;
 use super::state::State;
 use super::task::Task;
-use crate::aggregate::{CollectionRecord, CollectionSelection};
-use crate::event::Change;
-use crate::limits;
-use crate::name::Name;
-use crate::news::TaskNews;
-use crate::outcome::Refusal;
-use crate::reason::WaitReason;
+use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::event::Change;
+use crate::api::name::Name;
+use crate::api::news::TaskNews;
+use crate::api::outcome::Refusal;
+use crate::api::reason::WaitReason;
+use crate::api::task::{NewTask, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules::aggregate::{self, Collection, MemberFacts};
-use crate::task::{NewTask, TaskId, TaskState};
-use crate::timestamp::Timestamp;
 
 /// Queue, kind and group: what is collected together.
 pub(crate) type Line = (Name, Name, Option<Name>);
@@ -115,7 +115,7 @@ impl State {
         ripe.sort_unstable();
         let (mut bundles, mut members) = (0, 0);
         for (_, line) in ripe {
-            if members >= limits::SWEEP {
+            if members >= bounds::SWEEP {
                 break;
             }
             members += self.hand_over(&line);
@@ -275,7 +275,7 @@ impl State {
             let Collection { members, size, bytes: payload_bytes, began_at, ripe_at, .. } = *collection;
             CollectionRecord { queue, kind, group, members, size, payload_bytes, began_at, ripe_at }
         };
-        found.into_iter().take(which.limit.clamp(1, limits::PAGE)).map(record).collect()
+        found.into_iter().take(which.limit.clamp(1, bounds::PAGE)).map(record).collect()
     }
 
     /// Whether a task is being collected.

@@ -1,9 +1,9 @@
 //! Which function does which write.
 
 use super::state::State;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::write::Write;
 use crate::rules;
-use crate::write::Write;
 
 impl State {
     /// Does one write. A refused one has left no trace.

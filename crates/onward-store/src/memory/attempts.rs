@@ -6,14 +6,14 @@ use bytes::Bytes;
 
 use super::state::State;
 use super::task::Task;
-use crate::event::Change;
-use crate::limits;
-use crate::outcome::{Failed, Outcome, Refusal};
+use crate::api::event::Change;
+use crate::api::outcome::{Failed, Outcome, Refusal};
+use crate::api::task::{ByteProgress, Lease, NewTask, Progress, TaskId, TaskState, check_payload};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::AfterFailure;
+use crate::bounds;
 use crate::rules::attempt::{self, AfterAttempt, FailedAttempt};
 use crate::rules::orchestration::keeps_no_memo;
-use crate::task::{ByteProgress, Lease, NewTask, Progress, TaskId, TaskState, check_payload};
-use crate::timestamp::Timestamp;
-use crate::write::AfterFailure;
 
 impl State {
     pub(super) fn complete(&mut self, lease: Lease, result: Option<Bytes>) -> Result<Outcome, Refusal> {
@@ -126,7 +126,7 @@ impl State {
         self.held(lease)?;
         let bytes = attempt::bytes(bytes);
         let fraction = attempt::fraction(fraction);
-        let message = message.map(|message| attempt::cut(message, limits::PROGRESS_BYTES));
+        let message = message.map(|message| attempt::cut(message, bounds::PROGRESS_BYTES));
         let at = self.now.wall;
         self.tasks.change(lease.task, |task| task.progress = Some(Progress { fraction, message, at, bytes }));
         Ok(Outcome::Done)

@@ -2,10 +2,10 @@
 
 use super::filter::shows;
 use super::state::State;
-use crate::bulk::{Bulk, BulkDone, BulkVerb};
-use crate::outcome::{Outcome, Refusal};
+use crate::api::bulk::{Bulk, BulkDone, BulkVerb};
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{TaskId, TaskState};
 use crate::rules::bulk::Chunk;
-use crate::task::{TaskId, TaskState};
 
 impl State {
     pub(super) fn bulk(&mut self, bulk: &Bulk) -> BulkDone {

@@ -4,13 +4,13 @@ use bytes::Bytes;
 
 use super::dependencies::Over;
 use super::state::State;
-use crate::dependency::{Dependency, OnDependencyFailure};
-use crate::event::Change;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::dependency::{Dependency, OnDependencyFailure};
+use crate::api::event::Change;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{Lease, NewTask, TaskId, TaskState, check_payload};
 use crate::rules::children;
 use crate::rules::dependencies::Ended;
 use crate::rules::orchestration;
-use crate::task::{Lease, NewTask, TaskId, TaskState, check_payload};
 
 impl State {
     /// Refuses an unknown parent, and a child that would wait for a parent that waits for it.

@@ -8,18 +8,18 @@ use super::known::Lane;
 use super::room::Room;
 use super::state::{Moment, State};
 use super::task::Task;
-use crate::event::Change;
-use crate::limits;
-use crate::name::Name;
-use crate::outcome::{Claimed, Outcome, Refusal};
-use crate::queue::{QueueChoice, QueueMode, QueueTurn};
+use crate::api::event::Change;
+use crate::api::name::Name;
+use crate::api::outcome::{Claimed, Outcome, Refusal};
+use crate::api::queue::{QueueChoice, QueueMode, QueueTurn};
+use crate::api::task::{ClaimedTask, SessionId, TaskId, TaskRecord, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::{Claim, QueueSelection, Scope};
+use crate::bounds;
 use crate::rules;
 use crate::rules::choice::{Chooser, Line};
 use crate::rules::order::Place;
 use crate::rules::share::Rank;
-use crate::task::{ClaimedTask, SessionId, TaskId, TaskRecord, TaskState};
-use crate::timestamp::Timestamp;
-use crate::write::{Claim, QueueSelection, Scope};
 
 impl State {
     pub(super) fn claim(&mut self, claim: &Claim) -> Result<Outcome, Refusal> {
@@ -47,7 +47,7 @@ impl State {
     fn take(&mut self, claim: &Claim) -> (Vec<ClaimedTask>, QueueTurn) {
         let now = self.now.wall;
         let mut lines = Lines::of(self, claim, self.now);
-        let most = claim.limit.min(limits::CLAIM);
+        let most = claim.limit.min(bounds::CLAIM);
         let mut tasks = Vec::with_capacity(most.min(self.tasks.waiting_here()));
         while tasks.len() < most
             && let Some(id) = lines.next(self)
@@ -74,7 +74,7 @@ impl State {
     /// out `taken` left room for more.
     fn next_aged(&self, claim: &Claim, taken: usize) -> Option<Duration> {
         let last = claim.last_place(self.now.wall)?;
-        if taken >= claim.limit.min(limits::CLAIM) {
+        if taken >= claim.limit.min(bounds::CLAIM) {
             return None;
         }
         let mut lines = Lines::of(self, claim, self.now);

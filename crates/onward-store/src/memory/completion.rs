@@ -5,16 +5,16 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::state::State;
-use crate::completion::{CompletionToken, CompletionWait, Finish};
-use crate::event::Change;
-use crate::limits;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::completion::{CompletionToken, CompletionWait, Finish};
+use crate::api::event::Change;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{Lease, TaskId, TaskState, check_payload};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules::attempt::{self, AfterAttempt};
 use crate::rules::completion::{self, Standing};
 use crate::rules::orchestration;
 use crate::rules::retry::FailureClass;
-use crate::task::{Lease, TaskId, TaskState, check_payload};
-use crate::timestamp::Timestamp;
 
 /// A wait to be finished from elsewhere; there while the task is blocked for it.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -115,7 +115,7 @@ impl State {
     /// Fails attempts that were not finished in time, the most overdue first.
     pub(super) fn fail_overdue(&mut self) {
         let now = self.now.wall;
-        let overdue = self.tasks.overdue().take_while(|(until, _)| *until <= now).take(limits::SWEEP);
+        let overdue = self.tasks.overdue().take_while(|(until, _)| *until <= now).take(bounds::SWEEP);
         let overdue: Vec<TaskId> = overdue.map(|(_, id)| id).collect();
         for id in overdue {
             let Some(awaited) = self.tasks.get(id).and_then(|task| task.awaited) else { continue };

@@ -2,13 +2,13 @@
 
 use super::state::State;
 use super::task::Task;
-use crate::event::Change;
-use crate::news::TaskNews;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::event::Change;
+use crate::api::news::TaskNews;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::Scope;
 use crate::rules;
-use crate::task::{TaskId, TaskState};
-use crate::timestamp::Timestamp;
-use crate::write::Scope;
 
 impl State {
     pub(super) fn cancel(&mut self, id: TaskId) -> Result<Outcome, Refusal> {

@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::state::State;
-use crate::dependency::{Dependencies, Dependency};
-use crate::event::Change;
-use crate::limits;
-use crate::outcome::Refusal;
+use crate::api::dependency::{Dependencies, Dependency};
+use crate::api::event::Change;
+use crate::api::outcome::Refusal;
+use crate::api::task::{TaskId, TaskState};
+use crate::bounds;
 use crate::rules::dependencies::{self, Dependent, Ended, Standing};
-use crate::task::{TaskId, TaskState};
 
 /// Who waits for whom, both ways.
 #[derive(Debug, Clone, Default)]
@@ -131,7 +131,7 @@ impl State {
     /// Tells dependents of tasks that are over, in the order of the ends; what is left is for the
     /// next sweep.
     pub(super) fn settle_dependents(&mut self) {
-        for _ in 0..limits::CASCADE {
+        for _ in 0..bounds::CASCADE {
             let Some(over) = self.waits.unsettled.front().copied() else { return };
             // Who waits for it is known once it was looked for, though it may be gone.
             self.tasks.know(over.task);

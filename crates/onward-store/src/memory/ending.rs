@@ -3,12 +3,12 @@
 use super::flow::scopes;
 use super::state::State;
 use super::task::{End, Task};
-use crate::event::Change;
-use crate::flow::LimitScope;
-use crate::io::IoStatistics;
-use crate::news::TaskNews;
-use crate::store::{EndedCounts, KindStatistics};
-use crate::task::{TaskId, TaskState};
+use crate::api::event::Change;
+use crate::api::io::IoStatistics;
+use crate::api::limit::LimitScope;
+use crate::api::news::TaskNews;
+use crate::api::store::{EndedCounts, KindStatistics};
+use crate::api::task::{TaskId, TaskState};
 
 impl State {
     /// Ends a live task: counts it, frees or keeps its key, and takes what was to follow it.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use super::state::State;
-use crate::event::{Change, Event, EventCursor, EventPage, Resumed};
-use crate::limits;
-use crate::name::Name;
-use crate::task::TaskId;
-use crate::timestamp::Timestamp;
+use crate::api::event::{Change, Event, EventCursor, EventPage, Resumed};
+use crate::api::name::Name;
+use crate::api::task::TaskId;
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 
 /// One thing that happened to a task.
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ impl Log {
             self.submissions(state, after, *number, entry.next_task).chain(changes(*number, entry, 0))
         });
         let newest = self.submissions(state, after, self.next(), state.last_task + 1);
-        let events: Vec<Event> = rest.chain(later).chain(newest).take(limit.min(limits::PAGE)).collect();
+        let events: Vec<Event> = rest.chain(later).chain(newest).take(limit.min(bounds::PAGE)).collect();
         let next = events.last().map_or(given, |event| event.cursor);
         EventPage { events, next, forgotten_up_to }
     }

@@ -2,8 +2,8 @@
 
 use super::aggregate::Bundles;
 use super::task::Task;
-use crate::store::TaskFilter;
-use crate::timestamp::Timestamp;
+use crate::api::store::TaskFilter;
+use crate::api::timestamp::Timestamp;
 
 /// Whether a listing under `filter` shows a task; `bundles` says of which bundle it is a member.
 pub(super) fn shows(filter: &TaskFilter, task: &Task, bundles: &Bundles) -> bool {

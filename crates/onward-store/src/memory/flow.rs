@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use super::state::State;
 use super::task::Task;
-use crate::flow::{Limit, LimitRecord, LimitScope, SetLimit};
-use crate::limits;
-use crate::name::Name;
-use crate::outcome::{Outcome, Refusal};
-use crate::queue::QueueSettings;
+use crate::api::limit::{Limit, LimitRecord, LimitScope, SetLimit};
+use crate::api::name::Name;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::queue::QueueSettings;
+use crate::api::write::Claim;
+use crate::bounds;
 use crate::rules;
-use crate::rules::flow::Bucket;
-use crate::write::Claim;
+use crate::rules::limit::Bucket;
 
 impl State {
     pub(super) fn set_limit(&mut self, set: &SetLimit) -> Result<Outcome, Refusal> {
-        rules::flow::check(set)?;
+        rules::limit::check(set)?;
         let (queue, kind) = match &set.scope {
             LimitScope::Queue(queue) => (Some(queue), None),
             LimitScope::Kind(kind) => (None, Some(kind)),
@@ -25,7 +25,7 @@ impl State {
         self.check_names(queue, kind)?;
         self.check_group_limits(&set.scope)?;
         self.make_names(queue, kind);
-        let limit = rules::flow::after(self.limit_on(&set.scope), set);
+        let limit = rules::limit::after(self.limit_on(&set.scope), set);
         self.keep_limit(&set.scope, limit);
         self.reconfigured();
         self.hint_work();
@@ -35,8 +35,8 @@ impl State {
     fn check_group_limits(&self, scope: &LimitScope) -> Result<(), Refusal> {
         let is_of_groups = |scope: &&LimitScope| matches!(scope, LimitScope::Group(_) | LimitScope::Groups(_));
         let of_groups = self.limits.keys().filter(is_of_groups).count();
-        if is_of_groups(&scope) && !self.limits.contains_key(scope) && of_groups >= limits::GROUP_LIMITS {
-            return Err(rules::flow::too_many_group_limits());
+        if is_of_groups(&scope) && !self.limits.contains_key(scope) && of_groups >= bounds::GROUP_LIMITS {
+            return Err(rules::limit::too_many_group_limits());
         }
         Ok(())
     }
@@ -75,7 +75,7 @@ impl State {
     pub(super) fn limit_for(&self, scope: &LimitScope) -> Limit {
         match scope {
             LimitScope::Group(group) => {
-                rules::flow::limit_of_group(&self.limits, group).map(|(_, limit)| *limit).unwrap_or_default()
+                rules::limit::limit_of_group(&self.limits, group).map(|(_, limit)| *limit).unwrap_or_default()
             }
             _ => self.limit_on(scope),
         }
@@ -94,7 +94,7 @@ impl State {
         // How many run is asked for only where that matters: a store that holds a part would have
         // to count.
         let running = limit.concurrency.map_or(0, |_| self.running_in(scope));
-        rules::flow::room(limit, running, self.bucket(scope), now)
+        rules::limit::room(limit, running, self.bucket(scope), now)
     }
 
     pub(super) fn running_in(&self, scope: &LimitScope) -> u64 {

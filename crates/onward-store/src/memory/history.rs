@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::state::State;
-use crate::history::QueueDay;
-use crate::limits::HISTORY_DAYS;
-use crate::name::Name;
+use crate::api::history::QueueDay;
+use crate::api::name::Name;
+use crate::api::store::EndedCounts;
+use crate::api::task::TaskState;
+use crate::api::timestamp::Timestamp;
+use crate::bounds::HISTORY_DAYS;
 use crate::rules::history::{beginning, counted_on, first_day};
-use crate::store::EndedCounts;
-use crate::task::TaskState;
-use crate::timestamp::Timestamp;
 
 /// The ends of each day and queue.
 #[derive(Debug, Clone, Default)]

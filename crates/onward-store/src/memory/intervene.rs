@@ -1,9 +1,9 @@
 //! What people do to a task that does not run: have it run now, kill it, delete it.
 
 use super::state::State;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{TaskId, TaskState};
 use crate::rules::{intervene, orchestration};
-use crate::task::{TaskId, TaskState};
 
 impl State {
     pub(super) fn run_now(&mut self, id: TaskId) -> Result<Outcome, Refusal> {

@@ -1,9 +1,9 @@
 //! What tasks move.
 
 use super::state::State;
-use crate::io::Io;
-use crate::outcome::{Outcome, Refusal};
-use crate::task::Lease;
+use crate::api::io::Io;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::Lease;
 
 impl State {
     pub(super) fn record_io(&mut self, lease: Lease, io: Io) -> Result<Outcome, Refusal> {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::task::Task;
-use crate::name::Name;
+use crate::api::name::Name;
+use crate::api::task::{NewTask, Priority, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
 use crate::rules;
 use crate::rules::duplicate::KeyHolder;
-use crate::task::{NewTask, Priority, TaskId, TaskState};
-use crate::timestamp::Timestamp;
 
 /// Keys by kind: taken by an active task, or kept after the end of one.
 #[derive(Debug, Clone, Default)]

@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::running::RunningCounts;
 use super::task::{End, Task};
-use crate::flow::LimitScope;
-use crate::name::Name;
-use crate::rules::order::Place;
+use crate::api::limit::LimitScope;
+use crate::api::name::Name;
 #[cfg(feature = "postgres")]
-use crate::task::NewTask;
-use crate::task::{SessionId, TaskId, TaskState};
-use crate::timestamp::Timestamp;
+use crate::api::task::NewTask;
+use crate::api::task::{SessionId, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::rules::order::Place;
 
 /// Queue, kind, group and series: waiting tasks that have all of them in common go in the order of
 /// their places. Orchestrations have lanes of their own, for claims may leave them out.

@@ -32,7 +32,7 @@
 //! * A write tells dependents what ended by it after it has done all else, the dependents of one
 //!   task by their numbers.
 //! * Bundles that time makes ripe are handed over after all else that a sweep does, the longest
-//!   overdue first, until one sweep has moved [`SWEEP`](crate::limits::SWEEP) members.
+//!   overdue first, until one sweep has moved [`SWEEP`](crate::bounds::SWEEP) members.
 //! * A bundle that is over ends its members after it has told its dependents, by their numbers;
 //!   then it cancels its children.
 //! * A claim takes from a line of a series if that is reserved for nobody else when the claim

@@ -1,10 +1,10 @@
 //! Moving tasks to other queues.
 
 use super::state::State;
-use crate::event::Change;
-use crate::name::Name;
-use crate::outcome::{Outcome, Refusal};
-use crate::task::{TaskId, TaskState};
+use crate::api::event::Change;
+use crate::api::name::Name;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{TaskId, TaskState};
 
 impl State {
     pub(super) fn move_task(&mut self, id: TaskId, queue: Name) -> Result<Outcome, Refusal> {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::state::State;
-use crate::limits;
-use crate::name::Name;
-use crate::outcome::Refusal;
+use crate::api::name::Name;
+use crate::api::outcome::Refusal;
+use crate::bounds;
 
 impl State {
     /// Refuses a queue or a kind that would be one too many.
@@ -13,19 +13,19 @@ impl State {
         let full = |known: &BTreeSet<Name>, name: Option<&Name>, limit| {
             known.len() >= limit && name.is_some_and(|name| !known.contains(name))
         };
-        if full(&self.queues, queue, limits::QUEUES) {
-            return Err(too_many("queue", limits::QUEUES, "delete queues that are no longer needed"));
+        if full(&self.queues, queue, bounds::QUEUES) {
+            return Err(too_many("queue", bounds::QUEUES, "delete queues that are no longer needed"));
         }
-        if full(&self.kinds, kind, limits::KINDS) {
-            return Err(too_many("kind", limits::KINDS, "put what varies into the payload instead of the kind"));
+        if full(&self.kinds, kind, bounds::KINDS) {
+            return Err(too_many("kind", bounds::KINDS, "put what varies into the payload instead of the kind"));
         }
         Ok(())
     }
 
     /// Refuses a group that would be one too many.
     pub(super) fn check_group(&self, group: Option<&Name>) -> Result<(), Refusal> {
-        if self.groups.len() >= limits::GROUPS && group.is_some_and(|group| !self.groups.contains(group)) {
-            return Err(too_many("group", limits::GROUPS, "let several share one"));
+        if self.groups.len() >= bounds::GROUPS && group.is_some_and(|group| !self.groups.contains(group)) {
+            return Err(too_many("group", bounds::GROUPS, "let several share one"));
         }
         Ok(())
     }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use super::state::State;
 use super::task::Task;
-use crate::event::Change;
-use crate::limits;
-use crate::name::Name;
-use crate::orchestration::{
+use crate::api::event::Change;
+use crate::api::name::Name;
+use crate::api::orchestration::{
     AfterTurn, HistoryChunk, Instance, InstanceRecord, MessageBody, Recipient, Signal, Turn, Turned,
 };
-use crate::outcome::{Outcome, Refusal, Submitted};
+use crate::api::outcome::{Outcome, Refusal, Submitted};
+use crate::api::task::{NewTask, TaskId, TaskState, check_payload};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules::attempt::cut;
 use crate::rules::orchestration::{self, Standing};
-use crate::task::{NewTask, TaskId, TaskState, check_payload};
-use crate::timestamp::Timestamp;
 
 impl State {
     pub(super) fn turn(&mut self, turn: Turn) -> Result<Outcome, Refusal> {
@@ -57,9 +57,9 @@ impl State {
         let fits = |known: &BTreeSet<Name>, name_of: fn(&NewTask) -> Option<&Name>, most| {
             orchestration::has_room(submits, name_of, known.len(), |name| known.contains(name), most)
         };
-        let has_room = fits(&self.queues, |task| Some(&task.queue), limits::QUEUES)
-            && fits(&self.kinds, |task| Some(&task.kind), limits::KINDS)
-            && fits(&self.groups, |task| task.group.as_ref(), limits::GROUPS);
+        let has_room = fits(&self.queues, |task| Some(&task.queue), bounds::QUEUES)
+            && fits(&self.kinds, |task| Some(&task.kind), bounds::KINDS)
+            && fits(&self.groups, |task| task.group.as_ref(), bounds::GROUPS);
         if has_room { Ok(()) } else { Err(orchestration::no_room()) }
     }
 
@@ -109,7 +109,7 @@ impl State {
 
     fn end_turn_with(&mut self, id: TaskId, error: String, state: TaskState) {
         let now = self.now.wall;
-        self.tasks.change(id, |task| task.push_error(now, cut(error, limits::ERROR_BYTES)));
+        self.tasks.change(id, |task| task.push_error(now, cut(error, bounds::ERROR_BYTES)));
         self.end_attempt(id, state);
     }
 
@@ -145,7 +145,7 @@ impl State {
             return Err(Refusal::AlreadyEnded { task: id, state: task.state });
         }
         let instance = task.instance.as_ref().ok_or(Refusal::NotAnOrchestration(id))?;
-        if instance.waiting() >= limits::MAILBOX as u64 {
+        if instance.waiting() >= bounds::MAILBOX as u64 {
             return Err(Refusal::MailboxFull(id));
         }
         check_payload("signal", signal.payload.len(), self.payload_limit, &task.new.kind)
@@ -175,7 +175,7 @@ impl State {
             self.end_turn_with(id, reason, TaskState::Cancelled);
         } else {
             let now = self.now.wall;
-            self.tasks.change(id, |task| task.push_error_between(now, cut(reason, limits::ERROR_BYTES)));
+            self.tasks.change(id, |task| task.push_error_between(now, cut(reason, bounds::ERROR_BYTES)));
             self.end(id, TaskState::Cancelled);
         }
         Ok(Outcome::Cancelled)

@@ -1,11 +1,11 @@
 //! Orchestrations that are paused one by one.
 
 use super::state::State;
-use crate::event::Change;
-use crate::orchestration::Hold;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::event::Change;
+use crate::api::orchestration::Hold;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{TaskId, TaskState};
 use crate::rules::orchestration;
-use crate::task::{TaskId, TaskState};
 
 impl State {
     pub(super) fn pause_orchestration(&mut self, id: TaskId) -> Result<Outcome, Refusal> {

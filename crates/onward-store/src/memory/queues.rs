@@ -1,9 +1,9 @@
 //! How queues are worked off.
 
 use super::state::State;
-use crate::name::Name;
-use crate::outcome::{Outcome, Refusal};
-use crate::queue::{QueueMode, QueueSettings, SetQueue};
+use crate::api::name::Name;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::queue::{QueueMode, QueueSettings, SetQueue};
 use crate::rules;
 
 impl State {

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::filter::shows;
 use super::state::State;
 use super::task::Task;
-use crate::limits;
-use crate::name::Name;
-use crate::store::{EndedCounts, Page, PauseRecord, QueueRecord, TaskFilter, TaskPage, pause_holds};
-use crate::task::{TaskId, TaskRecord, TaskState};
-use crate::timestamp::Timestamp;
-use crate::write::Scope;
+use crate::api::name::Name;
+use crate::api::store::{EndedCounts, Page, PauseRecord, QueueRecord, TaskFilter, TaskPage, pause_holds};
+use crate::api::task::{TaskId, TaskRecord, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::Scope;
+use crate::bounds;
 
 impl State {
     pub(super) fn record(&self, id: TaskId) -> Option<TaskRecord> {
@@ -29,7 +29,7 @@ impl State {
     }
 
     pub(super) fn page(&self, filter: &TaskFilter, page: Page) -> TaskPage {
-        let limit = page.limit.clamp(1, limits::PAGE);
+        let limit = page.limit.clamp(1, bounds::PAGE);
         let before = page.before.unwrap_or(TaskId(i64::MAX));
         let mut shown =
             self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task, &self.bundles));

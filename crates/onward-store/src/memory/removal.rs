@@ -1,16 +1,16 @@
 //! Removing tasks and queues.
 
 use super::state::State;
-use crate::event::Change;
-use crate::flow::LimitScope;
-use crate::name::Name;
-use crate::news::TaskNews;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::event::Change;
+use crate::api::limit::LimitScope;
+use crate::api::name::Name;
+use crate::api::news::TaskNews;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::{Prune, Scope};
 use crate::rules;
 use crate::rules::prune::EndedTask;
-use crate::task::{TaskId, TaskState};
-use crate::timestamp::Timestamp;
-use crate::write::{Prune, Scope};
 
 impl State {
     pub(super) fn purge(&mut self, queue: &Name, states: &[TaskState], limit: usize) -> Result<Outcome, Refusal> {

@@ -6,8 +6,8 @@ use foldhash::HashMap;
 
 use super::state::State;
 use super::task::Task;
-use crate::flow::LimitScope;
-use crate::name::Name;
+use crate::api::limit::LimitScope;
+use crate::api::name::Name;
 
 /// How many more tasks may start at a moment, by what limits them. Each scope is worked out when it
 /// is first asked for and counted down from then on, for a claim of thousands asks for most of them

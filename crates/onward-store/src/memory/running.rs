@@ -5,9 +5,9 @@ use std::hash::Hash;
 
 use foldhash::HashMap;
 
-use crate::flow::LimitScope;
-use crate::name::Name;
-use crate::task::SessionId;
+use crate::api::limit::LimitScope;
+use crate::api::name::Name;
+use crate::api::task::SessionId;
 
 /// How many tasks run in all, in each queue, of each kind, of each group, and by each session.
 #[derive(Debug, Clone, Default)]

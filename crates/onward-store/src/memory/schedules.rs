@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::state::State;
-use crate::limits;
-use crate::name::Name;
-use crate::outcome::{Outcome, Refusal};
-use crate::rules::schedule::{self as rule, Decision, Previous};
-use crate::schedule::{
+use crate::api::name::Name;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::schedule::{
     FireSchedule, Fired, Firing, NextFiring, Overlap, ScheduleRecord, ScheduleSelection, ScheduleSet, SetSchedule,
 };
-use crate::timestamp::Timestamp;
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
+use crate::rules::schedule::{self as rule, Decision, Previous};
 
 /// The schedules by name, shared with the states of before.
 #[derive(Debug, Clone, Default)]
@@ -59,7 +59,7 @@ impl State {
     pub(super) fn set_schedule(&mut self, set: &SetSchedule) -> Result<Outcome, Refusal> {
         rule::check(&set.schedule, self.payload_limit)?;
         let existing = self.schedules.by_name.get(&set.schedule.name);
-        if existing.is_none() && self.schedules.by_name.len() >= limits::SCHEDULES {
+        if existing.is_none() && self.schedules.by_name.len() >= bounds::SCHEDULES {
             return Err(rule::too_many(&set.schedule.name));
         }
         let (what, record) = rule::set(existing, set, self.now.wall)?;

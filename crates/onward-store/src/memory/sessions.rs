@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::state::State;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::served::Served;
+use crate::api::store::SessionRecord;
+use crate::api::task::{SessionId, TaskId};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::OpenSession;
 use crate::rules;
 use crate::rules::why::Worker;
-use crate::served::Served;
-use crate::store::SessionRecord;
-use crate::task::{SessionId, TaskId};
-use crate::timestamp::Timestamp;
-use crate::write::OpenSession;
 
 /// An open session. It lapses, or is forgotten, in a sweep, and nowhere else.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::state::State;
 use super::task::Task;
-use crate::flow::{Limit, LimitScope};
-use crate::name::Name;
+use crate::api::limit::{Limit, LimitScope};
+use crate::api::name::Name;
+use crate::api::task::TaskId;
 use crate::rules::share::{Rank, VirtualTime, are_shared, charge, is_below_minimum, rank};
-use crate::task::TaskId;
 
 /// What has been started from a queue.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -13,16 +13,16 @@ use super::schedules::Schedules;
 use super::sessions::Session;
 use super::shares::QueueShares;
 use super::tasks::Tasks;
-use crate::event::Change;
-use crate::flow::{Limit, LimitScope};
-use crate::name::Name;
-use crate::news::TaskNews;
-use crate::queue::{QueueMode, QueueSettings};
-use crate::rules::flow::Bucket;
-use crate::store::{Hint, KindStatistics};
-use crate::task::{SessionId, TaskId};
-use crate::timestamp::Timestamp;
-use crate::write::Scope;
+use crate::api::event::Change;
+use crate::api::limit::{Limit, LimitScope};
+use crate::api::name::Name;
+use crate::api::news::TaskNews;
+use crate::api::queue::{QueueMode, QueueSettings};
+use crate::api::store::{Hint, KindStatistics};
+use crate::api::task::{SessionId, TaskId};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::Scope;
+use crate::rules::limit::Bucket;
 
 /// The state between two writes. A clone shares the tasks with it, so that an undo costs little.
 #[derive(Debug, Clone, Default)]

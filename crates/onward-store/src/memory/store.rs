@@ -7,25 +7,25 @@ use tokio::sync::watch;
 
 use super::events::Log;
 use super::state::{Moment, State};
-use crate::aggregate::{CollectionRecord, CollectionSelection};
-use crate::clock::{Clock, SystemClock};
-use crate::event::{EventCursor, EventPage};
-use crate::flow::LimitRecord;
-use crate::history::QueueDay;
-use crate::limits;
-use crate::news::{NewsReceiver, NewsSender};
-use crate::orchestration::{HistoryChunk, InstanceRecord};
-use crate::outcome::Outcome;
-use crate::queue::QueueMode;
-use crate::reason::WaitReason;
-use crate::schedule::{ScheduleRecord, ScheduleSelection};
-use crate::store::{
+use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::event::{EventCursor, EventPage};
+use crate::api::history::QueueDay;
+use crate::api::limit::LimitRecord;
+use crate::api::news::{NewsReceiver, NewsSender};
+use crate::api::orchestration::{HistoryChunk, InstanceRecord};
+use crate::api::outcome::Outcome;
+use crate::api::queue::QueueMode;
+use crate::api::reason::WaitReason;
+use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::api::store::{
     Answer, Changes, Durability, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo,
     TaskFilter, TaskIdPage, TaskPage,
 };
-use crate::tag::{TagKeyPage, TagPage, TagValuePage};
-use crate::task::{TaskId, TaskRecord};
-use crate::write::{Claim, Write};
+use crate::api::tag::{TagKeyPage, TagPage, TagValuePage};
+use crate::api::task::{TaskId, TaskRecord};
+use crate::api::write::{Claim, Write};
+use crate::bounds;
+use crate::clock::{Clock, SystemClock};
 
 /// A store that keeps everything in memory: the specification of a store, and one for tests.
 /// Nothing survives it.
@@ -58,14 +58,14 @@ impl MemoryStore {
     #[must_use]
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         let hints = watch::Sender::new(Hint::default());
-        Self { clock, payload_limit: limits::PAYLOAD_BYTES, hints, news: NewsSender::new(), kept: Mutex::default() }
+        Self { clock, payload_limit: bounds::PAYLOAD_BYTES, hints, news: NewsSender::new(), kept: Mutex::default() }
     }
 
     /// The same store with another limit on payloads and results, in bytes; at most
-    /// [`limits::PAYLOAD_BYTES_CEILING`].
+    /// [`bounds::PAYLOAD_BYTES_CEILING`].
     #[must_use]
     pub fn with_payload_limit(self, bytes: usize) -> Self {
-        Self { payload_limit: bytes.min(limits::PAYLOAD_BYTES_CEILING), ..self }
+        Self { payload_limit: bytes.min(bounds::PAYLOAD_BYTES_CEILING), ..self }
     }
 
     fn write(&self, writes: Vec<Write>) -> Vec<Outcome> {
@@ -124,7 +124,7 @@ impl Store for MemoryStore {
     }
 
     fn claim_size(&self) -> usize {
-        limits::CLAIM_OF_SEVERAL
+        bounds::CLAIM_OF_SEVERAL
     }
 
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
@@ -215,7 +215,7 @@ impl Store for MemoryStore {
     }
 
     fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
-        self.read(|kept| kept.state.instance_history(task, from, limit.min(limits::PAGE)))
+        self.read(|kept| kept.state.instance_history(task, from, limit.min(bounds::PAGE)))
     }
 
     fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>> {

@@ -2,10 +2,10 @@
 
 use super::state::State;
 use super::task::Task;
-use crate::event::Change;
-use crate::outcome::{Outcome, Refusal, Submitted};
+use crate::api::event::Change;
+use crate::api::outcome::{Outcome, Refusal, Submitted};
+use crate::api::task::{NewTask, OnDuplicate, Priority, TaskId, TaskState, UniqueKey};
 use crate::rules::duplicate::{self, Decision, KeyHolder};
-use crate::task::{NewTask, OnDuplicate, Priority, TaskId, TaskState, UniqueKey};
 
 impl State {
     pub(super) fn submit(&mut self, new: NewTask) -> Result<Outcome, Refusal> {

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use super::sessions::Session;
 use super::state::State;
-use crate::event::Change;
-use crate::limits;
-use crate::outcome::Swept;
+use crate::api::event::Change;
+use crate::api::outcome::Swept;
+use crate::api::task::{SessionId, TaskId, TaskState};
+use crate::api::write::Scope;
+use crate::bounds;
 use crate::rules;
 use crate::rules::attempt::{self, AfterAttempt};
-use crate::task::{SessionId, TaskId, TaskState};
-use crate::write::Scope;
 
 impl State {
     pub(super) fn sweep(&mut self) -> Swept {
@@ -39,7 +39,7 @@ impl State {
     fn end_pauses(&mut self) {
         let now = self.now.wall;
         let over = self.pauses.iter().filter(|(_, until)| until.is_some_and(|until| until <= now));
-        let over: Vec<Scope> = over.map(|(scope, _)| scope.clone()).take(limits::SWEEP).collect();
+        let over: Vec<Scope> = over.map(|(scope, _)| scope.clone()).take(bounds::SWEEP).collect();
         for scope in over {
             self.pauses.remove(&scope);
             self.reconfigured();
@@ -49,7 +49,7 @@ impl State {
 
     fn promote(&mut self) -> u64 {
         let now = self.now.wall;
-        let due = self.tasks.scheduled().take_while(|(run_at, _)| *run_at <= now).take(limits::SWEEP);
+        let due = self.tasks.scheduled().take_while(|(run_at, _)| *run_at <= now).take(bounds::SWEEP);
         let due: Vec<TaskId> = due.map(|(_, id)| id).collect();
         for id in &due {
             self.tasks.change(*id, |task| task.state = TaskState::Waiting);
@@ -60,7 +60,7 @@ impl State {
 
     fn expire(&mut self) -> u64 {
         let now = self.now.wall;
-        let over = self.tasks.expiring().take_while(|(at, _)| *at <= now).take(limits::SWEEP);
+        let over = self.tasks.expiring().take_while(|(at, _)| *at <= now).take(bounds::SWEEP);
         let over: Vec<TaskId> = over.map(|(_, id)| id).collect();
         let mut expired = 0;
         for id in over {
@@ -78,7 +78,7 @@ impl State {
         let is_forgotten = |(id, session): &(&SessionId, &Session)| {
             rules::session::is_forgotten(session.lease_until, false, now) && !self.tasks.holds_any(**id)
         };
-        let forgotten = self.sessions.iter().filter(is_forgotten).take(limits::SWEEP);
+        let forgotten = self.sessions.iter().filter(is_forgotten).take(bounds::SWEEP);
         let forgotten: Vec<SessionId> = forgotten.map(|(id, _)| *id).collect();
         for session in forgotten {
             self.forget_session(session);
@@ -90,7 +90,7 @@ impl State {
         for session in self.lapsed() {
             let mut held = self.held_ids(session);
             let all = held.len();
-            held.truncate(limits::SWEEP - taken);
+            held.truncate(bounds::SWEEP - taken);
             for task in &held {
                 self.lose(*task, session);
             }

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::filter::shows;
 use super::state::State;
 use super::task::Task;
-use crate::limits;
-use crate::store::{Page, TaskFilter, TaskIdPage};
-use crate::tag::{TagKeyPage, TagPage, TagValue, TagValuePage};
-use crate::task::TaskId;
+use crate::api::store::{Page, TaskFilter, TaskIdPage};
+use crate::api::tag::{TagKeyPage, TagPage, TagValue, TagValuePage};
+use crate::api::task::TaskId;
+use crate::bounds;
 
 impl State {
     pub(super) fn task_ids(&self, filter: &TaskFilter, page: Page) -> TaskIdPage {
-        let limit = page.limit.clamp(1, limits::ID_PAGE);
+        let limit = page.limit.clamp(1, bounds::ID_PAGE);
         let before = page.before.unwrap_or(TaskId(i64::MAX));
         let shown =
             self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task, &self.bundles));
@@ -24,7 +24,7 @@ impl State {
     }
 
     pub(super) fn tag_values(&self, key: &str, filter: &TaskFilter, page: &TagPage) -> TagValuePage {
-        let limit = page.limit.clamp(1, limits::PAGE);
+        let limit = page.limit.clamp(1, bounds::PAGE);
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
         for value in self.shown(filter).filter_map(|task| task.new.tags.get(key)) {
             *counts.entry(value).or_default() += 1;
@@ -35,7 +35,7 @@ impl State {
     }
 
     pub(super) fn tag_keys(&self, prefix: &str, page: &TagPage) -> TagKeyPage {
-        let limit = page.limit.clamp(1, limits::PAGE);
+        let limit = page.limit.clamp(1, bounds::PAGE);
         let keys: BTreeSet<&str> =
             self.tasks.iter().flat_map(|task| task.new.tags.iter()).map(|(key, _)| key).collect();
         let wanted = keys.into_iter().filter(|key| key.starts_with(prefix) && is_behind(key, page));

@@ -6,14 +6,14 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::completion::Awaited;
-use crate::io::Io;
-use crate::name::Name;
-use crate::orchestration::{Hold, Instance};
-use crate::result::TaskResult;
+use crate::api::io::Io;
+use crate::api::name::Name;
+use crate::api::orchestration::{Hold, Instance};
+use crate::api::result::TaskResult;
+use crate::api::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, SessionId, TaskId, TaskRecord, TaskState};
+use crate::api::timestamp::Timestamp;
 use crate::rules;
 use crate::rules::order::{Place, place};
-use crate::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, SessionId, TaskId, TaskRecord, TaskState};
-use crate::timestamp::Timestamp;
 
 /// What is kept of a task, live or ended.
 #[derive(Debug, Clone, PartialEq)]

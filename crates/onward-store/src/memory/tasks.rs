@@ -7,12 +7,12 @@ use std::sync::Arc;
 use super::known::{Frontier, Known, Lane, Want};
 use super::running::{RunningCounts, RunningLine};
 use super::task::{End, Task};
-use crate::flow::LimitScope;
-use crate::name::Name;
-use crate::orchestration::Instance;
+use crate::api::limit::LimitScope;
+use crate::api::name::Name;
+use crate::api::orchestration::Instance;
+use crate::api::task::{SessionId, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
 use crate::rules::order::Place;
-use crate::task::{SessionId, TaskId, TaskState};
-use crate::timestamp::Timestamp;
 
 /// Every task, live and ended. The orders follow from the tasks alone; [`change`](Self::change)
 /// keeps them so.

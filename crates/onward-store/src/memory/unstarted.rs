@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::state::State;
-use crate::limits;
-use crate::name::Name;
-use crate::orchestration::{Hold, Instance, Signal};
-use crate::outcome::{Outcome, Refusal, Submitted};
+use crate::api::name::Name;
+use crate::api::orchestration::{Hold, Instance, Signal};
+use crate::api::outcome::{Outcome, Refusal, Submitted};
+use crate::api::task::{NewTask, TaskId};
+use crate::bounds;
 use crate::rules::orchestration;
-use crate::task::{NewTask, TaskId};
 
 impl State {
     /// The active orchestration that has a key, or one that keeps signals for it.
@@ -31,7 +31,7 @@ impl State {
 
     fn keep_key(&mut self, kind: &Name, key: &str, keep_for: Duration) -> Result<TaskId, Refusal> {
         let new = orchestration::unstarted(kind, key, keep_for);
-        if self.tasks.live_in(&new.queue) >= limits::UNSTARTED_KEYS {
+        if self.tasks.live_in(&new.queue) >= bounds::UNSTARTED_KEYS {
             return Err(orchestration::too_many_unstarted());
         }
         let Outcome::Submitted(Submitted::Inserted { id }) = self.submit(new)? else {
@@ -47,7 +47,7 @@ impl State {
         if !self.known(id)?.is_unstarted() {
             return Ok(());
         }
-        if self.instance(id).map_or(0, Instance::waiting) >= limits::UNSTARTED_EVENTS as u64 {
+        if self.instance(id).map_or(0, Instance::waiting) >= bounds::UNSTARTED_EVENTS as u64 {
             return Err(Refusal::MailboxFull(id));
         }
         let until = self.now.wall.plus(keep_for);

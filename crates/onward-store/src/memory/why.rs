@@ -6,13 +6,13 @@ use std::time::Duration;
 use super::flow::scopes;
 use super::state::{Moment, State};
 use super::task::Task;
-use crate::flow::LimitScope;
-use crate::limits;
-use crate::reason::WaitReason;
+use crate::api::limit::LimitScope;
+use crate::api::reason::WaitReason;
+use crate::api::task::{NewTask, TaskId, TaskState};
+use crate::api::write::Scope;
+use crate::bounds;
 use crate::rules;
 use crate::rules::why::{LimitUse, OrchestrationFacts, WaitFacts, reasons};
-use crate::task::{NewTask, TaskId, TaskState};
-use crate::write::Scope;
 
 impl State {
     pub(super) fn why(&self, id: TaskId, now: Moment) -> Option<Vec<WaitReason>> {
@@ -50,7 +50,7 @@ impl State {
         let has_begun = instance.length > 0;
         let open = |child: &&Task| child.new.report.is_some() && !child.state.is_ended();
         let tasks = if has_begun {
-            self.tasks.children_of(task.id).filter(open).map(|child| child.id).take(limits::NAMED_TASKS).collect()
+            self.tasks.children_of(task.id).filter(open).map(|child| child.id).take(bounds::NAMED_TASKS).collect()
         } else {
             Vec::new()
         };
@@ -78,7 +78,7 @@ impl State {
     /// On what the limit of a scope was set.
     fn set_on(&self, scope: LimitScope) -> LimitScope {
         let LimitScope::Group(group) = &scope else { return scope };
-        rules::flow::limit_of_group(&self.limits, group).map_or(scope.clone(), |(set_on, _)| set_on.clone())
+        rules::limit::limit_of_group(&self.limits, group).map_or(scope.clone(), |(set_on, _)| set_on.clone())
     }
 
     fn ahead_of(&self, task: &Task) -> u64 {
@@ -92,7 +92,7 @@ impl State {
         };
         let is_ahead =
             |one: &&Task| one.state == TaskState::Waiting && one.place() < task.place() && line(one) == line(task);
-        (self.tasks.iter().filter(is_ahead).count() as u64).min(limits::AHEAD)
+        (self.tasks.iter().filter(is_ahead).count() as u64).min(bounds::AHEAD)
     }
 
     fn groups_ahead_of(&self, task: &Task, steady: Duration) -> u64 {
@@ -109,7 +109,7 @@ impl State {
         let ahead = self.tasks.iter().filter(is_of_line).filter(|one| self.rank(one) < self.rank(task));
         let not_held_back = ahead.filter(|one| !self.is_group_held_back(one, steady));
         let groups: BTreeSet<_> = not_held_back.map(|one| one.new.group.clone()).collect();
-        (groups.len() as u64).min(limits::AHEAD)
+        (groups.len() as u64).min(bounds::AHEAD)
     }
 
     pub(super) fn is_group_held_back(&self, task: &Task, steady: Duration) -> bool {

@@ -11,10 +11,10 @@ use super::early::Early;
 use super::numbers::Said;
 use super::store::Shared;
 use super::transaction::Last;
-use crate::error::Result;
-use crate::limits;
+use crate::api::error::Result;
+use crate::api::write::Write;
+use crate::bounds;
 use crate::memory::{Counters, Decision, Difference, Now, Partial, Written};
-use crate::write::Write;
 
 /// Calls of which the first writes are decided.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl Ahead {
         if self.decision.is_over(calls) || self.decision.claims_next(calls) {
             return Ok(Some(false));
         }
-        self.decision.advance(calls, limits::DECIDED_AT_ONCE)?;
+        self.decision.advance(calls, bounds::DECIDED_AT_ONCE)?;
         if self.partial.wants_anything() {
             return Ok(None);
         }
@@ -105,6 +105,6 @@ impl Presumed {
     /// and at a time not long ago.
     pub(super) fn is_of(&self, write: i64, said: &Said) -> bool {
         let (then, now) = (self.header.now.wall, said.now.wall);
-        (write, said.counters) == (self.write, self.counters) && then <= now && now - then <= limits::DECIDED_AHEAD
+        (write, said.counters) == (self.write, self.counters) && then <= now && now - then <= bounds::DECIDED_AHEAD
     }
 }

@@ -16,11 +16,11 @@ use super::connection::Link;
 use super::error::{classified, is_to_be_repeated, leaves_commit_unknown};
 use super::store::Shared;
 use super::transaction::{Fate, Last, Marker, Mode};
-use crate::error::Result;
+use crate::api::error::Result;
+use crate::api::orchestration::AfterTurn;
+use crate::api::store::Hint;
+use crate::api::write::Write;
 use crate::memory::{Difference, Now, Partial, Ran, Want, Written, wanted_by};
-use crate::orchestration::AfterTurn;
-use crate::store::Hint;
-use crate::write::Write;
 
 /// What it finds out it finds out behind the lock, for who holds that is about to change it: each
 /// look depends on the lock. Nobody is waited for, because whoever has the lock writes, and what

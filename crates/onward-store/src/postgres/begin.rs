@@ -20,11 +20,11 @@ use super::sql::BEGIN_TO_READ;
 use super::store::Shared;
 use super::transaction::{Completions, Last};
 use super::unchanged::Compared;
-use crate::error::Result;
-use crate::limits;
+use crate::api::error::Result;
+use crate::api::task::SessionId;
+use crate::api::write::Write;
+use crate::bounds;
 use crate::memory::{Decision, Items, Kept, Now, Partial, Want, wanted_by};
-use crate::task::SessionId;
-use crate::write::Write;
 
 /// What a transaction begins with.
 #[derive(Debug)]
@@ -240,7 +240,7 @@ pub(super) async fn begin_to_write<'c>(
     let counts = items.counts_running();
     let payload_limit = match last.completions {
         // Who completed them was told that they can be.
-        Completions::Taking => limits::PAYLOAD_BYTES_CEILING,
+        Completions::Taking => bounds::PAYLOAD_BYTES_CEILING,
         Completions::None | Completions::Found | Completions::Taken => shared.options.payload_limit,
     };
     let (mut header, mut decision) = match presumed.map(|presumed| *presumed) {

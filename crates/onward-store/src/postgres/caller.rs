@@ -8,13 +8,13 @@ use super::connection::LinkTo;
 use super::error::{classified, driver_error};
 use super::store::{PostgresStore, Shared};
 use super::transaction::apply_within;
-use crate::error::{Error, Result};
+use crate::api::error::{Error, Result};
+use crate::api::news::TaskNews;
+use crate::api::outcome::{Outcome, Submitted};
+use crate::api::store::Hint;
+use crate::api::task::{Lease, NewTask};
+use crate::api::write::{AfterFailure, Write};
 use crate::memory::Ran;
-use crate::news::TaskNews;
-use crate::outcome::{Outcome, Submitted};
-use crate::store::Hint;
-use crate::task::{Lease, NewTask};
-use crate::write::{AfterFailure, Write};
 
 /// Writes in a transaction of the caller's, which count when that commits.
 ///

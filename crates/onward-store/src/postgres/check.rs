@@ -11,8 +11,8 @@ use super::error::{classified, nothing_said};
 use super::rights;
 use super::store::Shared;
 use super::wake::Listener;
+use crate::api::error::Result;
 use crate::clock::{Clock, SystemClock};
-use crate::error::Result;
 
 /// How many commits are measured; the median counts.
 const COMMITS: usize = 20;

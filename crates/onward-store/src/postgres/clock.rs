@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::connection::Link;
 use super::error::{classified, nothing_said};
+use crate::api::error::Result;
+use crate::api::timestamp::Timestamp;
 use crate::clock::{Clock, SystemClock};
-use crate::error::Result;
 use crate::memory::Now;
-use crate::timestamp::Timestamp;
 
 /// Goes by what the server said last and by this machine's steady clock since then, so that nobody
 /// depends on how this machine's wall clock is set. Within the store steady time is the server's

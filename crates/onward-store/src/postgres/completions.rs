@@ -15,14 +15,14 @@ use super::fetch::number;
 use super::store::{PostgresStore, Shared};
 use super::transaction::apply_completions;
 use super::wake::stamp;
-use crate::error::Result;
-use crate::limits;
+use crate::api::error::Result;
+use crate::api::news::TaskNews;
+use crate::api::outcome::Outcome;
+use crate::api::store::Hint;
+use crate::api::task::{Lease, SessionId, TaskId};
+use crate::api::write::Write;
+use crate::bounds;
 use crate::memory::Items;
-use crate::news::TaskNews;
-use crate::outcome::Outcome;
-use crate::store::Hint;
-use crate::task::{Lease, SessionId, TaskId};
-use crate::write::Write;
 
 /// What is to be told when the transaction has committed in which completions were taken in.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ pub(super) async fn take_in(client: &LinkTo<'_>, shared: &Shared, items: Option<
             taken_in.hint.add(ran.hint);
             taken_in.news.extend(ran.news);
         }
-        if rows.len() < limits::COMPLETIONS {
+        if rows.len() < bounds::COMPLETIONS {
             return Ok(taken_in);
         }
     }
@@ -58,7 +58,7 @@ pub(super) async fn take_in(client: &LinkTo<'_>, shared: &Shared, items: Option<
 async fn take(client: &LinkTo<'_>, shared: &Shared) -> Result<Vec<Row>> {
     let text = "WITH taken AS (DELETE FROM {s}.completion WHERE id IN (SELECT id FROM {s}.completion ORDER BY id LIMIT $1) RETURNING *) \
                 SELECT task, session, claim, result FROM taken ORDER BY id";
-    let limit = number(limits::COMPLETIONS);
+    let limit = number(bounds::COMPLETIONS);
     client.query_typed(&shared.sql.text(text), &[(&limit, Type::INT8)]).await.map_err(classified)
 }
 

@@ -14,7 +14,7 @@ use tokio_postgres::{Client, Config, Connection, Row, Socket, Statement};
 use super::encryption::{Encrypted, Tls};
 use super::error::{classified, is_plan_gone};
 use super::sql::{BEGIN, BEGIN_WITH_SETTINGS, READER_SETTINGS};
-use crate::error::{Error, Result};
+use crate::api::error::{Error, Result};
 
 /// How many statements one connection keeps prepared; further ones are planned each time.
 const STATEMENTS: usize = 256;

@@ -17,9 +17,9 @@ use super::reads::{self, STATISTICS};
 use super::row::{ITEMS, item, task_alone};
 use super::save::save_rows;
 use super::sql::{BEGIN, BEGIN_TO_READ, COLUMNS, Sql};
+use crate::api::error::{Error, Result};
 use crate::clock::Clock;
 use crate::copy::{Begun, PIECE, Source, Target};
-use crate::error::{Error, Result};
 use crate::memory::{Counters, DayCounts, Difference, KeyRow, MessageRow, TaskRow, TurnRow};
 
 /// What is read next.

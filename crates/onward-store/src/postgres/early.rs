@@ -12,9 +12,9 @@ use super::beside::beside;
 use super::connection::LinkTo;
 use super::save::{Sent, save_rows};
 use super::sql::Sql;
-use crate::limits;
+use crate::api::write::Write;
+use crate::bounds;
 use crate::memory::{Difference, Want, Written};
-use crate::write::Write;
 
 /// What is on its way of a batch that is being decided.
 pub(super) struct Early<'c> {
@@ -28,7 +28,7 @@ pub(super) struct Early<'c> {
 impl<'c> Early<'c> {
     /// For calls, where they are many writes.
     pub(super) fn of(client: &'c LinkTo<'c>, sql: &'c Sql, calls: &[&[Write]]) -> Self {
-        let is_allowed = calls.iter().map(|call| call.len()).sum::<usize>() >= 2 * limits::DECIDED_AT_ONCE;
+        let is_allowed = calls.iter().map(|call| call.len()).sum::<usize>() >= 2 * bounds::DECIDED_AT_ONCE;
         Self { is_allowed, ..Self::never(client, sql) }
     }
 

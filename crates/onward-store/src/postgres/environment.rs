@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-use crate::error::{Error, Result};
+use crate::api::error::{Error, Result};
 
 /// The variable that stands for each parameter of a URL.
 const VARIABLES: &[(&str, &str)] = &[

@@ -3,7 +3,7 @@
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use super::encryption;
-use crate::error::Error;
+use crate::api::error::Error;
 
 /// The store's error for one of the driver's. What may pass by itself is transient.
 pub(super) fn classified(error: tokio_postgres::Error) -> Error {

@@ -12,11 +12,11 @@ use super::connection::{Each, LinkTo};
 use super::error::classified;
 use super::row::{BEHIND_LINKS, head, task};
 use super::sql::Sql;
-use crate::error::Result;
-use crate::limits;
+use crate::api::error::Result;
+use crate::api::name::Name;
+use crate::api::task::{SessionId, TaskId, TaskState};
+use crate::bounds;
 use crate::memory::{Holders, KeyRow, Lane, LaneHead, LaneRows, LoadedTask, Partial, RunningRows, Want};
-use crate::name::Name;
-use crate::task::{SessionId, TaskId, TaskState};
 
 /// After so many rounds who is wanted is taken to be the beginning of a long chain.
 const SHALLOW: u32 = 2;
@@ -25,7 +25,7 @@ const SHALLOW: u32 = 2;
 const FEW_LANES: usize = 8;
 
 /// How many tasks of a chain are loaded at once: more than one write, or one sweep, follows.
-const DEEP: usize = 4 * limits::CASCADE;
+const DEEP: usize = 4 * bounds::CASCADE;
 
 /// Wants of one sort, as one query.
 #[derive(Debug)]
@@ -215,7 +215,7 @@ impl<'a> Fetcher<'a> {
         let first = match want {
             Want::Lanes => return self.claimed + 2,
             Want::Lane(_) => self.claimed.max(64) + 2,
-            Want::Messages(_) => limits::TURN_MESSAGES,
+            Want::Messages(_) => bounds::TURN_MESSAGES,
             Want::Ended | Want::OfQueue(..) => self.claimed.saturating_add(2),
             // One says when the next is due. Where that is now, more are.
             Want::Scheduled | Want::Expiring | Want::Overdue | Want::Retained => 2,
@@ -225,7 +225,7 @@ impl<'a> Fetcher<'a> {
         *times += 1;
         match *times {
             1 => first,
-            times => first.max(limits::SWEEP).saturating_mul(4usize.saturating_pow(times - 2)).saturating_add(8),
+            times => first.max(bounds::SWEEP).saturating_mul(4usize.saturating_pow(times - 2)).saturating_add(8),
         }
     }
 }

@@ -17,10 +17,10 @@ use super::patience::Patience;
 use super::store::Shared;
 use super::transaction::Marker;
 use super::writer::{Call, unknown};
-use crate::error::{Error, Result};
-use crate::limits;
-use crate::news::TaskNews;
-use crate::outcome::Outcome;
+use crate::api::error::{Error, Result};
+use crate::api::news::TaskNews;
+use crate::api::outcome::Outcome;
+use crate::bounds;
 
 /// How many transactions may wait for the disk; the writer waits behind so many.
 pub(super) const UNFLUSHED: usize = 64;
@@ -61,7 +61,7 @@ pub(super) async fn run(shared: Arc<Shared>, mut committed: mpsc::Receiver<Commi
     let mut client = None;
     while let Some(first) = committed.recv().await {
         let mut waiting = vec![first];
-        while waiting.len() < limits::COMMIT
+        while waiting.len() < bounds::COMMIT
             && let Ok(next) = committed.try_recv()
         {
             waiting.push(next);

@@ -21,16 +21,16 @@ use super::sql::Sql;
 use super::store::Shared;
 use super::transaction::apply_within;
 use super::writer::{Call, apply_until_kept, connect_to_write};
-use crate::dependency::Dependency;
-use crate::error::{Error, Result};
+use crate::api::dependency::Dependency;
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
+use crate::api::outcome::Outcome;
+use crate::api::store::Durability;
+use crate::api::tag::Tags;
+use crate::api::task::{NewTask, OnDuplicate, Priority, TaskId, Ttl, TtlFrom, UniqueKey, When};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::Write;
 use crate::memory::Ran;
-use crate::name::Name;
-use crate::outcome::Outcome;
-use crate::store::Durability;
-use crate::tag::Tags;
-use crate::task::{NewTask, OnDuplicate, Priority, TaskId, Ttl, TtlFrom, UniqueKey, When};
-use crate::timestamp::Timestamp;
-use crate::write::Write;
 
 /// How many are taken in one transaction.
 const BATCH: i64 = 500;

@@ -3,7 +3,7 @@
 use super::connection::Link;
 use super::error::classified;
 use super::sql::{BEGIN, Sql};
-use crate::error::{Error, Result};
+use crate::api::error::{Error, Result};
 use crate::migrations::Migrations;
 
 /// The scripts in order. A released one never changes: a change of the tables is a new one,

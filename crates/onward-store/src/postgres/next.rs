@@ -10,11 +10,11 @@ use super::ahead::Ahead;
 use super::store::Shared;
 use super::transaction::{Last, Mode};
 use super::writer::Call;
-use crate::error::Result;
-use crate::limits;
+use crate::api::error::Result;
+use crate::api::store::Durability;
+use crate::api::write::Write;
+use crate::bounds;
 use crate::memory::claimed_by;
-use crate::store::Durability;
-use crate::write::Write;
 
 /// How many writes one transaction takes in, unless a single call has more.
 const WRITES: usize = 4096;
@@ -64,7 +64,7 @@ impl Batch {
     }
 
     fn is_full(&self) -> bool {
-        self.calls.len() >= limits::COMMIT || self.writes >= WRITES || self.bytes >= BYTES
+        self.calls.len() >= bounds::COMMIT || self.writes >= WRITES || self.bytes >= BYTES
     }
 
     fn writes(&self) -> Vec<&[Write]> {
@@ -187,7 +187,7 @@ impl Next {
         match &mut self.ahead {
             Foresight::None => Ok(None),
             Foresight::Begun(ahead) => ahead.advance(&calls),
-            Foresight::Unknown if self.batch.writes < 2 * limits::DECIDED_AT_ONCE => Ok(Some(false)),
+            Foresight::Unknown if self.batch.writes < 2 * bounds::DECIDED_AT_ONCE => Ok(Some(false)),
             Foresight::Unknown => {
                 let Some(mut ahead) = Ahead::begin(shared, after)? else { return Ok(None) };
                 if !calls.iter().all(|call| ahead.takes(after, call)) {

@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use super::error::{classified, nothing_said};
 use super::migrate;
 use super::store::Shared;
-use crate::error::Result;
+use crate::api::error::Result;
 use crate::memory::{Counters, Difference, Now};
 
 /// Numbers that transactions that write move on.

@@ -12,11 +12,11 @@ use super::migrate::MIGRATIONS;
 use super::rights;
 use super::sql::Sql;
 use super::store::PostgresStore;
+use crate::api::error::{Error, Result};
+use crate::api::store::Durability;
+use crate::bounds;
 use crate::clock::Clock;
-use crate::error::{Error, Result};
-use crate::limits;
 use crate::migrations::Migrations;
-use crate::store::Durability;
 
 /// The longest name of a schema, in bytes: what PostgreSQL keeps of an identifier.
 const SCHEMA_BYTES: usize = 63;
@@ -43,14 +43,14 @@ impl Default for PostgresOptions {
     fn default() -> Self {
         Self {
             schema: "onward".to_owned(),
-            payload_limit: limits::PAYLOAD_BYTES,
+            payload_limit: bounds::PAYLOAD_BYTES,
             durability: Durability::Full,
             clock: None,
             readers: 4,
             listen: true,
             poll: Duration::from_secs(5),
             create: true,
-            patience: limits::SERVER_AWAY,
+            patience: bounds::SERVER_AWAY,
             migrations: MIGRATIONS,
         }
     }
@@ -65,11 +65,11 @@ impl PostgresOptions {
         Self { schema: schema.into(), ..self }
     }
 
-    /// The largest payload or result it takes, in bytes, at most [`limits::PAYLOAD_BYTES_CEILING`].
+    /// The largest payload or result it takes, in bytes, at most [`bounds::PAYLOAD_BYTES_CEILING`].
     /// Default: 1 MiB.
     #[must_use]
     pub fn payload_limit(self, bytes: usize) -> Self {
-        Self { payload_limit: bytes.min(limits::PAYLOAD_BYTES_CEILING), ..self }
+        Self { payload_limit: bytes.min(bounds::PAYLOAD_BYTES_CEILING), ..self }
     }
 
     /// What an acknowledgement means. [`Durability::Full`], the default, waits for the server's log
@@ -120,7 +120,7 @@ impl PostgresOptions {
 
     /// For how long a call waits for a server that is away (it crashed, it starts, the network is
     /// cut) and is tried again, counted from the first failure: short of a try that is under way
-    /// then. Default: [`limits::SERVER_AWAY`]. Opening a store waits so for a server that is
+    /// then. Default: [`bounds::SERVER_AWAY`]. Opening a store waits so for a server that is
     /// starting or has no free connection, and fails at once if no server is reached.
     #[must_use]
     pub fn patience(self, patience: Duration) -> Self {

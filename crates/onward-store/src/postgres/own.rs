@@ -13,10 +13,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::limits;
+use crate::api::task::SessionId;
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::memory::{Kept, Partial, Ran, Want};
-use crate::task::SessionId;
-use crate::timestamp::Timestamp;
 
 /// The sessions that a writer has opened.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +35,7 @@ impl OwnSessions {
         let opened = Arc::make_mut(&mut own.opened);
         opened.retain(|session, at| ran.opened_at(*session) == Some(*at));
         opened.extend((before + 1..=last).map(SessionId).filter_map(|new| Some((new, ran.opened_at(new)?))));
-        while opened.len() > limits::OWN_SESSIONS {
+        while opened.len() > bounds::OWN_SESSIONS {
             opened.pop_first();
         }
         own

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio_postgres::error::SqlState;
 
 use super::error::{driver_error, is_to_be_repeated};
+use crate::api::error::Error;
 use crate::clock::{Clock, SystemClock};
-use crate::error::Error;
 
 /// The first pause before the next try; each is twice as long as the one before.
 pub(super) const PAUSE: Duration = Duration::from_millis(5);

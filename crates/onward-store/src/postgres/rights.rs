@@ -6,7 +6,7 @@ use tokio_postgres::types::{ToSql, Type};
 use super::connection::Link;
 use super::error::classified;
 use super::sql::Sql;
-use crate::error::Result;
+use crate::api::error::Result;
 use crate::migrations::Migrations;
 
 /// Tables that every process reads and writes.

@@ -4,11 +4,11 @@ use bytes::Bytes;
 use tokio_postgres::Row;
 
 use super::error::classified;
-use crate::error::Result;
+use crate::api::error::Result;
+use crate::api::name::Name;
+use crate::api::task::TaskId;
 use crate::memory::{ItemRow, Lane, LaneHead, Links, LoadedTask, TaskRow};
-use crate::name::Name;
 use crate::rules::order::Place;
-use crate::task::TaskId;
 
 /// Where the links begin: behind the columns of the task.
 const LINKS: usize = 24;

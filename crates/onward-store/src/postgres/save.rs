@@ -13,8 +13,8 @@ use super::numbers::Numbers;
 use super::sql::Sql;
 use super::tasks::tasks;
 use super::transaction::{Marker, Mode};
+use crate::api::store::{EndedCounts, KindStatistics};
 use crate::memory::{Difference, ItemRow};
-use crate::store::{EndedCounts, KindStatistics};
 
 /// What goes along with a statement.
 pub(super) type Values<'a> = Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)>;
@@ -308,7 +308,7 @@ fn statistics<'a>(statements: &mut Statements<'a>, kind: &'a KindStatistics, sum
     let numbers = [ended.completed, ended.failed, ended.dead, ended.cancelled, ended.expired, kind.attempts];
     let mut numbers: Vec<i64> = numbers.map(u64::cast_signed).to_vec();
     numbers.extend([micro(kind.wait), micro(kind.run), micro(kind.run_maximum), kind.io.tasks.cast_signed()]);
-    let all = crate::io::IoKind::ALL;
+    let all = crate::api::io::IoKind::ALL;
     let io: Vec<String> = [kind.io.expected, kind.io.recorded]
         .into_iter()
         .flat_map(|io| all.into_iter().map(move |sort| io.get(sort).to_string()))

@@ -23,28 +23,28 @@ use super::sql::{READER_SETTINGS, SETTINGS};
 use super::wake::Listener;
 use super::writer::{self, Call, apply_until_kept};
 use super::{inbox, reads, wake};
-use crate::aggregate::{CollectionRecord, CollectionSelection};
-use crate::clock::Clock;
-use crate::error::{Error, Result};
-use crate::event::{EventCursor, EventPage};
-use crate::flow::LimitRecord;
-use crate::history::QueueDay;
-use crate::limits;
-use crate::memory::{Now, Ran};
-use crate::news::{NewsReceiver, NewsSender, TaskNews};
-use crate::orchestration::{HistoryChunk, InstanceRecord};
-use crate::outcome::Outcome;
-use crate::queue::QueueMode;
-use crate::reason::WaitReason;
-use crate::schedule::{ScheduleRecord, ScheduleSelection};
-use crate::store::{
+use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::error::{Error, Result};
+use crate::api::event::{EventCursor, EventPage};
+use crate::api::history::QueueDay;
+use crate::api::limit::LimitRecord;
+use crate::api::news::{NewsReceiver, NewsSender, TaskNews};
+use crate::api::orchestration::{HistoryChunk, InstanceRecord};
+use crate::api::outcome::Outcome;
+use crate::api::queue::QueueMode;
+use crate::api::reason::WaitReason;
+use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::api::store::{
     Answer, Changes, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter,
     TaskIdPage, TaskPage,
 };
-use crate::tag::{TagKeyPage, TagPage, TagValuePage};
-use crate::task::{TaskId, TaskRecord};
-use crate::timestamp::Timestamp;
-use crate::write::{Claim, Write};
+use crate::api::tag::{TagKeyPage, TagPage, TagValuePage};
+use crate::api::task::{TaskId, TaskRecord};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::{Claim, Write};
+use crate::bounds;
+use crate::clock::Clock;
+use crate::memory::{Now, Ran};
 
 /// The port that a URL need not say.
 const USUAL_PORT: u16 = 5432;
@@ -288,7 +288,7 @@ impl PostgresStore {
         // Callers may ask for the time before they read or write anything else.
         shared.server_clock.heard(time);
         shared.stamp.store(wake::stamp(&client, &shared).await?, Ordering::Relaxed);
-        let (calls, waiting) = mpsc::channel(limits::PENDING);
+        let (calls, waiting) = mpsc::channel(bounds::PENDING);
         let (flusher, unflushed) = mpsc::channel(UNFLUSHED);
         tokio::spawn(flusher::run(Arc::clone(&shared), unflushed));
         tokio::spawn(writer::run(Arc::clone(&shared), waiting, flusher, client));
@@ -366,7 +366,7 @@ impl Store for PostgresStore {
     }
 
     fn claim_size(&self) -> usize {
-        limits::CLAIM
+        bounds::CLAIM
     }
 
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {

@@ -20,12 +20,12 @@ use super::own::OwnSessions;
 use super::save::{Saving, save_and_commit, save_within};
 use super::store::Shared;
 use super::wake;
-use crate::error::{Error, Result};
-use crate::limits;
+use crate::api::error::{Error, Result};
+use crate::api::store::Hint;
+use crate::api::task::SessionId;
+use crate::api::write::Write;
+use crate::bounds;
 use crate::memory::{Answered, Counters, Decision, Items, Kept, Now, Partial, Ran, Written, claimed_by};
-use crate::store::Hint;
-use crate::task::SessionId;
-use crate::write::Write;
 
 /// For how many transactions a writer that has found that others write expects that they do.
 const OTHERS_EXPECTED: u8 = 8;
@@ -221,7 +221,7 @@ async fn commit(
     };
     let marker = Marker { batch: last.marker.batch + 1, ..last.marker };
     let notify = (ran.hint != Hint::default()).then(|| shared.message(ran.hint));
-    let is_large = calls.iter().map(|call| call.len()).sum::<usize>() >= limits::HELD_UP;
+    let is_large = calls.iter().map(|call| call.len()).sum::<usize>() >= bounds::HELD_UP;
     let mode = next.mode(shared, !is_alone && is_large);
     let was_disturbed = last.write.is_some() && numbers.interference != last.interference;
     let numbers = numbers.after(&difference, partial.interferes(&ran, &own));
@@ -404,7 +404,7 @@ async fn step_by_step(
     decision: Option<Box<Decision>>,
 ) -> Result<Answered<Ran>> {
     let mut decision = decision.unwrap_or_else(|| Box::new(header.partial.decision(header.now)));
-    let writes = if early.is_allowed() { limits::DECIDED_AT_ONCE } else { usize::MAX };
+    let writes = if early.is_allowed() { bounds::DECIDED_AT_ONCE } else { usize::MAX };
     loop {
         if let Some(mut reading) = for_claims.take_if(|_| decision.claims_next(calls)) {
             header.partial.note();

@@ -16,9 +16,9 @@ use tokio_postgres::types::Type;
 use super::connection::LinkTo;
 use super::error::classified;
 use super::sql::Sql;
-use crate::error::Result;
+use crate::api::error::Result;
+use crate::api::task::TaskId;
 use crate::memory::{Kept, Want};
-use crate::task::TaskId;
 
 /// Those with the numbers `$1` that are there still, were written last by one of the transactions
 /// `$2`, and have nothing to do with others. Whether there is anything to be found in a table at

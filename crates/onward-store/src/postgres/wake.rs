@@ -11,8 +11,8 @@ use super::connection::{Address, Link, LinkTo};
 use super::error::{classified, nothing_said};
 use super::sql::Sql;
 use super::store::Shared;
-use crate::error::{Error, Result};
-use crate::store::Hint;
+use crate::api::error::{Error, Result};
+use crate::api::store::Hint;
 
 /// How long to wait until the next try, where no connection can be made.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -13,11 +13,11 @@ use super::patience::Patience;
 use super::sql::SETTINGS;
 use super::store::Shared;
 use super::transaction::{Fate, Last, Marker, Mode, apply, batch_of};
-use crate::error::{Error, Result};
+use crate::api::error::{Error, Result};
+use crate::api::outcome::Outcome;
+use crate::api::store::Durability;
+use crate::api::write::Write;
 use crate::memory::{Kept, Ran};
-use crate::outcome::Outcome;
-use crate::store::Durability;
-use crate::write::Write;
 
 /// A caller's writes, and where the answer goes.
 #[derive(Debug)]

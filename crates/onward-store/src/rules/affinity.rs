@@ -7,8 +7,8 @@
 
 use std::time::Duration;
 
-use crate::limits;
-use crate::timestamp::Timestamp;
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 
 /// Until when a line is reserved whose first task has been due since `run_at`.
 #[must_use]
@@ -20,14 +20,14 @@ pub fn reserved_until(run_at: Timestamp, wait: Duration) -> Timestamp {
 /// not each, for that would be a write for every task.
 #[must_use]
 pub fn is_to_be_noted(noted_at: Timestamp, now: Timestamp) -> bool {
-    now < noted_at || now - noted_at >= limits::AFFINITY_KEPT / 10
+    now < noted_at || now - noted_at >= bounds::AFFINITY_KEPT / 10
 }
 
 /// Whether it is forgotten by now which session a series prefers, whose last noted start was at
 /// `noted_at`.
 #[must_use]
 pub fn is_forgotten(noted_at: Timestamp, now: Timestamp) -> bool {
-    noted_at.plus(limits::AFFINITY_KEPT) <= now
+    noted_at.plus(bounds::AFFINITY_KEPT) <= now
 }
 
 #[cfg(test)]
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn what_was_started_within_the_time_is_remembered() {
-        let almost = limits::AFFINITY_KEPT - Duration::from_micros(1);
-        assert!(is_forgotten(noon(), noon().plus(limits::AFFINITY_KEPT)) && !is_forgotten(noon(), noon().plus(almost)));
+        let almost = bounds::AFFINITY_KEPT - Duration::from_micros(1);
+        assert!(is_forgotten(noon(), noon().plus(bounds::AFFINITY_KEPT)) && !is_forgotten(noon(), noon().plus(almost)));
     }
 }

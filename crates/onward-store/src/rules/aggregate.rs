@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::aggregate::Aggregate;
-use crate::io::{Io, IoKind};
-use crate::limits;
-use crate::outcome::Refusal;
+use crate::api::aggregate::Aggregate;
+use crate::api::io::{Io, IoKind};
+use crate::api::outcome::Refusal;
+use crate::api::task::{NewTask, Priority, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules::dependencies::Ended;
 use crate::rules::retry::RetryPolicy;
-use crate::task::{NewTask, Priority, TaskId, TaskState};
-use crate::timestamp::Timestamp;
 
 /// What a bundle says of why it was cancelled that has lost its members.
 pub const EMPTIED: &str = "all its members were taken out before it ran";
@@ -61,14 +61,14 @@ impl Collection {
     /// Whether it is handed over at once, without waiting for more.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.members >= self.size.min(limits::BUNDLE) || self.bytes >= limits::BUNDLE_BYTES
+        self.members >= self.size.min(bounds::BUNDLE) || self.bytes >= bounds::BUNDLE_BYTES
     }
 
     /// Whether a payload of so many bytes still fits in. If it does not, what is there is handed
     /// over before.
     #[must_use]
     pub fn has_room_for(&self, bytes: u64) -> bool {
-        self.bytes.saturating_add(bytes) <= limits::BUNDLE_BYTES
+        self.bytes.saturating_add(bytes) <= bounds::BUNDLE_BYTES
     }
 }
 
@@ -193,10 +193,10 @@ mod tests {
     #[test]
     fn a_bundle_is_full_when_its_payloads_are_large() {
         let one = |bytes| Collection::joined(None, TaskId(1), aggregate(10, 9, 9), bytes, at(0));
-        assert!(one(limits::BUNDLE_BYTES).is_full());
-        assert!(!one(limits::BUNDLE_BYTES - 1).is_full());
-        assert!(one(limits::BUNDLE_BYTES - 1).has_room_for(1));
-        assert!(!one(limits::BUNDLE_BYTES - 1).has_room_for(2));
+        assert!(one(bounds::BUNDLE_BYTES).is_full());
+        assert!(!one(bounds::BUNDLE_BYTES - 1).is_full());
+        assert!(one(bounds::BUNDLE_BYTES - 1).has_room_for(1));
+        assert!(!one(bounds::BUNDLE_BYTES - 1).has_room_for(2));
     }
 
     #[test]

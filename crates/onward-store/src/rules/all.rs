@@ -1,8 +1,8 @@
 //! What several writes as one may hold.
 
-use crate::limits;
-use crate::outcome::Refusal;
-use crate::write::Write;
+use crate::api::outcome::Refusal;
+use crate::api::write::Write;
+use crate::bounds;
 
 /// Checks the members of a [`Write::All`] before any of them acts.
 ///
@@ -23,12 +23,12 @@ pub fn check(members: &[Write]) -> Result<(), Refusal> {
 /// # Errors
 /// [`Refusal::Invalid`] for too many.
 pub fn check_size(members: usize) -> Result<(), Refusal> {
-    if members <= limits::ALL {
+    if members <= bounds::ALL {
         return Ok(());
     }
     Err(Refusal::Invalid(format!(
         "{members} writes were to be done as one and the limit is {}; split them",
-        limits::ALL
+        bounds::ALL
     )))
 }
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::limits;
-use crate::outcome::Refusal;
-use crate::task::{ByteProgress, TaskId, TaskState, Ttl, TtlFrom};
-use crate::timestamp::Timestamp;
-use crate::write::AfterFailure;
+use crate::api::outcome::Refusal;
+use crate::api::task::{ByteProgress, TaskId, TaskState, Ttl, TtlFrom};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::AfterFailure;
+use crate::bounds;
 
 /// Where a task goes when an attempt has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub fn failed(task: FailedAttempt, next: AfterFailure, now: Timestamp) -> AfterA
 pub fn lease_lost(cancel_requested: bool, lost: u32, attempts: u32, now: Timestamp) -> AfterAttempt {
     if cancel_requested {
         AfterAttempt::End(TaskState::Cancelled)
-    } else if lost.saturating_add(1) >= limits::LOST_LEASES {
+    } else if lost.saturating_add(1) >= bounds::LOST_LEASES {
         AfterAttempt::End(TaskState::Dead)
     } else {
         AfterAttempt::Again { at: now, attempts: attempts.saturating_add(1) }

@@ -1,9 +1,9 @@
 //! Which tasks a chunk of a change of many looks at.
 
-use crate::bulk::{Bulk, BulkVerb};
-use crate::limits;
-use crate::store::TaskFilter;
-use crate::task::{TaskId, TaskState};
+use crate::api::bulk::{Bulk, BulkVerb};
+use crate::api::store::TaskFilter;
+use crate::api::task::{TaskId, TaskState};
+use crate::bounds;
 
 /// Returns the filter of the tasks that `filter` selects and to which `verb` is done; `None` if
 /// there can be none.
@@ -62,9 +62,9 @@ impl Chunk {
     pub fn of(bulk: &Bulk, highest: TaskId) -> Option<Self> {
         let end = TaskId(highest.0.saturating_add(1));
         let before = bulk.before.map_or(end, |before| before.min(end));
-        let from = TaskId(before.0.saturating_sub(limits::BULK_WINDOW).max(1));
+        let from = TaskId(before.0.saturating_sub(bounds::BULK_WINDOW).max(1));
         let filter = eligible(&bulk.verb, &bulk.filter).filter(|_| from < before)?;
-        Some(Self { filter, from, before, limit: bulk.limit.clamp(1, limits::BULK) })
+        Some(Self { filter, from, before, limit: bulk.limit.clamp(1, bounds::BULK) })
     }
 
     /// Cuts what was found, newest first and at least one more than the limit if there is one, to
@@ -82,7 +82,7 @@ impl Chunk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::name::Name;
+    use crate::api::name::Name;
 
     fn bulk(verb: BulkVerb, states: &[TaskState]) -> Bulk {
         Bulk { verb, filter: TaskFilter { states: states.to_vec(), ..TaskFilter::default() }, before: None, limit: 2 }
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn chunks_reach_from_the_highest_number_to_the_first_and_end() {
-        let window = limits::BULK_WINDOW;
+        let window = bounds::BULK_WINDOW;
         let (mut bulk, mut looked_at) = (bulk(BulkVerb::Cancel, &[]), Vec::new());
         while let Some(chunk) = Chunk::of(&bulk, TaskId(2 * window + 5)) {
             looked_at.push((chunk.from.0, chunk.before.0));

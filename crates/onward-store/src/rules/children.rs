@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use crate::dependency::OnDependencyFailure;
-use crate::limits;
-use crate::outcome::Refusal;
+use crate::api::dependency::OnDependencyFailure;
+use crate::api::outcome::Refusal;
+use crate::api::task::{TaskId, TaskState};
+use crate::bounds;
 use crate::rules::dependencies::{Ended, end_of_dependent};
-use crate::task::{TaskId, TaskState};
 
 /// Whether the children of a task that is over are cancelled: unless it completed.
 #[must_use]
@@ -53,14 +53,14 @@ pub fn end_of_parent(failed: Option<(TaskId, TaskState)>, on_failure: OnDependen
 /// Checks for how many children a task would wait.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for more than [`limits::AWAITED_CHILDREN`].
+/// [`Refusal::Invalid`] for more than [`bounds::AWAITED_CHILDREN`].
 pub fn check_count(children: usize) -> Result<(), Refusal> {
-    if children <= limits::AWAITED_CHILDREN {
+    if children <= bounds::AWAITED_CHILDREN {
         return Ok(());
     }
     Err(Refusal::Invalid(format!(
         "a task would wait for more than {} live children; have some of them spawn the others",
-        limits::AWAITED_CHILDREN
+        bounds::AWAITED_CHILDREN
     )))
 }
 
@@ -68,7 +68,7 @@ pub fn check_count(children: usize) -> Result<(), Refusal> {
 /// however many others. `open_of` tells what a task waits for.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] if one does, or if more than [`limits::AWAITED_CHILDREN`] tasks would have
+/// [`Refusal::Invalid`] if one does, or if more than [`bounds::AWAITED_CHILDREN`] tasks would have
 /// to be looked at to know.
 pub fn check_circle<E: From<Refusal>>(
     parent: TaskId,
@@ -81,7 +81,7 @@ pub fn check_circle<E: From<Refusal>>(
         if task == parent {
             return Err(circle(parent).into());
         }
-        if seen.len() > limits::AWAITED_CHILDREN {
+        if seen.len() > bounds::AWAITED_CHILDREN {
             return Err(too_far(parent).into());
         }
         ahead.extend(open_of(task)?.into_iter().filter(|next| seen.insert(*next)));
@@ -100,7 +100,7 @@ fn too_far(parent: TaskId) -> Refusal {
     Refusal::Invalid(format!(
         "task {parent} would wait for children that wait for more than {} tasks, so that it cannot be known whether one of these \
          waits for task {parent}; let the children depend on fewer",
-        limits::AWAITED_CHILDREN
+        bounds::AWAITED_CHILDREN
     ))
 }
 

@@ -1,12 +1,12 @@
 //! Whether somebody may finish an attempt from elsewhere, and what follows.
 
-use crate::completion::{CompletionToken, CompletionWait, Finish};
-use crate::outcome::Refusal;
+use crate::api::completion::{CompletionToken, CompletionWait, Finish};
+use crate::api::outcome::Refusal;
+use crate::api::task::TaskState;
+use crate::api::timestamp::Timestamp;
+use crate::api::write::AfterFailure;
 use crate::rules::attempt::{self, AfterAttempt, FailedAttempt};
 use crate::rules::retry::{FailureClass, after_failure};
-use crate::task::TaskState;
-use crate::timestamp::Timestamp;
-use crate::write::AfterFailure;
 
 /// Where a live task stands that somebody wants to finish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub fn failed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::TaskId;
+    use crate::api::task::TaskId;
 
     const TOKEN: CompletionToken = CompletionToken { task: TaskId(1), claim: Some(2) };
     const COMPLETE: Finish = Finish::Complete { result: None };

@@ -5,9 +5,9 @@
 //! lower one, and no cycle can be made. A batch in any order is brought into one that holds this by
 //! [`order`], which refuses what has none.
 
-use crate::dependency::{Dependency, OnDependencyFailure};
-use crate::outcome::{Outcome, Refusal};
-use crate::task::{NewTask, TaskId, TaskState};
+use crate::api::dependency::{Dependency, OnDependencyFailure};
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{NewTask, TaskId, TaskState};
 
 /// How a task ended that another depends on; `None` if it was removed before it had ended.
 pub type Ended = Option<TaskState>;
@@ -201,7 +201,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::dependency::Dependencies;
+    use crate::api::dependency::Dependencies;
 
     fn batch(dependencies: &[&[usize]]) -> Vec<NewTask> {
         let new = |positions: &&[usize]| {

@@ -1,7 +1,7 @@
 //! When a task is due, and where it waits until then.
 
-use crate::task::{TaskState, When};
-use crate::timestamp::Timestamp;
+use crate::api::task::{TaskState, When};
+use crate::api::timestamp::Timestamp;
 
 /// The moment at which a task is due that is accepted now. A moment in the past means now.
 #[must_use]

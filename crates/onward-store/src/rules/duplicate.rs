@@ -1,6 +1,6 @@
 //! What becomes of a submit whose key is taken.
 
-use crate::task::{OnDuplicate, Priority, TaskId};
+use crate::api::task::{OnDuplicate, Priority, TaskId};
 
 /// The task that has the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,17 +1,17 @@
 //! What is kept of attempts that did not end well.
 
-use crate::limits;
+use crate::api::task::{AttemptError, SessionId};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules::attempt::cut;
-use crate::task::{AttemptError, SessionId};
-use crate::timestamp::Timestamp;
 
 /// Adds an error to those of a task. The message is cut; of too many errors the first and the
 /// newest stay.
 pub fn push(errors: &mut Vec<AttemptError>, attempt: u32, at: Timestamp, message: String) {
-    while errors.len() >= limits::ERRORS_KEPT {
+    while errors.len() >= bounds::ERRORS_KEPT {
         errors.remove(1);
     }
-    errors.push(AttemptError { attempt, at, message: cut(message, limits::ERROR_BYTES) });
+    errors.push(AttemptError { attempt, at, message: cut(message, bounds::ERROR_BYTES) });
 }
 
 /// What a task says of an attempt whose session gave no sign of life.

@@ -1,7 +1,7 @@
 //! Which day a moment belongs to, and which days are kept.
 
-use crate::limits;
-use crate::timestamp::Timestamp;
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 
 const DAY: i64 = 24 * 60 * 60 * 1_000_000;
 
@@ -24,10 +24,10 @@ pub fn counted_on(at: Timestamp, latest: Option<i64>) -> i64 {
 }
 
 /// The first of the last `days` days that can be asked for, 1 to
-/// [`HISTORY_DAYS`](limits::HISTORY_DAYS), the one of `at` being the last.
+/// [`HISTORY_DAYS`](bounds::HISTORY_DAYS), the one of `at` being the last.
 #[must_use]
 pub fn first_day(at: Timestamp, latest: Option<i64>, days: u32) -> i64 {
-    counted_on(at, latest) + 1 - i64::from(days.clamp(1, limits::HISTORY_DAYS))
+    counted_on(at, latest) + 1 - i64::from(days.clamp(1, bounds::HISTORY_DAYS))
 }
 
 #[cfg(test)]

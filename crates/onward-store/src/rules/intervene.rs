@@ -1,7 +1,7 @@
 //! What people may do to a task, by where it stands.
 
-use crate::outcome::Refusal;
-use crate::task::{TaskId, TaskState};
+use crate::api::outcome::Refusal;
+use crate::api::task::{TaskId, TaskState};
 
 /// What a task says of why it is dead that somebody killed.
 pub const KILLED: &str = "it was killed before it ran: somebody asked for it";

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::timestamp::Timestamp;
+use crate::api::timestamp::Timestamp;
 
 /// Until when the key of a task that ended at `finished_at` stays taken; `None` if it is free at
 /// once.

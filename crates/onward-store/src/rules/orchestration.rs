@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::limits;
-use crate::name::{Name, check_seen};
-use crate::orchestration::{AfterTurn, Hold, Signal, Turn};
-use crate::outcome::{Refusal, Submitted};
+use crate::api::name::{Name, check_seen};
+use crate::api::orchestration::{AfterTurn, Hold, Signal, Turn};
+use crate::api::outcome::{Refusal, Submitted};
+use crate::api::tag::Tags;
+use crate::api::task::{NewTask, OnDuplicate, TaskId, TaskState, Ttl, TtlFrom, UniqueKey, When, check_payload};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules::due;
-use crate::tag::Tags;
-use crate::task::{NewTask, OnDuplicate, TaskId, TaskState, Ttl, TtlFrom, UniqueKey, When, check_payload};
-use crate::timestamp::Timestamp;
 
 /// What a store knows of an orchestration whose turn is to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,13 +44,13 @@ pub fn check(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     if [(turn.events, &turn.chunk), begins_with].iter().any(|(events, chunk)| (*events == 0) != chunk.is_empty()) {
         return Err(invalid(standing, "has events without bytes, or bytes without events; say how many there are"));
     }
-    if turn.awaits.len() > limits::AWAITED_NAMES {
+    if turn.awaits.len() > bounds::AWAITED_NAMES {
         let text =
-            format!("names more than {} events that it waits for; name the first of them", limits::AWAITED_NAMES);
+            format!("names more than {} events that it waits for; name the first of them", bounds::AWAITED_NAMES);
         return Err(invalid(standing, &text));
     }
-    if turn.submits.len() > limits::TURN_TASKS {
-        let text = format!("submits more than {} tasks; let several turns do it", limits::TURN_TASKS);
+    if turn.submits.len() > bounds::TURN_TASKS {
+        let text = format!("submits more than {} tasks; let several turns do it", bounds::TURN_TASKS);
         return Err(invalid(standing, &text));
     }
     check_sizes(turn, standing)?;
@@ -82,7 +82,7 @@ pub fn check_offered(turn: &Turn, received: u64, taken: u64) -> Result<(), Refus
 
 fn check_sizes(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     let begins_with = if let AfterTurn::ContinueAsNew { chunk, .. } = &turn.next { chunk.len() } else { 0 };
-    let (bytes, most) = (turn.chunk.len().max(begins_with), limits::TURN_BYTES);
+    let (bytes, most) = (turn.chunk.len().max(begins_with), bounds::TURN_BYTES);
     if bytes > most {
         let text = format!(
             "has {bytes} bytes of events, and may have {most}; keep what is large elsewhere and pass references"
@@ -95,8 +95,8 @@ fn check_sizes(turn: &Turn, standing: Standing<'_>) -> Result<(), Refusal> {
     };
     check("status", turn.status.as_ref().map_or(0, bytes::Bytes::len))?;
     for (key, value) in &turn.values {
-        if key.is_empty() || key.len() > limits::KEY_BYTES {
-            let text = format!("has a value whose key is empty or longer than {} bytes", limits::KEY_BYTES);
+        if key.is_empty() || key.len() > bounds::KEY_BYTES {
+            let text = format!("has a value whose key is empty or longer than {} bytes", bounds::KEY_BYTES);
             return Err(invalid(standing, &text));
         }
         check_seen("key of a value", key).map_err(|error| Refusal::Invalid(error.to_string()))?;
@@ -123,13 +123,13 @@ pub fn check_values<'a>(turn: &'a Turn, kind: &str, kept: impl IntoIterator<Item
             keys.remove(key.as_str());
         }
     }
-    if keys.len() <= limits::VALUES {
+    if keys.len() <= bounds::VALUES {
         return Ok(());
     }
     Err(Refusal::Invalid(format!(
         "an orchestration of kind `{kind}` would keep {} values, and may keep {}; have its code remove those that nobody reads, or put several into one",
         keys.len(),
-        limits::VALUES
+        bounds::VALUES
     )))
 }
 
@@ -141,11 +141,11 @@ pub fn tags_after(turn: &Turn, kind: &str, before: &Tags) -> Result<Option<Tags>
     if turn.tags.is_empty() {
         return Ok(None);
     }
-    if turn.tags.len() > limits::TURN_TAGS {
+    if turn.tags.len() > bounds::TURN_TAGS {
         return Err(Refusal::Invalid(format!(
             "a turn of an orchestration of kind `{kind}` changes {} tags, and may change {}; name each key once",
             turn.tags.len(),
-            limits::TURN_TAGS
+            bounds::TURN_TAGS
         )));
     }
     let mut tags = before.clone();
@@ -301,10 +301,10 @@ pub fn hears_of_cancel(generation: u32, length: u64, state: TaskState) -> bool {
 /// # Errors
 /// [`Refusal::Invalid`] for what no store accepts.
 pub fn check_kept(signal: &Signal, kind: &Name, keep_for: Duration, payload_limit: usize) -> Result<(), Refusal> {
-    if keep_for.is_zero() || keep_for > limits::UNSTARTED_KEPT {
+    if keep_for.is_zero() || keep_for > bounds::UNSTARTED_KEPT {
         return Err(Refusal::Invalid(format!(
             "a signal is kept for a start for more than nothing and at most {:?}, and this one for {keep_for:?}",
-            limits::UNSTARTED_KEPT
+            bounds::UNSTARTED_KEPT
         )));
     }
     kind.check_own("kind")
@@ -332,8 +332,8 @@ pub fn unstarted(kind: &Name, key: &str, keep_for: Duration) -> NewTask {
 pub fn too_many_unstarted() -> Refusal {
     Refusal::Invalid(format!(
         "signals are kept for {} keys of orchestrations that have not started, which is the limit; start them, or delete tasks of the queue `{}`",
-        limits::UNSTARTED_KEYS,
-        limits::UNSTARTED_QUEUE
+        bounds::UNSTARTED_KEYS,
+        bounds::UNSTARTED_QUEUE
     ))
 }
 
@@ -351,14 +351,14 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::task::{Lease, SessionId};
+    use crate::api::task::{Lease, SessionId};
 
     /// Shows: D9
     #[test]
     fn a_turn_with_more_events_than_a_store_takes_is_refused() {
         let lease = Lease { task: TaskId(1), session: SessionId(1), claim: 1 };
         let standing = Standing { length: 0, received: 0, kind: "order", payload_limit: 1024 };
-        let large = Bytes::from(vec![0; limits::TURN_BYTES + 1]);
+        let large = Bytes::from(vec![0; bounds::TURN_BYTES + 1]);
         let appended = Turn { events: 1, chunk: large.clone(), ..Turn::new(lease, 0, AfterTurn::Continue) };
         let carried = AfterTurn::ContinueAsNew { payload: Bytes::new(), events: 1, chunk: large };
         for turn in [appended, Turn::new(lease, 0, carried)] {

@@ -1,6 +1,6 @@
 //! Which of the waiting tasks goes first.
 //!
-//! A level of priority is worth a certain time of waiting ([`limits::PRIORITY_LEVEL`]), so that a
+//! A level of priority is worth a certain time of waiting ([`bounds::PRIORITY_LEVEL`]), so that a
 //! task ages: it goes before a more urgent one that became due so much later. All tasks age alike,
 //! so their order never changes while they wait, and a store can keep it in an index. (Schedulers
 //! call this a virtual deadline; compare "earliest eligible virtual deadline first", Stoica and
@@ -8,9 +8,9 @@
 
 use std::time::Duration;
 
-use crate::limits;
-use crate::task::{Priority, TaskId};
-use crate::timestamp::Timestamp;
+use crate::api::task::{Priority, TaskId};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 
 /// A task's place among those that wait: the smaller goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,13 +25,13 @@ pub struct Place {
 /// The place of a task of some priority that has been due since `run_at`.
 #[must_use]
 pub fn place(priority: Priority, run_at: Timestamp, task: TaskId) -> Place {
-    let level = i64::try_from(limits::PRIORITY_LEVEL.as_micros()).unwrap_or(i64::MAX);
+    let level = i64::try_from(bounds::PRIORITY_LEVEL.as_micros()).unwrap_or(i64::MAX);
     let handicap = level.saturating_mul(i64::from(Priority::URGENT.0 - priority.0));
     Place { at: run_at.as_microseconds().saturating_add(handicap), task }
 }
 
 /// The last place at which a task counts as at least as urgent as `least` now: its own priority,
-/// and a level more for each [`limits::PRIORITY_LEVEL`] that it has been due. What stands behind it
+/// and a level more for each [`bounds::PRIORITY_LEVEL`] that it has been due. What stands behind it
 /// counts as less urgent.
 #[must_use]
 pub fn last_place(least: Priority, now: Timestamp) -> Place {
@@ -67,14 +67,14 @@ mod tests {
     fn one_level_is_worth_its_time_and_no_more() {
         let urgent = |after| place(Priority(129), now().plus(after), TaskId(2));
         let old = place(Priority(128), now(), TaskId(1));
-        assert!(urgent(limits::PRIORITY_LEVEL - Duration::from_micros(1)) < old);
-        assert!(old < urgent(limits::PRIORITY_LEVEL));
+        assert!(urgent(bounds::PRIORITY_LEVEL - Duration::from_micros(1)) < old);
+        assert!(old < urgent(bounds::PRIORITY_LEVEL));
     }
 
     #[test]
     fn a_task_counts_as_a_level_more_urgent_for_each_level_s_worth_of_waiting() {
         let task = place(Priority(118), now(), TaskId(1));
-        let after = |minutes| now().plus(limits::PRIORITY_LEVEL * minutes);
+        let after = |minutes| now().plus(bounds::PRIORITY_LEVEL * minutes);
         assert!(task > last_place(Priority(128), after(9)));
         assert!(task <= last_place(Priority(128), after(10)));
         assert!(place(Priority(128), now(), TaskId(1)) <= last_place(Priority(128), now()));

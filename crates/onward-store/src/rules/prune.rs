@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::timestamp::Timestamp;
-use crate::write::Prune;
+use crate::api::timestamp::Timestamp;
+use crate::api::write::Prune;
 
 /// Until when, this moment included, a task is kept that said for how long it is. What prunes say
 /// of others does not concern it.

@@ -1,8 +1,8 @@
 //! Which states a purge may name.
 
-use crate::name::Name;
-use crate::outcome::Refusal;
-use crate::task::TaskState;
+use crate::api::name::Name;
+use crate::api::outcome::Refusal;
+use crate::api::task::TaskState;
 
 /// Checks the states of a purge.
 ///

@@ -1,9 +1,9 @@
 //! What may be set about a queue.
 
-use crate::limits;
-use crate::name::Name;
-use crate::outcome::Refusal;
-use crate::queue::{ConcurrencyLimit, QueueSettings, SetQueue};
+use crate::api::name::Name;
+use crate::api::outcome::Refusal;
+use crate::api::queue::{ConcurrencyLimit, QueueSettings, SetQueue};
+use crate::bounds;
 
 /// Checks a change before it is made.
 ///
@@ -15,21 +15,21 @@ pub fn check(set: &SetQueue) -> Result<(), Refusal> {
         let text = "was to be set and it was not said what; name a weight, a concurrency or a wait for affinity";
         return Err(Refusal::Invalid(format!("the queue `{}` {text}", set.queue)));
     }
-    if let Some(weight) = set.weight.filter(|weight| !(1..=limits::QUEUE_WEIGHT).contains(weight)) {
+    if let Some(weight) = set.weight.filter(|weight| !(1..=bounds::QUEUE_WEIGHT).contains(weight)) {
         let remedy = "pause a queue of which nothing is to run";
-        return Err(out_of_range(&set.queue, "weight", weight, limits::QUEUE_WEIGHT, remedy));
+        return Err(out_of_range(&set.queue, "weight", weight, bounds::QUEUE_WEIGHT, remedy));
     }
     let concurrency = set.concurrency.and_then(ConcurrencyLimit::limit);
-    if let Some(concurrency) = concurrency.filter(|tasks| !(1..=limits::QUEUE_CONCURRENCY).contains(tasks)) {
+    if let Some(concurrency) = concurrency.filter(|tasks| !(1..=bounds::QUEUE_CONCURRENCY).contains(tasks)) {
         let remedy = "pause a queue of which nothing is to run, or set none where there is to be no limit";
-        return Err(out_of_range(&set.queue, "concurrency", concurrency, limits::QUEUE_CONCURRENCY, remedy));
+        return Err(out_of_range(&set.queue, "concurrency", concurrency, bounds::QUEUE_CONCURRENCY, remedy));
     }
-    if let Some(wait) = set.affinity_wait.filter(|wait| *wait > limits::AFFINITY_WAIT_MAXIMUM) {
+    if let Some(wait) = set.affinity_wait.filter(|wait| *wait > bounds::AFFINITY_WAIT_MAXIMUM) {
         return Err(Refusal::Invalid(format!(
             "the queue `{}` was to have its tasks wait {wait:?} for the worker that their series prefers, and it may be at most {:?}; \
              what must run in one place needs a queue that only this worker serves",
             set.queue,
-            limits::AFFINITY_WAIT_MAXIMUM
+            bounds::AFFINITY_WAIT_MAXIMUM
         )));
     }
     Ok(())
@@ -65,9 +65,9 @@ mod tests {
     fn the_ends_of_the_ranges_are_taken() {
         let ends = [
             queue().weight(1).concurrency(1),
-            queue().weight(limits::QUEUE_WEIGHT).concurrency(limits::QUEUE_CONCURRENCY),
+            queue().weight(bounds::QUEUE_WEIGHT).concurrency(bounds::QUEUE_CONCURRENCY),
             queue().affinity_wait(Duration::ZERO),
-            queue().affinity_wait(limits::AFFINITY_WAIT_MAXIMUM),
+            queue().affinity_wait(bounds::AFFINITY_WAIT_MAXIMUM),
         ];
         assert!(ends.iter().all(|set| check(set).is_ok()));
     }
@@ -79,7 +79,7 @@ mod tests {
             (queue().weight(1001), "1 to 1000"),
             (queue().concurrency(0), "1 to 1000000"),
             (queue().concurrency(1_000_001), "1 to 1000000"),
-            (queue().affinity_wait(limits::AFFINITY_WAIT_MAXIMUM + Duration::from_micros(1)), "at most 3600s"),
+            (queue().affinity_wait(bounds::AFFINITY_WAIT_MAXIMUM + Duration::from_micros(1)), "at most 3600s"),
         ] {
             let text = check(&set).unwrap_err().to_string();
             assert!(text.contains(range) && text.contains("`default`"), "{text}");

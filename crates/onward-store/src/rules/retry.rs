@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::write::AfterFailure;
+use crate::api::error::{Error, Result};
+use crate::api::write::AfterFailure;
 
 /// The longest delay between two attempts: a year. A longer one is cut to this, and no arithmetic
 /// overflows.

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use crate::limits;
-use crate::name::Name;
-use crate::outcome::{Refusal, Submitted};
-use crate::rules::attempt::cut;
-use crate::schedule::{
+use crate::api::name::Name;
+use crate::api::outcome::{Refusal, Submitted};
+use crate::api::schedule::{
     AfterFiring, FireSchedule, Firing, LastFiring, NewSchedule, Overlap, Recurrence, ScheduleError, ScheduleRecord,
     ScheduleSet, SetSchedule,
 };
-use crate::task::{NewTask, OnDuplicate, TaskId, TaskState, UniqueKey, When};
-use crate::timestamp::Timestamp;
+use crate::api::task::{NewTask, OnDuplicate, TaskId, TaskState, UniqueKey, When};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
+use crate::rules::attempt::cut;
 
 /// Checks a schedule before it is set. That its cron expression and zone mean something is for
 /// whoever sets it to know.
@@ -21,27 +21,27 @@ use crate::timestamp::Timestamp;
 pub fn check(schedule: &NewSchedule, payload_limit: usize) -> Result<(), Refusal> {
     let wrong = |what: String| Err(Refusal::Invalid(format!("the schedule `{}` {what}", schedule.name)));
     match &schedule.recurrence {
-        Recurrence::Every(interval) if !(limits::INTERVAL_MINIMUM..=limits::INTERVAL_MAXIMUM).contains(interval) => {
+        Recurrence::Every(interval) if !(bounds::INTERVAL_MINIMUM..=bounds::INTERVAL_MAXIMUM).contains(interval) => {
             return wrong(format!(
                 "was to fire every {interval:?}, and an interval may be {:?} to 3660 days",
-                limits::INTERVAL_MINIMUM
+                bounds::INTERVAL_MINIMUM
             ));
         }
-        Recurrence::Cron { expression, .. } if expression.len() > limits::CRON_BYTES => {
-            return wrong(format!("has a cron expression of more than {} bytes", limits::CRON_BYTES));
+        Recurrence::Cron { expression, .. } if expression.len() > bounds::CRON_BYTES => {
+            return wrong(format!("has a cron expression of more than {} bytes", bounds::CRON_BYTES));
         }
-        Recurrence::Cron { zone, .. } if zone.len() > limits::ZONE_BYTES => {
-            return wrong(format!("names a time zone with more than {} bytes", limits::ZONE_BYTES));
+        Recurrence::Cron { zone, .. } if zone.len() > bounds::ZONE_BYTES => {
+            return wrong(format!("names a time zone with more than {} bytes", bounds::ZONE_BYTES));
         }
         Recurrence::Every(_) | Recurrence::Cron { .. } => {}
     }
-    if schedule.jitter > limits::JITTER {
+    if schedule.jitter > bounds::JITTER {
         return wrong(format!("was to have a jitter of {:?}, and a day is the most", schedule.jitter));
     }
-    if let crate::schedule::CatchUp::All(limit) = schedule.catch_up
-        && !(1..=limits::FIRINGS).contains(&(limit as usize))
+    if let crate::api::schedule::CatchUp::All(limit) = schedule.catch_up
+        && !(1..=bounds::FIRINGS).contains(&(limit as usize))
     {
-        return wrong(format!("was to catch up with {limit} firings, and that may be 1 to {}", limits::FIRINGS));
+        return wrong(format!("was to catch up with {limit} firings, and that may be 1 to {}", bounds::FIRINGS));
     }
     if let (Some(start), Some(end)) = (schedule.starts_at, schedule.ends_at)
         && start >= end
@@ -58,7 +58,7 @@ pub fn check(schedule: &NewSchedule, payload_limit: usize) -> Result<(), Refusal
 /// The refusal of a schedule that would be one too many.
 #[must_use]
 pub fn too_many(name: &Name) -> Refusal {
-    let limit = limits::SCHEDULES;
+    let limit = bounds::SCHEDULES;
     Refusal::Invalid(format!(
         "the store holds {limit} schedules and takes no more; delete some before you add `{name}`"
     ))
@@ -69,10 +69,10 @@ pub fn too_many(name: &Name) -> Refusal {
 /// # Errors
 /// [`Refusal::Invalid`] for too many moments.
 pub fn check_fire(fire: &FireSchedule) -> Result<(), Refusal> {
-    if fire.firings.len() <= limits::FIRINGS {
+    if fire.firings.len() <= bounds::FIRINGS {
         return Ok(());
     }
-    let (count, limit) = (fire.firings.len(), limits::FIRINGS);
+    let (count, limit) = (fire.firings.len(), bounds::FIRINGS);
     Err(Refusal::Invalid(format!(
         "the schedule `{}` was to fire for {count} moments at once and the limit is {limit}; split them",
         fire.name
@@ -249,13 +249,13 @@ pub fn finish(record: &mut ScheduleRecord, fire: &FireSchedule, now: Timestamp) 
 }
 
 fn error(message: &str, at: Timestamp) -> ScheduleError {
-    ScheduleError { at, message: cut(message.to_owned(), limits::ERROR_BYTES) }
+    ScheduleError { at, message: cut(message.to_owned(), bounds::ERROR_BYTES) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::{CatchUp, NextFiring};
+    use crate::api::schedule::{CatchUp, NextFiring};
 
     const RUNNING: Previous = Previous::Running(TaskId(7));
     const WAITING: Previous = Previous::Waiting(TaskId(7));

@@ -2,44 +2,44 @@
 
 use std::time::Duration;
 
-use crate::limits;
-use crate::outcome::Refusal;
+use crate::api::outcome::Refusal;
+use crate::api::write::OpenSession;
+use crate::bounds;
 use crate::rules::attempt::cut;
 use crate::text::Shown;
-use crate::write::OpenSession;
 
 /// Checks how a worker registers.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] for a lease shorter than [`limits::LEASE_MINIMUM`] or longer than
-/// [`limits::LEASE_MAXIMUM`], for more than [`limits::SERVED_NAMES`] names of what it serves, and
+/// [`Refusal::Invalid`] for a lease shorter than [`bounds::LEASE_MINIMUM`] or longer than
+/// [`bounds::LEASE_MAXIMUM`], for more than [`bounds::SERVED_NAMES`] names of what it serves, and
 /// for a beginning of kinds that no name has.
 pub fn check(open: &OpenSession) -> Result<(), Refusal> {
-    if open.serves.names() > limits::SERVED_NAMES {
+    if open.serves.names() > bounds::SERVED_NAMES {
         return Err(Refusal::Invalid(format!(
             "the session `{}` names {} kinds and queues that it serves, and {} are allowed; serve kinds by the beginning of their names",
             Shown(&name(&open.name)),
             open.serves.names(),
-            limits::SERVED_NAMES
+            bounds::SERVED_NAMES
         )));
     }
     open.serves.check().map_err(|error| Refusal::Invalid(error.to_string()))?;
-    if (limits::LEASE_MINIMUM..=limits::LEASE_MAXIMUM).contains(&open.lease) {
+    if (bounds::LEASE_MINIMUM..=bounds::LEASE_MAXIMUM).contains(&open.lease) {
         return Ok(());
     }
     Err(Refusal::Invalid(format!(
         "the session `{}` asks for a lease of {:?}; a lease lasts from {:?} to {:?}",
         Shown(&name(&open.name)),
         open.lease,
-        limits::LEASE_MINIMUM,
-        limits::LEASE_MAXIMUM
+        bounds::LEASE_MINIMUM,
+        bounds::LEASE_MAXIMUM
     )))
 }
 
 /// The name under which a session is kept.
 #[must_use]
 pub fn name(name: &str) -> String {
-    cut(name.to_owned(), limits::NAME_BYTES)
+    cut(name.to_owned(), bounds::NAME_BYTES)
 }
 
 /// Whether a session's lease is over. `lease_until` and `now` are steady time. It lapses only if it
@@ -51,11 +51,11 @@ pub fn has_lapsed(lease_until: Duration, holds_tasks: bool, now: Duration) -> bo
 }
 
 /// Whether a session is forgotten that holds nothing: its lease has been over for
-/// [`limits::SESSION_KEPT`]. Most likely its process was killed; one that was only idle is told
+/// [`bounds::SESSION_KEPT`]. Most likely its process was killed; one that was only idle is told
 /// that its session is lost when it comes back, and opens another.
 #[must_use]
 pub fn is_forgotten(lease_until: Duration, holds_tasks: bool, now: Duration) -> bool {
-    !holds_tasks && lease_until.saturating_add(limits::SESSION_KEPT) <= now
+    !holds_tasks && lease_until.saturating_add(bounds::SESSION_KEPT) <= now
 }
 
 /// Returns whether a session may still take a task, though its lease has been over for `silent`.
@@ -64,7 +64,7 @@ pub fn is_forgotten(lease_until: Duration, holds_tasks: bool, now: Duration) -> 
 /// longer, its process is gone.
 #[must_use]
 pub fn may_take(lease: Duration, silent: Duration, holds_tasks: bool, claimable: Duration) -> bool {
-    silent.is_zero() || !(holds_tasks || claimable >= lease || silent >= limits::SESSION_KEPT)
+    silent.is_zero() || !(holds_tasks || claimable >= lease || silent >= bounds::SESSION_KEPT)
 }
 
 /// Until when a session's lease lasts if it is renewed at `now`; `None` if that is hardly later
@@ -111,12 +111,12 @@ mod tests {
         assert!(!may_take(TEN, second, true, Duration::ZERO), "it has lost what it held");
         assert!(may_take(TEN, second, false, second), "it may be about to claim");
         assert!(!may_take(TEN, second, false, TEN), "it would have claimed");
-        assert!(!may_take(TEN, limits::SESSION_KEPT, false, Duration::ZERO), "it is forgotten");
+        assert!(!may_take(TEN, bounds::SESSION_KEPT, false, Duration::ZERO), "it is forgotten");
     }
 
     #[test]
     fn an_idle_session_is_forgotten_long_after_its_lease_and_one_with_tasks_is_not() {
-        let long = TEN + limits::SESSION_KEPT;
+        let long = TEN + bounds::SESSION_KEPT;
         assert!(!is_forgotten(TEN, false, long - Duration::from_micros(1)));
         assert!(is_forgotten(TEN, false, long));
         assert!(!is_forgotten(TEN, true, Duration::MAX));

@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::flow::{Limit, LimitScope};
+use crate::api::limit::{Limit, LimitScope};
 
 /// What the start of a task costs a group of weight 1. Whole numbers, so that all stores reckon
 /// alike, and large enough that the rounding of a weight's cost is less than a thousandth of it.

@@ -3,19 +3,19 @@
 use std::iter;
 use std::time::Duration;
 
-use crate::completion::CompletionToken;
-use crate::flow::{Limit, LimitScope};
-use crate::limits::NAMED_WORKERS;
-use crate::name::Name;
-use crate::orchestration::Hold;
-use crate::reason::WaitReason;
-use crate::rules::flow::Bucket;
+use crate::api::completion::CompletionToken;
+use crate::api::limit::{Limit, LimitScope};
+use crate::api::name::Name;
+use crate::api::orchestration::Hold;
+use crate::api::reason::WaitReason;
+use crate::api::served::{Served, ServedCode};
+use crate::api::store::{SessionRecord, pause_holds};
+use crate::api::task::{SessionId, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::Scope;
+use crate::bounds::NAMED_WORKERS;
+use crate::rules::limit::Bucket;
 use crate::rules::session::may_take;
-use crate::served::{Served, ServedCode};
-use crate::store::{SessionRecord, pause_holds};
-use crate::task::{SessionId, TaskId, TaskState};
-use crate::timestamp::Timestamp;
-use crate::write::Scope;
 
 /// What is to be known of a live task to say why it does not run.
 #[derive(Debug, Clone)]
@@ -49,10 +49,10 @@ pub struct WaitFacts {
     /// For which session its line is reserved, and until when.
     pub reserved: Option<(SessionId, Timestamp)>,
     /// How many tasks of its queue, kind, group and series go before it: counted up to
-    /// [`limits::AHEAD`](crate::limits::AHEAD).
+    /// [`bounds::AHEAD`](crate::bounds::AHEAD).
     pub ahead: u64,
     /// Where groups share its queue: how many go before its own, counted up to
-    /// [`limits::AHEAD`](crate::limits::AHEAD).
+    /// [`bounds::AHEAD`](crate::bounds::AHEAD).
     pub groups_ahead: u64,
     /// The open sessions, oldest first.
     pub sessions: Vec<Worker>,
@@ -72,7 +72,7 @@ pub struct OrchestrationFacts {
     /// The names of the events that it waits for.
     pub awaits: Vec<Name>,
     /// The tasks whose ends it hears of and that have not ended, by number: the first
-    /// [`limits::NAMED_TASKS`](crate::limits::NAMED_TASKS).
+    /// [`bounds::NAMED_TASKS`](crate::bounds::NAMED_TASKS).
     pub tasks: Vec<TaskId>,
     /// Until when it keeps what was sent to it, if it was never started.
     pub kept_until: Option<Timestamp>,
@@ -324,8 +324,8 @@ fn limit_reasons(usage: &LimitUse, steady: Duration) -> Vec<WaitReason> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::Rate;
-    use crate::write::KindSelection;
+    use crate::api::limit::Rate;
+    use crate::api::write::KindSelection;
 
     const NOW: Timestamp = Timestamp::MIN;
     const LATER: Timestamp = Timestamp::MAX;

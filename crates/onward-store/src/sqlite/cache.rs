@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use rusqlite::OptionalExtension;
 
-use crate::error::Result;
-use crate::flow::LimitScope;
-use crate::limits;
+use crate::api::error::Result;
+use crate::api::limit::LimitScope;
+use crate::bounds;
 use crate::rules;
 use crate::rules::share::Rank;
 use crate::sqlite::connection::Database;
@@ -142,7 +142,7 @@ impl Cache {
         now: Duration,
     ) -> Result<Vec<i64>> {
         let mut lanes = Vec::new();
-        for (_, group) in self.heads.due(connection, i64::MAX, limits::GROUPS)? {
+        for (_, group) in self.heads.due(connection, i64::MAX, bounds::GROUPS)? {
             let state = self.flow.group(connection, group)?;
             if state.usage.room(now) > 0 && !self.pauses.group_is_paused(&state.name) {
                 let of_group = self.names.lanes_of_group(group).iter().copied();

@@ -18,10 +18,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rusqlite::{Connection, MAIN_DB, OptionalExtension};
 use tokio::sync::watch;
 
+use crate::api::error::{Error, Result};
+use crate::api::news::NewsSender;
+use crate::api::outcome::Submitted;
+use crate::api::store::Hint;
+use crate::api::task::NewTask;
 use crate::clock::Clock;
-use crate::error::{Error, Result};
-use crate::news::NewsSender;
-use crate::outcome::Submitted;
 use crate::sqlite::cache::Cache;
 use crate::sqlite::core::Core;
 use crate::sqlite::file_layer;
@@ -35,8 +37,6 @@ use crate::sqlite::told_tasks::ToldTasks;
 use crate::sqlite::transaction::{Stop, Transaction};
 use crate::sqlite::unsaved_groups::Moment;
 use crate::sqlite::verbs::microseconds;
-use crate::store::Hint;
-use crate::task::NewTask;
 
 /// What of an open store serves callers with transactions of their own.
 #[derive(Debug)]
@@ -333,10 +333,10 @@ impl SqliteStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::news::{Heard, NewsReceiver, TaskNews};
+    use crate::api::news::{Heard, NewsReceiver, TaskNews};
+    use crate::api::store::Store as _;
+    use crate::api::task::TaskId;
     use crate::sqlite::index::{SHARED, meta};
-    use crate::store::Store as _;
-    use crate::task::TaskId;
 
     /// News that nothing else makes.
     const LAST: TaskNews = TaskNews::Ended { task: TaskId(99) };

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::outcome::Outcome;
+use crate::api::outcome::Outcome;
+use crate::api::write::Write;
 use crate::sqlite::core::Job;
-use crate::write::Write;
 
 /// Counts since the store was opened.
 #[derive(Debug, Default)]

@@ -7,10 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
 
+use crate::api::error::{Error, Result};
+use crate::api::news::{NewsSender, TaskNews};
+use crate::api::outcome::Outcome;
+use crate::api::store::Hint;
+use crate::api::task::SessionId;
+use crate::api::write::Write;
 use crate::clock::Clock;
-use crate::error::{Error, Result};
-use crate::news::{NewsSender, TaskNews};
-use crate::outcome::Outcome;
 use crate::sqlite::cache::Cache;
 use crate::sqlite::commit_sizes::CommitSizes;
 use crate::sqlite::connection::{Database, WritingConnection};
@@ -24,9 +27,6 @@ use crate::sqlite::told_tasks::ToldTasks;
 use crate::sqlite::transaction::{Stop, Transaction};
 use crate::sqlite::unsaved_groups::Moment;
 use crate::sqlite::verbs::microseconds;
-use crate::store::Hint;
-use crate::task::SessionId;
-use crate::write::Write;
 
 /// One caller's writes and where the answer goes.
 #[derive(Debug)]

@@ -9,17 +9,17 @@ use std::collections::VecDeque;
 
 use rusqlite::params;
 
-use crate::dependency::{Dependencies, Dependency};
-use crate::error::Result;
-use crate::event::Change;
-use crate::limits;
-use crate::outcome::Refusal;
+use crate::api::dependency::{Dependencies, Dependency};
+use crate::api::error::Result;
+use crate::api::event::Change;
+use crate::api::outcome::Refusal;
+use crate::api::task::{TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules;
 use crate::rules::dependencies::{self, Dependent, Ended, Standing};
 use crate::sqlite::statements;
 use crate::sqlite::transaction::{LiveTask, Transaction, Verb};
-use crate::task::{TaskId, TaskState};
-use crate::timestamp::Timestamp;
 
 /// Among the links of a task: others depend on it, or did.
 pub(super) const DEPENDENTS: u8 = 1;
@@ -182,8 +182,8 @@ impl Transaction<'_> {
         }
         let mut line = self.read_over()?;
         // Those that were not read come before the new ones.
-        let is_whole = line.len() < limits::CASCADE;
-        for _ in 0..limits::CASCADE {
+        let is_whole = line.len() < bounds::CASCADE;
+        for _ in 0..bounds::CASCADE {
             if is_whole {
                 line.append(&mut self.over);
             }
@@ -206,7 +206,7 @@ impl Transaction<'_> {
         let mut statement = self.connection.prepare_cached(
             "SELECT number, task, state, up_to, next_child, next_member FROM over ORDER BY number LIMIT ?",
         )?;
-        let rows = statement.query_map([limits::CASCADE.cast_signed()], |row| {
+        let rows = statement.query_map([bounds::CASCADE.cast_signed()], |row| {
             let ended = TaskState::from_code(row.get(2)?);
             Ok(Over {
                 number: row.get(0)?,

@@ -5,7 +5,7 @@ use std::fmt;
 use rusqlite::ErrorCode;
 use rustix::io::Errno;
 
-use crate::error::Error;
+use crate::api::error::Error;
 
 /// What SQLite reported, as the cause beneath an error: once, where its own chain of causes says it
 /// again with a number before it.

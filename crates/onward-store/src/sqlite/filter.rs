@@ -3,13 +3,13 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::error::Result;
-use crate::limits;
+use crate::api::error::Result;
+use crate::api::store::TaskFilter;
+use crate::api::task::{TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules::prefix;
 use crate::sqlite::reads::record::{FROM_ENDED, FROM_LIVE};
-use crate::store::TaskFilter;
-use crate::task::{TaskId, TaskState};
-use crate::timestamp::Timestamp;
 
 /// From which number on, and below which.
 #[derive(Debug, Clone, Copy, Default)]
@@ -92,7 +92,7 @@ impl Query {
 impl<'f> Selection<'f> {
     /// What `filter` selects; `None` if it asks for a tag that no task has.
     pub(super) fn of(connection: &Connection, filter: &'f TaskFilter, range: Range) -> Result<Option<Self>> {
-        if filter.tags.len() > limits::TAGS {
+        if filter.tags.len() > bounds::TAGS {
             return Ok(None);
         }
         let mut tags = Vec::with_capacity(filter.tags.len());

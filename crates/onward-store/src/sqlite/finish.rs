@@ -3,14 +3,14 @@
 use bytes::Bytes;
 use rusqlite::Connection;
 
-use crate::error::{Error, Result};
-use crate::outcome::Outcome;
+use crate::api::error::{Error, Result};
+use crate::api::outcome::Outcome;
+use crate::api::store::Durability;
+use crate::api::task::Lease;
+use crate::api::write::{AfterFailure, Write};
 use crate::sqlite::callers::{Callers, Written, in_savepoint};
 use crate::sqlite::store::SqliteStore;
 use crate::sqlite::transaction::Transaction;
-use crate::store::Durability;
-use crate::task::Lease;
-use crate::write::{AfterFailure, Write};
 
 /// How many statements a connection keeps that [`SqliteStore::connect`] opens.
 const STATEMENTS: usize = 64;

@@ -10,11 +10,11 @@ use std::time::Duration;
 use rusqlite::{OptionalExtension, params};
 use rustc_hash::FxHashMap;
 
-use crate::error::{Error, Result};
-use crate::flow::{Limit, LimitScope, Rate};
-use crate::name::Name;
+use crate::api::error::{Error, Result};
+use crate::api::limit::{Limit, LimitScope, Rate};
+use crate::api::name::Name;
 use crate::rules;
-use crate::rules::flow::Bucket;
+use crate::rules::limit::Bucket;
 use crate::rules::share::{are_shared, is_below_minimum};
 use crate::sqlite::connection::Database;
 use crate::sqlite::shares::Shares;
@@ -90,7 +90,7 @@ impl Usage {
     }
 
     pub(super) fn room(&self, now: Duration) -> usize {
-        rules::flow::room(self.limit, u64::try_from(self.running).unwrap_or(0), self.bucket, now)
+        rules::limit::room(self.limit, u64::try_from(self.running).unwrap_or(0), self.bucket, now)
     }
 
     /// How long until there is a token, if there is none.
@@ -210,7 +210,7 @@ impl Flow {
         let row =
             rows.next()?.ok_or_else(|| Error::corrupt("a task is of a group that does not exist; restore a backup"))?;
         let name = Name::new(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?;
-        let limit = rules::flow::limit_of_group(&self.limits, &name).map(|(_, limit)| *limit).unwrap_or_default();
+        let limit = rules::limit::limit_of_group(&self.limits, &name).map(|(_, limit)| *limit).unwrap_or_default();
         let usage = Usage::new(limit, row.get(1)?, row.get(2)?);
         Ok(GroupState {
             name,
@@ -292,7 +292,7 @@ impl Flow {
             let limits = &self.limits;
             for state in self.groups.values_mut() {
                 state.usage.limit =
-                    rules::flow::limit_of_group(limits, &state.name).map(|(_, limit)| *limit).unwrap_or_default();
+                    rules::limit::limit_of_group(limits, &state.name).map(|(_, limit)| *limit).unwrap_or_default();
             }
         }
         Ok(())

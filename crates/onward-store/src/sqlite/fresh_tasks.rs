@@ -3,11 +3,11 @@
 
 use bytes::Bytes;
 
+use crate::api::task::{Priority, TaskId};
+use crate::api::timestamp::Timestamp;
 use crate::number_map::NumberMap;
 use crate::sqlite::index::Entry;
 use crate::sqlite::transaction::LiveTask;
-use crate::task::{Priority, TaskId};
-use crate::timestamp::Timestamp;
 
 /// How many bytes are kept at the most; of tasks beyond that the rows are read.
 const KEPT_BYTES: usize = 48 * 1024 * 1024;

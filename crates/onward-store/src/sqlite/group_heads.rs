@@ -10,13 +10,13 @@ use std::collections::BTreeSet;
 use rusqlite::{OptionalExtension, Row, params};
 use rustc_hash::FxHashMap;
 
-use crate::error::Result;
-use crate::limits;
+use crate::api::error::Result;
+use crate::api::task::TaskId;
+use crate::bounds;
 use crate::rules::order::Place;
 use crate::rules::share::Rank;
 use crate::sqlite::connection::Database;
 use crate::sqlite::names::SERIES_LINES;
-use crate::task::TaskId;
 
 /// The first task of a group's line. Those of groups that share their queue are in the order of
 /// whose turn it is, all others in that of their places.
@@ -90,18 +90,18 @@ impl GroupHeads {
     }
 
     /// How many of a base's heads have a smaller rank, those of series not counted; counted up to
-    /// [`limits::AHEAD`].
+    /// [`bounds::AHEAD`].
     pub(super) fn count_before(&self, connection: &Database<'_>, base: i64, rank: Rank) -> Result<u64> {
         match self {
             Self::Memory { heads, .. } => {
                 let before = heads.get(&base).into_iter().flatten().take_while(|head| head.rank < rank);
                 let before = before.filter(|head| head.lane < SERIES_LINES);
-                Ok((before.count() as u64).min(limits::AHEAD))
+                Ok((before.count() as u64).min(bounds::AHEAD))
             }
             Self::Tables => {
                 let mut statement = connection.prepare_cached(include_str!("sql/count_heads_before.sql"))?;
                 let count: i64 = statement
-                    .query_row(params![base, rank.0, SERIES_LINES, limits::AHEAD.cast_signed()], |row| row.get(0))?;
+                    .query_row(params![base, rank.0, SERIES_LINES, bounds::AHEAD.cast_signed()], |row| row.get(0))?;
                 Ok(count.unsigned_abs())
             }
         }

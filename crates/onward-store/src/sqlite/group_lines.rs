@@ -7,8 +7,10 @@
 
 use std::time::Duration;
 
-use crate::error::Result;
-use crate::limits;
+use crate::api::error::Result;
+use crate::api::task::SessionId;
+use crate::api::write::Claim;
+use crate::bounds;
 use crate::rules::order::Place;
 use crate::sqlite::flow::Shared;
 use crate::sqlite::group_heads::GroupHead;
@@ -16,8 +18,6 @@ use crate::sqlite::index::Entry;
 use crate::sqlite::names::{GROUP_LANES, HAS_SERIES, SERIES_LINES, SERIES_SHIFT};
 use crate::sqlite::transaction::Transaction;
 use crate::sqlite::verbs::microseconds;
-use crate::task::SessionId;
-use crate::write::Claim;
 
 /// How many of the groups that wait for a token are looked at first.
 const DUE_GROUPS: usize = 16;
@@ -189,7 +189,7 @@ impl Transaction<'_> {
         }
         // Steady time may have begun anew since what was read from the file was noted.
         let anew = std::mem::take(&mut self.cache.settle_groups);
-        let (up_to, limit) = if anew { (i64::MAX, limits::GROUPS) } else { (self.steady, limits::SWEEP) };
+        let (up_to, limit) = if anew { (i64::MAX, bounds::GROUPS) } else { (self.steady, bounds::SWEEP) };
         for (_, group) in self.cache.heads.due(self.connection, up_to, limit)? {
             self.settle_group(group)?;
         }
@@ -266,7 +266,7 @@ impl Transaction<'_> {
             return Ok(None);
         }
         // Nearly always one of the first is what the claim would take.
-        for (limit, passed) in [(DUE_GROUPS, 0), (limits::GROUPS, DUE_GROUPS)] {
+        for (limit, passed) in [(DUE_GROUPS, 0), (bounds::GROUPS, DUE_GROUPS)] {
             let due = self.cache.heads.due(self.connection, i64::MAX, limit)?;
             for (at, group) in due.iter().skip(passed) {
                 if self.group_waits(*group, claim)? {

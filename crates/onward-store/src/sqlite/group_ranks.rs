@@ -4,7 +4,7 @@
 //! Both change only here, and the heads of its lines are moved along, so that an ordered index
 //! always has the group first whose turn it is.
 
-use crate::error::Result;
+use crate::api::error::Result;
 use crate::rules;
 use crate::rules::share::Rank;
 use crate::sqlite::group_heads::GroupHead;
@@ -24,7 +24,7 @@ impl Transaction<'_> {
         let mut now = self.cache.flow.shares.now(connection, queue)?;
         let mut tags = self.cache.flow.shares.tags(connection, queue, group)?;
         let Some(group) = group else {
-            rules::share::charge(&mut now, &mut tags, crate::flow::Limit::default(), false);
+            rules::share::charge(&mut now, &mut tags, crate::api::limit::Limit::default(), false);
             let heads = self.heads_of_lines(self.series_lines_of_queue(queue)?)?;
             return self.move_while(heads, |transaction| {
                 transaction.cache.flow.shares.keep(queue, None, now, tags);

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use crate::name::Name;
-use crate::queue::{QueueChoice, QueueMode};
+use crate::api::name::Name;
+use crate::api::queue::{QueueChoice, QueueMode};
 use crate::rules::choice::{Chooser, Line};
 use crate::rules::order::Place;
 use crate::rules::share::Rank;

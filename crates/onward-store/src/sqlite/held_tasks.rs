@@ -1,9 +1,9 @@
 //! Running tasks that this process has claimed, as they were then: so that ending them needs no
 //! look at their rows.
 
+use crate::api::task::TaskId;
 use crate::number_map::NumberMap;
 use crate::sqlite::transaction::LiveTask;
-use crate::task::TaskId;
 
 /// How many are kept; of the others the rows are read.
 const KEPT: usize = 65_536;

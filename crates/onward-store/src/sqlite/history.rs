@@ -2,8 +2,8 @@
 
 use rusqlite::params;
 
-use crate::error::Result;
-use crate::limits::HISTORY_DAYS;
+use crate::api::error::Result;
+use crate::bounds::HISTORY_DAYS;
 use crate::rules::history::{counted_on, first_day};
 use crate::sqlite::statements;
 use crate::sqlite::transaction::Transaction;

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::error::{Error, Result};
+use crate::api::error::{Error, Result};
 use crate::sqlite::core::Core;
 use crate::sqlite::own_file::leave_log;
 

@@ -13,8 +13,10 @@ use std::ops::Bound;
 use rusqlite::{OptionalExtension, params};
 use rustc_hash::FxHashMap;
 
-use crate::error::{Error, Result};
-use crate::name::Name;
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
+use crate::api::task::{Priority, TaskId};
+use crate::api::timestamp::Timestamp;
 use crate::rules::order::{Place, place};
 use crate::sqlite::connection::Database;
 use crate::sqlite::fresh_tasks::{FreshTask, FreshTasks, PlainTask};
@@ -22,8 +24,6 @@ use crate::sqlite::names::{GROUP_LANES, HAS_SERIES, Names, SERIES_SHIFT};
 use crate::sqlite::parked_tasks::ParkedTasks;
 use crate::sqlite::sizes::SizeChanges;
 use crate::sqlite::transaction::LiveTask;
-use crate::task::{Priority, TaskId};
-use crate::timestamp::Timestamp;
 
 /// The frontier of a file that several processes have open: nothing is above it.
 pub(super) const SHARED: i64 = i64::MAX;

@@ -1,7 +1,7 @@
 //! What a column of `instance` says of the events that an orchestration waits for.
 
-use crate::error::{Error, Result};
-use crate::name::Name;
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
 
 /// Names as JSON; none for none.
 pub(super) fn names_text(names: &[Name]) -> Option<String> {

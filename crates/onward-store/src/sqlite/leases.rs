@@ -7,10 +7,10 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use crate::error::Result;
+use crate::api::error::Result;
+use crate::api::task::{SessionId, TaskId};
 use crate::sqlite::statements;
 use crate::sqlite::transaction::Transaction;
-use crate::task::{SessionId, TaskId};
 
 /// A task to lease.
 #[derive(Debug, Clone, Copy)]

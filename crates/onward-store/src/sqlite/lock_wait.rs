@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::error::Result;
+use crate::api::error::Result;
 use crate::sqlite::write_lock::{Progress, WriteLock};
 
 /// Pauses between tries: so many of so long, one after the other. SQLite's own grow to a tenth of a

@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use crate::error::{Error, Result};
-use crate::event::Change;
-use crate::task::{TaskId, TaskState};
+use crate::api::error::{Error, Result};
+use crate::api::event::Change;
+use crate::api::task::{TaskId, TaskState};
 
 /// Changes of one commit, not yet written.
 #[derive(Debug, Default, Clone)]

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use crate::error::{Error, Result};
+use crate::api::error::{Error, Result};
 use crate::sqlite::identity::{Found, Identity, seen_by};
 use crate::sqlite::own_file::set_leaves_log;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
-use crate::error::{Error, Result};
+use crate::api::error::{Error, Result};
 use crate::rules::share;
 use crate::sqlite::failure::in_file;
 use crate::sqlite::file_layer::{self, CHECKSUM_BYTES, NAME, TRUSTING_NAME};

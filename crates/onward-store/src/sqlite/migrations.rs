@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use crate::error::{Error, Result};
+use crate::api::error::{Error, Result};
 use crate::migrations::Migrations;
 
 /// Marks a file as a store of a released version (`PRAGMA application_id`): "Onwd".

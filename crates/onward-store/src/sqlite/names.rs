@@ -3,13 +3,13 @@
 use rusqlite::params;
 use rustc_hash::FxHashMap;
 
-use crate::error::Result;
-use crate::limits;
-use crate::name::Name;
+use crate::api::error::Result;
+use crate::api::name::Name;
+use crate::api::task::NewTask;
+use crate::bounds;
 use crate::rules::orchestration;
 use crate::sqlite::connection::Database;
 use crate::sqlite::statements;
-use crate::task::NewTask;
 
 /// Lanes with a group have numbers from this one up, so that the others can be told from them and
 /// walked without them.
@@ -172,9 +172,9 @@ impl Names {
 
     /// Whether so many queues and as many kinds can be added.
     pub(super) fn has_room_for(&self, names: usize) -> bool {
-        self.queues.len() + names <= limits::QUEUES
-            && self.kinds.len() + names <= limits::KINDS
-            && self.groups.len() + names <= limits::GROUPS
+        self.queues.len() + names <= bounds::QUEUES
+            && self.kinds.len() + names <= bounds::KINDS
+            && self.groups.len() + names <= bounds::GROUPS
     }
 
     /// Whether the names that the tasks of a turn bring can be added.
@@ -182,14 +182,14 @@ impl Names {
         let fits = |known: &foldhash::HashMap<Name, i64>, name_of: fn(&NewTask) -> Option<&Name>, most| {
             orchestration::has_room(submits, name_of, known.len(), |name| known.contains_key(name), most)
         };
-        fits(&self.queues, |task| Some(&task.queue), limits::QUEUES)
-            && fits(&self.kinds, |task| Some(&task.kind), limits::KINDS)
-            && fits(&self.groups, |task| task.group.as_ref(), limits::GROUPS)
+        fits(&self.queues, |task| Some(&task.queue), bounds::QUEUES)
+            && fits(&self.kinds, |task| Some(&task.kind), bounds::KINDS)
+            && fits(&self.groups, |task| task.group.as_ref(), bounds::GROUPS)
     }
 
     /// Why these names cannot be added, if they cannot.
     pub(super) fn refusal(&self, queue: Option<&Name>, kind: Option<&Name>) -> Option<String> {
-        if self.queues.len() < limits::QUEUES && self.kinds.len() < limits::KINDS {
+        if self.queues.len() < bounds::QUEUES && self.kinds.len() < bounds::KINDS {
             return None;
         }
         let over = |what: &str, limit: usize, name: &Name| {
@@ -198,18 +198,18 @@ impl Names {
             )
         };
         if let Some(queue) =
-            queue.filter(|name| !self.queues.contains_key(*name) && self.queues.len() >= limits::QUEUES)
+            queue.filter(|name| !self.queues.contains_key(*name) && self.queues.len() >= bounds::QUEUES)
         {
-            return Some(over("queue", limits::QUEUES, queue));
+            return Some(over("queue", bounds::QUEUES, queue));
         }
-        let kind = kind.filter(|name| !self.kinds.contains_key(*name) && self.kinds.len() >= limits::KINDS)?;
-        Some(over("kind", limits::KINDS, kind))
+        let kind = kind.filter(|name| !self.kinds.contains_key(*name) && self.kinds.len() >= bounds::KINDS)?;
+        Some(over("kind", bounds::KINDS, kind))
     }
 
     /// Why a group cannot be added, if it cannot.
     pub(super) fn group_refusal(&self, group: Option<&Name>) -> Option<String> {
-        let group = group.filter(|group| self.groups.len() >= limits::GROUPS && !self.groups.contains_key(*group))?;
-        let most = limits::GROUPS;
+        let group = group.filter(|group| self.groups.len() >= bounds::GROUPS && !self.groups.contains_key(*group))?;
+        let most = bounds::GROUPS;
         Some(format!(
             "the store has {most} groups and takes no more, so `{group}` cannot be added; let several share one"
         ))

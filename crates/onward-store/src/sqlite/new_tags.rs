@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, params};
 
-use crate::error::Result;
+use crate::api::error::Result;
+use crate::api::tag::Tags;
+use crate::api::task::TaskId;
 use crate::sqlite::connection::Database;
 use crate::sqlite::index::{SHARED, meta};
 use crate::sqlite::options_column::TaskOptions;
-use crate::tag::Tags;
-use crate::task::TaskId;
 
 #[derive(Debug)]
 pub(super) struct NewTags {

@@ -9,14 +9,17 @@ use rustix::fs::Access;
 use rustix::io::Errno;
 use tokio::sync::watch;
 
-use crate::clock::{Clock, SystemClock};
-use crate::error::{Error, Result};
-use crate::limits;
-use crate::migrations::Migrations;
-use crate::news::NewsSender;
+use crate::api::error::{Error, Result};
+use crate::api::news::NewsSender;
 #[cfg(feature = "postgres")]
-use crate::outcome::Outcome;
-use crate::schedule::ScheduleSelection;
+use crate::api::outcome::Outcome;
+use crate::api::schedule::ScheduleSelection;
+use crate::api::store::{Durability, Hint, StoreInfo};
+#[cfg(feature = "postgres")]
+use crate::api::write::Write;
+use crate::bounds;
+use crate::clock::{Clock, SystemClock};
+use crate::migrations::Migrations;
 use crate::sqlite::callers::Callers;
 use crate::sqlite::core::{Core, CoreParts};
 use crate::sqlite::file_layer::{self, CHECKSUM_BYTES};
@@ -31,9 +34,6 @@ use crate::sqlite::readers::Readers;
 use crate::sqlite::reads;
 use crate::sqlite::store::{OpenFile, SqliteStore};
 use crate::sqlite::writer::Writer;
-use crate::store::{Durability, Hint, StoreInfo};
-#[cfg(feature = "postgres")]
-use crate::write::Write;
 
 /// How long others are waited for where SQLite itself does not wait.
 const BUSY: Duration = Duration::from_secs(30);
@@ -82,7 +82,7 @@ impl Default for SqliteOptions {
     fn default() -> Self {
         Self {
             durability: Durability::Full,
-            payload_limit: limits::PAYLOAD_BYTES,
+            payload_limit: bounds::PAYLOAD_BYTES,
             clock: Arc::new(SystemClock),
             create: true,
             page_checksums: false,
@@ -261,11 +261,11 @@ impl SqliteOptions {
     }
 
     fn check(&self) -> Result<()> {
-        if self.payload_limit > limits::PAYLOAD_BYTES_CEILING {
+        if self.payload_limit > bounds::PAYLOAD_BYTES_CEILING {
             return Err(Error::invalid(format!(
                 "a payload limit of {} bytes was asked for; a store takes at most {}",
                 self.payload_limit,
-                limits::PAYLOAD_BYTES_CEILING
+                bounds::PAYLOAD_BYTES_CEILING
             )));
         }
         Ok(())
@@ -613,10 +613,10 @@ pub(super) fn named(path: &Path, error: Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Outcome;
-    use crate::store::Store as _;
-    use crate::task::NewTask;
-    use crate::write::{Claim, OpenSession, Write};
+    use crate::api::outcome::Outcome;
+    use crate::api::store::Store as _;
+    use crate::api::task::NewTask;
+    use crate::api::write::{Claim, OpenSession, Write};
 
     fn busy() -> rusqlite::Error {
         rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None)

@@ -6,14 +6,14 @@ use std::time::Duration;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::Aggregate;
-use crate::dependency::OnDependencyFailure;
-use crate::io::Io;
-use crate::name::Name;
+use crate::api::aggregate::Aggregate;
+use crate::api::dependency::OnDependencyFailure;
+use crate::api::io::Io;
+use crate::api::name::Name;
+use crate::api::tag::Tags;
+use crate::api::task::{NewTask, TaskId, Ttl};
+use crate::api::timestamp::Timestamp;
 use crate::rules::retry::RetryPolicy;
-use crate::tag::Tags;
-use crate::task::{NewTask, TaskId, Ttl};
-use crate::timestamp::Timestamp;
 
 /// What a submitter may say of a task beyond the columns of its row. Field names are part of the
 /// file format.

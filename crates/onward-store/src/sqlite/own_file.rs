@@ -16,8 +16,8 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use rustix::io::Errno;
 
+use crate::api::error::{Error, Result};
 use crate::clock::file_time;
-use crate::error::{Error, Result};
 use crate::sqlite::identity::{Found, Identity};
 use crate::sqlite::lock_wait::sleep;
 use crate::sqlite::log_owner::{LogOwner, Salts, with_suffix};

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use rusqlite::params;
 
-use crate::error::Result;
-use crate::name::Name;
+use crate::api::error::Result;
+use crate::api::name::Name;
+use crate::api::store::{PauseRecord, pause_holds};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::Scope;
 use crate::sqlite::connection::Database;
-use crate::store::{PauseRecord, pause_holds};
-use crate::timestamp::Timestamp;
-use crate::write::Scope;
 
 #[derive(Debug, Default)]
 pub(super) struct Pauses(BTreeMap<Scope, Option<Timestamp>>);

@@ -21,7 +21,7 @@ use notify::event::{EventKind, ModifyKind};
 use notify::{RecursiveMode, Watcher};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 
-use crate::error::{Error, Result};
+use crate::api::error::{Error, Result};
 use crate::sqlite::log_owner::{RECORD, with_suffix};
 use crate::sqlite::turnstile::Turnstile;
 use crate::sqlite::write_lock::WriteLock;

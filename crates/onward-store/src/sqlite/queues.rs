@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use rusqlite::params;
 
-use crate::error::{Error, Result};
-use crate::limits;
-use crate::queue::{QueueMode, QueueSettings};
+use crate::api::error::{Error, Result};
+use crate::api::queue::{QueueMode, QueueSettings};
+use crate::bounds;
 use crate::sqlite::connection::Database;
 use crate::sqlite::index::meta;
 use crate::sqlite::verbs::microseconds;
@@ -47,7 +47,7 @@ impl Queues {
         )?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let affinity_wait = row.get::<_, Option<u64>>(4)?.map_or(limits::AFFINITY_WAIT, Duration::from_micros);
+            let affinity_wait = row.get::<_, Option<u64>>(4)?.map_or(bounds::AFFINITY_WAIT, Duration::from_micros);
             let settings = QueueSettings { weight: row.get(1)?, concurrency: row.get(2)?, affinity_wait };
             queues.known.insert(row.get(0)?, Queue { settings, running: row.get(3)?, unsaved: false });
         }
@@ -129,7 +129,7 @@ impl Queues {
         settings: QueueSettings,
         running: i64,
     ) -> Result<()> {
-        let wait = Some(settings.affinity_wait).filter(|wait| *wait != limits::AFFINITY_WAIT).map(microseconds);
+        let wait = Some(settings.affinity_wait).filter(|wait| *wait != bounds::AFFINITY_WAIT).map(microseconds);
         connection
             .prepare_cached(
                 "UPDATE queue SET weight = ?, concurrency = ?, running = ?, affinity_wait = ? WHERE id = ?",

@@ -15,19 +15,26 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::watch;
 
-use crate::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::error::{Error, Result};
+use crate::api::event::{EventCursor, EventPage};
+use crate::api::history::QueueDay;
+use crate::api::limit::LimitRecord;
+use crate::api::news::{NewsReceiver, NewsSender};
+use crate::api::orchestration::{HistoryChunk, InstanceRecord};
+use crate::api::outcome::Outcome;
+use crate::api::queue::QueueMode;
+use crate::api::reason::WaitReason;
+use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::api::store::{
+    Answer, Changes, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter,
+    TaskIdPage, TaskPage,
+};
+use crate::api::tag::{TagKeyPage, TagPage, TagValuePage};
+use crate::api::task::{TaskId, TaskRecord};
+use crate::api::write::{Claim, Write};
+use crate::bounds;
 use crate::clock::Clock;
-use crate::error::{Error, Result};
-use crate::event::{EventCursor, EventPage};
-use crate::flow::LimitRecord;
-use crate::history::QueueDay;
-use crate::limits;
-use crate::news::{NewsReceiver, NewsSender};
-use crate::orchestration::{HistoryChunk, InstanceRecord};
-use crate::outcome::Outcome;
-use crate::queue::QueueMode;
-use crate::reason::WaitReason;
-use crate::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::sqlite::cache::Cache;
 use crate::sqlite::connection::Database;
 use crate::sqlite::failure::in_file;
@@ -43,13 +50,6 @@ use crate::sqlite::presence::ended;
 use crate::sqlite::reads;
 use crate::sqlite::unsaved_groups::Moment;
 use crate::sqlite::verbs::microseconds;
-use crate::store::{
-    Answer, Changes, Hint, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo, TaskFilter,
-    TaskIdPage, TaskPage,
-};
-use crate::tag::{TagKeyPage, TagPage, TagValuePage};
-use crate::task::{TaskId, TaskRecord};
-use crate::write::{Claim, Write};
 
 /// The prepared statements that are kept: each combination of a filter's conditions is one.
 const STATEMENTS: usize = 192;
@@ -249,7 +249,7 @@ impl Store for SqliteReader {
     }
 
     fn claim_size(&self) -> usize {
-        limits::CLAIM_OF_SEVERAL
+        bounds::CLAIM_OF_SEVERAL
     }
 
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
@@ -352,8 +352,8 @@ impl Store for SqliteReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::task::NewTask;
     use crate::sqlite::store::SqliteStore;
-    use crate::task::NewTask;
 
     /// A store of one process, which has tags in memory alone, and one that reads it.
     async fn store_and_reader(directory: &tempfile::TempDir) -> (SqliteStore, SqliteReader) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::error::Result;
+use crate::api::error::Result;
 use crate::sqlite::file_layer;
 use crate::sqlite::lock_wait::wait_for_locks;
 use crate::sqlite::open::open_through;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use rusqlite::params;
 
-use crate::error::Result;
+use crate::api::error::Result;
+use crate::api::task::TaskId;
+use crate::api::timestamp::Timestamp;
 use crate::rules::prune::retained_until;
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::Transaction;
-use crate::task::TaskId;
-use crate::timestamp::Timestamp;
 
 impl Transaction<'_> {
     /// Notes until when a task is kept that ends now.

@@ -4,10 +4,10 @@
 use bytes::Bytes;
 use rusqlite::{Connection, Params, Row, params};
 
-use crate::error::{Error, Result};
-use crate::schedule::{LastFiring, NewSchedule, NextFiring, ScheduleError, ScheduleRecord};
-use crate::task::{NewTask, TaskId};
-use crate::timestamp::Timestamp;
+use crate::api::error::{Error, Result};
+use crate::api::schedule::{LastFiring, NewSchedule, NextFiring, ScheduleError, ScheduleRecord};
+use crate::api::task::{NewTask, TaskId};
+use crate::api::timestamp::Timestamp;
 
 const COLUMNS: &str = "definition, payload, revision, paused, next_at, next_due, held, last_at, last_fired_at, last_task, \
     error, error_at, fired, skipped, missed, failed, created_at";

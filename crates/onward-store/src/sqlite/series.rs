@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use rusqlite::{OptionalExtension, params};
 
-use crate::error::{Error, Result};
-use crate::limits;
-use crate::name::Name;
-use crate::outcome::Outcome;
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
+use crate::api::outcome::Outcome;
+use crate::api::task::SessionId;
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules::affinity::is_to_be_noted;
 use crate::sqlite::connection::Database;
 use crate::sqlite::index::{exists, meta};
 use crate::sqlite::names::SERIES_SHIFT;
 use crate::sqlite::transaction::{Transaction, Verb};
 use crate::sqlite::verbs::microseconds;
-use crate::task::SessionId;
-use crate::timestamp::Timestamp;
 
 /// The highest number of a series: so many bits are left beside a lane's, less one that has a
 /// meaning of its own.
@@ -108,7 +108,7 @@ impl Transaction<'_> {
             self.connection
                 .prepare_cached("UPDATE affinity SET session = ?, used_at = ? WHERE id = ?")?
                 .execute(params![session, now, series])?;
-            let forgotten = now.saturating_add(microseconds(limits::AFFINITY_KEPT));
+            let forgotten = now.saturating_add(microseconds(bounds::AFFINITY_KEPT));
             self.cache.series.next_forgotten = self.cache.series.next_forgotten.min(forgotten);
         }
         Ok(())
@@ -142,9 +142,9 @@ impl Transaction<'_> {
         if !self.cache.series.any || now < self.cache.series.next_forgotten {
             return Ok(());
         }
-        let kept = microseconds(limits::AFFINITY_KEPT);
+        let kept = microseconds(bounds::AFFINITY_KEPT);
         let mut statement = self.connection.prepare_cached(include_str!("sql/unused_series.sql"))?;
-        let unused = params![now.saturating_sub(kept), limits::SWEEP.cast_signed()];
+        let unused = params![now.saturating_sub(kept), bounds::SWEEP.cast_signed()];
         for series in statement.query_map(unused, |row| row.get::<_, i64>(0))?.collect::<rusqlite::Result<Vec<_>>>()? {
             self.connection.prepare_cached("UPDATE affinity SET session = NULL WHERE id = ?")?.execute([series])?;
             self.cache.series.unsettled.insert(series);

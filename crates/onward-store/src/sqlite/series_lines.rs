@@ -8,9 +8,11 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use crate::error::{Error, Result};
-use crate::limits;
-use crate::name::Name;
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
+use crate::api::task::SessionId;
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules;
 use crate::rules::order::Place;
 use crate::sqlite::cache::Cache;
@@ -20,8 +22,6 @@ use crate::sqlite::index::Entry;
 use crate::sqlite::names::{GROUP_LANES, HAS_SERIES, Names, SERIES_LINES, SERIES_SHIFT, lane_of_line};
 use crate::sqlite::series::{number_of, preferred};
 use crate::sqlite::transaction::Transaction;
-use crate::task::SessionId;
-use crate::timestamp::Timestamp;
 
 /// A line, and for which session it is reserved until when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,7 +256,7 @@ impl Transaction<'_> {
             self.unsettle("SELECT line FROM affinity_line WHERE line > ?", [0])?;
         } else if self.next_opening_at()?.is_some_and(|next| next <= now) {
             let sql = "SELECT line FROM affinity_line WHERE until <= ? ORDER BY until LIMIT ?";
-            self.unsettle(sql, [now, limits::SWEEP.cast_signed() as i64])?;
+            self.unsettle(sql, [now, bounds::SWEEP.cast_signed() as i64])?;
         }
         self.settle_series()
     }

@@ -2,8 +2,8 @@
 
 use rusqlite::Row;
 
-use crate::error::{Error, Result};
-use crate::served::Served;
+use crate::api::error::{Error, Result};
+use crate::api::served::Served;
 
 pub(super) fn write(serves: &Served) -> Result<Option<String>> {
     if serves.is_everything() {

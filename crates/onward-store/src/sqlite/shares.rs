@@ -7,7 +7,7 @@
 use rusqlite::{OptionalExtension, params};
 use rustc_hash::FxHashMap;
 
-use crate::error::Result;
+use crate::api::error::Result;
 use crate::rules::share::VirtualTime;
 use crate::sqlite::connection::Database;
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use rusqlite::params;
 use rustc_hash::FxHashMap;
 
-use crate::error::Result;
+use crate::api::error::Result;
 use crate::sqlite::connection::Database;
 use crate::sqlite::names::Names;
 

@@ -8,19 +8,26 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
-use crate::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::error::{Error, Result};
+use crate::api::event::{EventCursor, EventPage};
+use crate::api::history::QueueDay;
+use crate::api::limit::LimitRecord;
+use crate::api::news::NewsReceiver;
+use crate::api::orchestration::{HistoryChunk, InstanceRecord};
+use crate::api::outcome::Outcome;
+use crate::api::queue::QueueMode;
+use crate::api::reason::WaitReason;
+use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::api::store::{
+    Answer, Changes, Durability, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo,
+    TaskFilter, TaskIdPage, TaskPage,
+};
+use crate::api::tag::{TagKeyPage, TagPage, TagValuePage};
+use crate::api::task::{TaskId, TaskRecord};
+use crate::api::write::{Claim, Write};
+use crate::bounds;
 use crate::clock::Clock;
-use crate::error::{Error, Result};
-use crate::event::{EventCursor, EventPage};
-use crate::flow::LimitRecord;
-use crate::history::QueueDay;
-use crate::limits;
-use crate::news::NewsReceiver;
-use crate::orchestration::{HistoryChunk, InstanceRecord};
-use crate::outcome::Outcome;
-use crate::queue::QueueMode;
-use crate::reason::WaitReason;
-use crate::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::sqlite::cache::Cache;
 use crate::sqlite::callers::Callers;
 use crate::sqlite::commit_sizes::{CommitCounts, CommitSizes};
@@ -32,13 +39,6 @@ use crate::sqlite::open::SqliteOptions;
 use crate::sqlite::readers::Readers;
 use crate::sqlite::reads;
 use crate::sqlite::writer::Writer;
-use crate::store::{
-    Answer, Changes, Durability, KindStatistics, Page, PauseRecord, QueueRecord, SessionRecord, Store, StoreInfo,
-    TaskFilter, TaskIdPage, TaskPage,
-};
-use crate::tag::{TagKeyPage, TagPage, TagValuePage};
-use crate::task::{TaskId, TaskRecord};
-use crate::write::{Claim, Write};
 
 /// A store in one SQLite file, for one or several processes on one machine.
 ///
@@ -212,7 +212,7 @@ impl Store for SqliteStore {
     }
 
     fn claim_size(&self) -> usize {
-        limits::CLAIM_OF_SEVERAL
+        bounds::CLAIM_OF_SEVERAL
     }
 
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {

@@ -7,10 +7,14 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Row, params};
 use rustc_hash::FxHashMap;
 
-use crate::error::{Error, Result};
-use crate::event::Change;
-use crate::news::TaskNews;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::error::{Error, Result};
+use crate::api::event::Change;
+use crate::api::news::TaskNews;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::store::Hint;
+use crate::api::task::{Lease, OnDuplicate, Priority, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::Write;
 use crate::rules;
 use crate::sqlite::cache::Cache;
 use crate::sqlite::connection::Database;
@@ -23,10 +27,6 @@ use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::statements;
 use crate::sqlite::unsaved_groups::{Counts, Moment};
 use crate::sqlite::verbs::Completion;
-use crate::store::Hint;
-use crate::task::{Lease, OnDuplicate, Priority, TaskId, TaskState};
-use crate::timestamp::Timestamp;
-use crate::write::Write;
 
 /// Why a verb stopped: it was refused, or the store failed.
 #[derive(Debug)]

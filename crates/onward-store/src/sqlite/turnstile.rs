@@ -17,7 +17,7 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::error::Result;
+use crate::api::error::Result;
 use crate::sqlite::lock_wait::LOOKS;
 use crate::sqlite::write_lock::{Progress, WriteLock};
 
@@ -223,11 +223,11 @@ mod tests {
     use rusqlite::Connection;
 
     use super::*;
-    use crate::outcome::Outcome;
+    use crate::api::outcome::Outcome;
+    use crate::api::store::Store as _;
+    use crate::api::task::{NewTask, TaskId};
+    use crate::api::write::Write;
     use crate::sqlite::store::SqliteStore;
-    use crate::store::Store as _;
-    use crate::task::{NewTask, TaskId};
-    use crate::write::Write;
 
     /// Processes' turnstiles at one place.
     fn turnstiles<const N: usize>() -> (tempfile::TempDir, [Turnstile; N]) {

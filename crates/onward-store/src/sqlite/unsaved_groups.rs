@@ -12,8 +12,8 @@ use std::time::Duration;
 use rusqlite::params;
 use rustc_hash::FxHashMap;
 
-use crate::error::Result;
-use crate::event::Change;
+use crate::api::error::Result;
+use crate::api::event::Change;
 use crate::sqlite::connection::Database;
 use crate::sqlite::flow::Flow;
 use crate::sqlite::log;

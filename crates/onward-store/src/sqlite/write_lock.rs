@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use rusqlite::ErrorCode;
 
-use crate::error::Error;
+use crate::api::error::Error;
 use crate::sqlite::log_owner::with_suffix;
 
 /// The byte of the `-shm` file that a writer locks (SQLite's WAL format, section 2.3.1).

@@ -14,11 +14,11 @@ use std::thread::JoinHandle;
 
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::error::{Error, Result};
-use crate::limits;
-use crate::outcome::Outcome;
+use crate::api::error::{Error, Result};
+use crate::api::outcome::Outcome;
+use crate::api::write::Write;
+use crate::bounds;
 use crate::sqlite::core::{Core, Job};
-use crate::write::Write;
 
 /// The most writes that a caller commits itself: more take longer than a hand-over (that sleeps and
 /// wakes two threads), and would hold up the caller's thread.
@@ -73,7 +73,7 @@ impl Writer {
             .name("onward-writer".into())
             .spawn(run)
             .map_err(|error| Error::io("no thread could be started for the store").caused_by(error))?;
-        Ok(Self { shared, thread: Some(thread), syncs, places: Semaphore::new(limits::PENDING) })
+        Ok(Self { shared, thread: Some(thread), syncs, places: Semaphore::new(bounds::PENDING) })
     }
 
     pub(super) fn core(&self) -> MutexGuard<'_, Core> {
@@ -254,7 +254,7 @@ impl Shared {
 
     fn take_batch(&self) -> Vec<Job> {
         let mut queue = self.queue();
-        let take = queue.jobs.len().min(limits::COMMIT);
+        let take = queue.jobs.len().min(bounds::COMMIT);
         queue.jobs.drain(..take).collect()
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use onward_store::rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use onward_store::{
     Durability, Heard, Name, NewTask, OnDuplicate, Outcome, Result, Scope, SqliteStore, Store, Submitted, Tags,
-    TaskFilter, TaskId, TaskState, Write, limits,
+    TaskFilter, TaskId, TaskState, Write, bounds,
 };
 use onward_testkit::{keyed, task};
 use tokio::time::timeout;
@@ -318,12 +318,12 @@ async fn a_task_refused_after_others_were_written_leaves_no_trace() {
     let mut shop = Shop::open().await;
     let queue = |number: usize| Name::new(format!("q{number}")).unwrap();
     let pause = |number| Write::Pause { scope: Scope::Queue(queue(number)), until: None };
-    shop.store.apply((1..limits::QUEUES).map(pause).collect()).await.unwrap();
-    let tasks = [limits::QUEUES, limits::QUEUES + 1].map(|number| NewTask { queue: queue(number), ..task("mail") });
+    shop.store.apply((1..bounds::QUEUES).map(pause).collect()).await.unwrap();
+    let tasks = [bounds::QUEUES, bounds::QUEUES + 1].map(|number| NewTask { queue: queue(number), ..task("mail") });
     let transaction = begin(&mut shop.connection);
     assert!(shop.store.submit_in(&transaction, &tasks).unwrap_err().is_invalid());
     transaction.commit().unwrap();
-    assert_eq!(shop.store.queues().await.unwrap().len(), limits::QUEUES - 1);
+    assert_eq!(shop.store.queues().await.unwrap().len(), bounds::QUEUES - 1);
 }
 
 /// Shows: T1

@@ -8,7 +8,7 @@ use onward_store::{
     AfterFailure, Aggregate, BulkVerb, ByteProgress, CompletionWait, ConcurrencyLimit, Dependencies, Dependency,
     Finish, GroupShare, Io, KindSelection, LimitScope, Name, NewTask, OnDependencyFailure, OnDuplicate, Priority,
     Prune, QueueMode, QueueSelection, Rate, RateLimit, Scope, Served, ServedCode, SetLimit, SetQueue, Tags, TaskFilter,
-    TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When, limits,
+    TaskId, TaskState, Timestamp, Ttl, TtlFrom, UniqueKey, When, bounds,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -94,7 +94,7 @@ fn forward() -> impl Strategy<Value = Duration> {
         Duration::from_secs(10),
         MINUTE,
     ]);
-    prop_oneof![30 => short, 1 => Just(limits::SESSION_KEPT)]
+    prop_oneof![30 => short, 1 => Just(bounds::SESSION_KEPT)]
 }
 
 fn act() -> impl Strategy<Value = Act> {

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use onward_store::{
     Claim, KindSelection, NewTask, Outcome, Priority, Refusal, SessionId, SetLimit, SetQueue, TaskId, WaitReason, When,
-    Write, limits,
+    Write, bounds,
 };
 
 use crate::bench::{Bench, LEASE, after, all_of, name, numbers, task};
 
 const SECOND: Duration = Duration::from_secs(1);
-const WAIT: Duration = limits::AFFINITY_WAIT;
+const WAIT: Duration = bounds::AFFINITY_WAIT;
 const NONE: [TaskId; 0] = [];
 
 fn of(series: &str) -> NewTask {
@@ -194,7 +194,7 @@ pub async fn another_wait_counts_for_what_waits_already(bench: Bench) {
 }
 
 pub async fn a_wait_out_of_range_is_refused(bench: Bench) {
-    let text = bench.invalid(wait(limits::AFFINITY_WAIT_MAXIMUM + SECOND)).await;
+    let text = bench.invalid(wait(bounds::AFFINITY_WAIT_MAXIMUM + SECOND)).await;
     assert!(text.contains("default"), "{text}");
 }
 
@@ -221,9 +221,9 @@ pub async fn why_tells_for_whom_a_task_is_reserved(bench: Bench) {
 }
 
 pub async fn a_series_is_forgotten_that_is_not_used(bench: Bench) {
-    bench.write(wait(limits::AFFINITY_WAIT_MAXIMUM)).await;
+    bench.write(wait(bounds::AFFINITY_WAIT_MAXIMUM)).await;
     let [_, other] = preferred_and_other(&bench).await;
-    bench.advance(limits::AFFINITY_KEPT - SECOND);
+    bench.advance(bounds::AFFINITY_KEPT - SECOND);
     let id = bench.submit_new(of("s")).await;
     assert_eq!(claimed(&bench, other).await, NONE);
     bench.advance(SECOND);

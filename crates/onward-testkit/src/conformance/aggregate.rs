@@ -7,7 +7,7 @@ use onward_store::rules::retry::{Backoff, RetryPolicy};
 use onward_store::{
     AfterFailure, Aggregate, Change, CollectionRecord, CollectionSelection, ConcurrencyLimit, Dependencies, Lease,
     NewTask, OnDuplicate, Outcome, Page, Priority, Refusal, SetLimit, Submitted, TaskFilter, TaskId, TaskRecord,
-    TaskState, Ttl, TtlFrom, UniqueKey, WaitReason, When, Write, limits,
+    TaskState, Ttl, TtlFrom, UniqueKey, WaitReason, When, Write, bounds,
 };
 
 use crate::bench::{Bench, LEASE, after, name, task};
@@ -61,7 +61,7 @@ async fn states(bench: &Bench, tasks: &[TaskId]) -> Vec<TaskState> {
 
 async fn members_of(bench: &Bench, bundle: TaskId) -> Vec<TaskRecord> {
     let filter = TaskFilter { bundle: Some(bundle), with_payload: true, ..TaskFilter::default() };
-    let mut members = bench.store().tasks(filter, Page { before: None, limit: limits::PAGE }).await.unwrap().tasks;
+    let mut members = bench.store().tasks(filter, Page { before: None, limit: bounds::PAGE }).await.unwrap().tasks;
     members.reverse();
     members
 }
@@ -276,14 +276,14 @@ pub async fn who_depends_on_a_member_waits_for_its_bundle(bench: Bench) {
 
 /// Shows: Q9
 pub async fn a_bundle_of_the_most_members_ends_with_all_of_them(bench: Bench) {
-    let submit = || Write::Submit(Box::new(member(limits::BUNDLE)));
-    bench.apply(vec![Write::All((0..limits::BUNDLE).map(|_| submit()).collect())]).await;
+    let submit = || Write::Submit(Box::new(member(bounds::BUNDLE)));
+    bench.apply(vec![Write::All((0..bounds::BUNDLE).map(|_| submit()).collect())]).await;
     let lease = bench.start_one().await;
     bench.complete(lease).await;
     let left = TaskFilter { states: vec![TaskState::Blocked], ..TaskFilter::default() };
     assert_eq!(bench.store().count(left).await.unwrap(), 0);
     let completed = TaskFilter { states: vec![TaskState::Completed], ..TaskFilter::default() };
-    assert_eq!(bench.store().count(completed).await.unwrap(), u64::from(limits::BUNDLE) + 1);
+    assert_eq!(bench.store().count(completed).await.unwrap(), u64::from(bounds::BUNDLE) + 1);
 }
 
 /// Shows: Q9
@@ -520,14 +520,14 @@ pub async fn a_superseded_member_is_taken_out(bench: Bench) {
 /// Shows: Q9
 pub async fn payloads_of_one_bundle_are_bounded(bench: Bench) {
     let large = bench.payload_limit();
-    let room = usize::try_from(limits::BUNDLE_BYTES).unwrap() / large;
+    let room = usize::try_from(bounds::BUNDLE_BYTES).unwrap() / large;
     let of =
-        |bytes: usize| Write::Submit(Box::new(NewTask { payload: vec![0; bytes].into(), ..member(limits::BUNDLE) }));
+        |bytes: usize| Write::Submit(Box::new(NewTask { payload: vec![0; bytes].into(), ..member(bounds::BUNDLE) }));
     let fits = (1..room).map(|_| of(large)).chain([of(1)]);
     bench.apply(vec![Write::All(fits.collect())]).await;
     let last = TaskId(i64::try_from(room).unwrap());
     assert_eq!(bench.record(last).await.bundle, None);
-    let next = bench.submit_new(NewTask { payload: vec![0; large].into(), ..member(limits::BUNDLE) }).await;
+    let next = bench.submit_new(NewTask { payload: vec![0; large].into(), ..member(bounds::BUNDLE) }).await;
     let bundle = bench.record(last).await.bundle.unwrap();
     assert_eq!((numbers_of(&bench, bundle).await.len(), bench.record(next).await.bundle), (room, None));
 }
@@ -625,9 +625,9 @@ pub async fn what_cannot_be_collected_is_refused_with_the_remedy(bench: Bench) {
     let from_start = Ttl { duration: SECOND, from: TtlFrom::FirstAttempt };
     for (wrong, said) in [
         (of(Aggregate { size: 0, ..up_to(1) }), "size of 0"),
-        (of(up_to(limits::BUNDLE + 1)), "size of 1001"),
+        (of(up_to(bounds::BUNDLE + 1)), "size of 1001"),
         (of(Aggregate { delay: Duration::ZERO, ..up_to(2) }), "delay of 0"),
-        (of(Aggregate { delay: limits::BUNDLE_DELAY + SECOND, ..up_to(2) }), "delay of"),
+        (of(Aggregate { delay: bounds::BUNDLE_DELAY + SECOND, ..up_to(2) }), "delay of"),
         (of(Aggregate { grace: Duration::ZERO, ..up_to(2) }), "grace of 0"),
         (of(Aggregate { grace: MINUTE + SECOND, ..up_to(2) }), "grace of 61"),
         (NewTask { when: When::After(SECOND), ..member(2) }, "time at which it is due"),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use onward_store::{
     AfterFailure, Change, ClaimedTask, Dependencies, Lease, NewTask, OnDependencyFailure, OnDuplicate, Outcome, Prune,
-    Refusal, SetQueue, TaskFilter, TaskId, TaskState, Ttl, TtlFrom, Write, limits,
+    Refusal, SetQueue, TaskFilter, TaskId, TaskState, Ttl, TtlFrom, Write, bounds,
 };
 
 use crate::bench::{Bench, keyed, name, numbers, task};
@@ -351,11 +351,11 @@ pub async fn a_time_to_live_from_the_first_attempt_ends_a_parent_that_waits(benc
 
 pub async fn many_children_are_cancelled_in_bounded_steps(bench: Bench) {
     let parent = bench.running(task("parent")).await;
-    let count = limits::CASCADE + 10;
+    let count = bounds::CASCADE + 10;
     bench.write(Write::All((0..count).map(|_| submit(of(parent.task))).collect())).await;
     bench.fail(parent, AfterFailure::Dead).await;
     let sizes = |queue: Option<onward_store::QueueRecord>| queue.map(|queue| (queue.waiting, queue.ended.cancelled));
-    assert_eq!(sizes(bench.queue("default").await), Some((10, limits::CASCADE as u64)));
+    assert_eq!(sizes(bench.queue("default").await), Some((10, bounds::CASCADE as u64)));
     bench.sweep().await;
     assert_eq!(sizes(bench.queue("default").await), Some((0, count as u64)));
 }

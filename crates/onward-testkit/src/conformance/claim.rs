@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onward_store::{
     Claim, KindSelection, Lease, NewTask, Outcome, Priority, QueueMode, QueueSelection, Refusal, SessionId, TaskId,
-    TaskState, When, Write, limits,
+    TaskState, When, Write, bounds,
 };
 
 use crate::bench::{Bench, after, all_of, name, numbers, task};
@@ -167,12 +167,12 @@ async fn order_after(bench: &Bench, between: Duration) -> Vec<TaskId> {
 
 /// Shows: T4
 pub async fn a_task_that_has_waited_long_goes_before_a_more_urgent_one(bench: Bench) {
-    assert_eq!(order_after(&bench, limits::PRIORITY_LEVEL * 2).await, [TaskId(1), TaskId(2)]);
+    assert_eq!(order_after(&bench, bounds::PRIORITY_LEVEL * 2).await, [TaskId(1), TaskId(2)]);
 }
 
 /// Shows: T4
 pub async fn a_task_that_has_waited_less_goes_behind_a_more_urgent_one(bench: Bench) {
-    let between = limits::PRIORITY_LEVEL * 2 - Duration::from_micros(1);
+    let between = bounds::PRIORITY_LEVEL * 2 - Duration::from_micros(1);
     assert_eq!(order_after(&bench, between).await, [TaskId(2), TaskId(1)]);
 }
 
@@ -308,13 +308,13 @@ pub async fn an_empty_beginning_takes_every_kind(bench: Bench) {
 
 /// Shows: Q7
 pub async fn a_claim_of_every_kind_leaves_those_that_are_reserved(bench: Bench) {
-    let line = NewTask { queue: name("each:run"), ..task(limits::EACH_KIND) };
+    let line = NewTask { queue: name("each:run"), ..task(bounds::EACH_KIND) };
     let (line, own) = (bench.submit_new(line).await, bench.submit("own").await);
     let session = bench.session().await;
     let claimed = bench.claimed(Claim { kinds: matching(&[], &["", "onward."]), ..all_of(session, 9) }).await;
     assert_eq!(numbers(&claimed.tasks), [own]);
     assert_eq!(bench.claim(session, 9).await, []);
-    assert_eq!(bench.claim_kinds(session, 9, &[limits::EACH_KIND]).await, [line]);
+    assert_eq!(bench.claim_kinds(session, 9, &[bounds::EACH_KIND]).await, [line]);
 }
 
 /// Shows: Q7, D9
@@ -366,10 +366,10 @@ pub async fn a_reserved_kind_or_queue_is_refused_by_name(bench: Bench) {
     let in_queue = |queue: &str, kind: &str| NewTask { queue: name(queue), ..task(kind) };
     for (new, what) in [
         (task("onward.mine"), "the kind `onward.mine`"),
-        (task(limits::EACH_KIND), "the kind `onward.each`"),
+        (task(bounds::EACH_KIND), "the kind `onward.each`"),
         (in_queue("onward.mine", "k"), "the queue `onward.mine`"),
-        (in_queue(limits::UNSTARTED_QUEUE, "k"), "the queue `onward.unstarted`"),
-        (NewTask { orchestration: true, ..in_queue("each:run", limits::EACH_KIND) }, "the kind `onward.each`"),
+        (in_queue(bounds::UNSTARTED_QUEUE, "k"), "the queue `onward.unstarted`"),
+        (NewTask { orchestration: true, ..in_queue("each:run", bounds::EACH_KIND) }, "the kind `onward.each`"),
     ] {
         let text = bench.invalid(Write::Submit(Box::new(new))).await;
         assert!(text.contains(what) && text.contains("`onward.`, which is reserved"), "{text}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFailure, Change, Dependencies, Dependency, NewTask, OnDependencyFailure, OnDuplicate, Outcome, Prune,
-    QueueRecord, Refusal, Submitted, TaskFilter, TaskId, TaskState, Ttl, TtlFrom, WaitReason, When, Write, limits,
+    QueueRecord, Refusal, Submitted, TaskFilter, TaskId, TaskState, Ttl, TtlFrom, WaitReason, When, Write, bounds,
 };
 
 use crate::bench::{Bench, LEASE, keyed, name, numbers, task};
@@ -171,7 +171,7 @@ pub async fn every_way_to_end_is_an_end(bench: Bench) {
             }
             "purged" => assert_eq!(bench.removed(purge(TaskState::Waiting, 1)).await, (1, false)),
             "lost" => {
-                for _ in 0..limits::LOST_LEASES {
+                for _ in 0..bounds::LOST_LEASES {
                     bench.start_one().await;
                     bench.lapse().await;
                 }
@@ -254,9 +254,9 @@ pub async fn a_pruned_dependency_is_unknown(bench: Bench) {
 
 pub async fn more_dependencies_than_the_limit_are_refused(bench: Bench) {
     let first = bench.submit("k").await;
-    let text = bench.invalid(submit(on(&vec![first; limits::DEPENDENCIES + 1]))).await;
+    let text = bench.invalid(submit(on(&vec![first; bounds::DEPENDENCIES + 1]))).await;
     assert!(text.contains("1001 tasks and the limit is 1000"), "{text}");
-    bench.submit_new(on(&vec![first; limits::DEPENDENCIES])).await;
+    bench.submit_new(on(&vec![first; bounds::DEPENDENCIES])).await;
 }
 
 /// Shows: T12
@@ -456,14 +456,14 @@ pub async fn a_failure_runs_down_a_chain(bench: Bench) {
 /// Shows: T12
 pub async fn a_long_chain_is_ended_in_bounded_steps_and_in_order(mut bench: Bench) {
     let first = bench.running(task("k")).await;
-    let length = 2 * limits::CASCADE;
+    let length = 2 * bounds::CASCADE;
     let mut batch = vec![submit(on(&[first.task]))];
     batch.extend((0..length - 1).map(|before| submit(on_member(before))));
     bench.write(Write::All(batch)).await;
     kill(&bench, first).await;
     let cancelled = |queue: Option<QueueRecord>| queue.map_or(0, |queue| queue.ended.cancelled);
     let some = cancelled(bench.queue("default").await);
-    assert!(some > 0 && some <= limits::CASCADE as u64, "one write ended {some} of {length}");
+    assert!(some > 0 && some <= bounds::CASCADE as u64, "one write ended {some} of {length}");
     bench.reopen().await;
     assert_eq!(bench.sweep().await.next_due, Some(Duration::ZERO), "the rest is due at once");
     for _ in 0..4 {
@@ -475,18 +475,18 @@ pub async fn a_long_chain_is_ended_in_bounded_steps_and_in_order(mut bench: Benc
 
 pub async fn many_dependents_of_one_task_are_told_in_bounded_steps(bench: Bench) {
     let first = bench.running(task("k")).await;
-    let count = limits::CASCADE + 10;
+    let count = bounds::CASCADE + 10;
     bench.write(Write::All((0..count).map(|_| submit(on(&[first.task]))).collect())).await;
     bench.complete(first).await;
     let waiting = |queue: Option<QueueRecord>| queue.map(|queue| (queue.blocked, queue.waiting));
-    assert_eq!(waiting(bench.queue("default").await), Some((10, limits::CASCADE as u64)));
+    assert_eq!(waiting(bench.queue("default").await), Some((10, bounds::CASCADE as u64)));
     bench.sweep().await;
     assert_eq!(waiting(bench.queue("default").await), Some((0, count as u64)));
 }
 
 pub async fn who_depends_on_a_retried_task_is_not_told_of_its_first_end(bench: Bench) {
     let first = bench.running(task("k")).await;
-    let before = (0..limits::CASCADE + 10).map(|_| submit(on(&[first.task]))).collect();
+    let before = (0..bounds::CASCADE + 10).map(|_| submit(on(&[first.task]))).collect();
     bench.write(Write::All(before)).await;
     kill(&bench, first).await;
     bench.apply(vec![Write::Retry { task: first.task }, submit(on(&[first.task]))]).await;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use onward_store::{
     AfterTurn, Bulk, BulkVerb, Lease, NewTask, Outcome, Recipient, Refusal, Tags, TaskFilter, TaskId, TaskState, Turn,
-    Write, limits,
+    Write, bounds,
 };
 
 use super::orchestrations::{PARK, claim, one_event, orchestration, parked, signal, turned};
@@ -127,7 +127,7 @@ pub async fn tags_that_no_task_may_have_are_refused_with_their_turn(bench: Bench
     let lease = bench.running(tagged(&[("stage", "picking")])).await;
     let long = |key: usize, value: usize| vec![("k".repeat(key), Some("v".repeat(value)))];
     let many = |many: usize| (0..many).map(|number| (number.to_string(), Some(String::new()))).collect();
-    let named_again = changes(&[("stage", Some("packing")); limits::TURN_TAGS + 1]);
+    let named_again = changes(&[("stage", Some("packing")); bounds::TURN_TAGS + 1]);
     let wrong: [(Changed, &str); 7] = [
         (long(0, 1), "an empty key"),
         (long(65, 1), "has 65 bytes and may have 64"),

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use onward_store::{
     AfterFailure, AfterTurn, ClaimedTask, HistoryChunk, Hold, Lease, Message, MessageBody, NewTask, OnDuplicate,
     OpenSession, Outcome, Page, Recipient, Refusal, Served, ServedCode, SessionId, Signal, Submitted, Tags, TaskFilter,
-    TaskId, TaskResult, TaskState, Turn, Turned, UniqueKey, WaitReason, When, Write, limits,
+    TaskId, TaskResult, TaskState, Turn, Turned, UniqueKey, WaitReason, When, Write, bounds,
 };
 
 use crate::bench::{Bench, LEASE, name, task};
@@ -299,7 +299,7 @@ fn key_or_start(key: &str) -> Recipient {
 }
 
 async fn unstarted(bench: &Bench) -> Vec<TaskId> {
-    bench.list(TaskFilter { queue: Some(name(limits::UNSTARTED_QUEUE)), ..TaskFilter::default() }).await
+    bench.list(TaskFilter { queue: Some(name(bounds::UNSTARTED_QUEUE)), ..TaskFilter::default() }).await
 }
 
 /// Shows: D3
@@ -368,12 +368,12 @@ pub async fn what_was_never_started_is_no_orchestration_for_others(bench: Bench)
 
 /// Shows: D3
 pub async fn signals_that_are_kept_for_a_start_are_bounded(bench: Bench) {
-    for _ in 0..limits::UNSTARTED_EVENTS {
+    for _ in 0..bounds::UNSTARTED_EVENTS {
         bench.done(signal(key_or_start("A-17"), "1")).await;
     }
     let task = unstarted(&bench).await[0];
     assert_eq!(bench.refused(signal(key_or_start("A-17"), "1")).await, Refusal::MailboxFull(task));
-    let too_long = limits::UNSTARTED_KEPT + SECOND;
+    let too_long = bounds::UNSTARTED_KEPT + SECOND;
     let to = Recipient::KeyOrStart { kind: name("order"), key: "A-18".into(), keep_for: too_long };
     assert!(bench.invalid(signal(to, "1")).await.contains("is kept for a start"));
 }
@@ -546,7 +546,7 @@ pub async fn a_turn_out_of_bounds_is_refused_with_the_remedy(bench: Bench) {
         (Turn { consumed: 1, ..turn() }, "never came"),
         (Turn { events: 0, ..turn() }, "bytes without events"),
         (Turn { submits: vec![stranger], ..turn() }, "child of another"),
-        (Turn { submits: vec![task("charge"); limits::TURN_TASKS + 1], ..turn() }, "more than 10000 tasks"),
+        (Turn { submits: vec![task("charge"); bounds::TURN_TASKS + 1], ..turn() }, "more than 10000 tasks"),
         (Turn { values: vec![(String::new(), None)], ..turn() }, "key is empty"),
     ];
     for (turn, expected) in wrong {
@@ -559,10 +559,10 @@ pub async fn a_turn_out_of_bounds_is_refused_with_the_remedy(bench: Bench) {
 pub async fn a_turn_submits_as_many_tasks_as_it_may(bench: Bench) {
     let lease = bench.running(orchestration()).await;
     let kind = |number: usize| NewTask::new(format!("kind-{number}")).unwrap();
-    let submits = (0..limits::TURN_TASKS).map(|number| kind(number % 3)).collect();
+    let submits = (0..bounds::TURN_TASKS).map(|number| kind(number % 3)).collect();
     let turned = turned(&bench, Turn { submits, ..one_event(lease, 0, AfterTurn::Continue) }).await;
-    assert_eq!(turned.submitted.len(), limits::TURN_TASKS);
-    let submits = (0..limits::KINDS).map(kind).collect();
+    assert_eq!(turned.submitted.len(), bounds::TURN_TASKS);
+    let submits = (0..bounds::KINDS).map(kind).collect();
     let text = bench.invalid(Write::Turn(Box::new(Turn { submits, ..one_event(lease, 1, PARK) }))).await;
     assert!(text.contains("more than the store has room for"), "{text}");
     assert_eq!(history(&bench, lease.task, 0).await.len(), 1);
@@ -841,12 +841,12 @@ pub async fn a_removed_orchestration_leaves_no_history(bench: Bench) {
 /// Shows: D9
 pub async fn a_full_mailbox_takes_no_more_signals(bench: Bench) {
     let task = bench.submit_new(orchestration()).await;
-    let signals = (0..limits::MAILBOX).map(|_| signal(Recipient::Task(task), "1")).collect();
+    let signals = (0..bounds::MAILBOX).map(|_| signal(Recipient::Task(task), "1")).collect();
     let outcomes = bench.apply(signals).await;
     assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Done));
     assert_eq!(bench.refused(signal(Recipient::Task(task), "1")).await, Refusal::MailboxFull(task));
     let claimed = claim(&bench, bench.session().await).await;
-    assert_eq!(claimed.instance.unwrap().messages.len(), limits::TURN_MESSAGES);
+    assert_eq!(claimed.instance.unwrap().messages.len(), bounds::TURN_MESSAGES);
 }
 
 /// Shows: D9
@@ -854,14 +854,14 @@ pub async fn a_claim_hands_out_no_more_bytes_than_a_turn_takes(bench: Bench) {
     let task = bench.submit_new(orchestration()).await;
     // Some stores keep it with a few bytes more.
     let payload = Bytes::from(vec![b'x'; bench.payload_limit() / 4 * 3]);
-    let fit = limits::TURN_MESSAGE_BYTES / payload.len();
+    let fit = bounds::TURN_MESSAGE_BYTES / payload.len();
     let signal = |_| Signal { to: Recipient::Task(task), name: name("paid"), payload: payload.clone() };
     for signal in (0..=fit).map(signal) {
         bench.done(Write::Signal(Box::new(signal))).await;
     }
     let session = bench.session().await;
     let claimed = claim(&bench, session).await;
-    assert_eq!(messages(&claimed).len(), fit.min(limits::TURN_MESSAGES));
+    assert_eq!(messages(&claimed).len(), fit.min(bounds::TURN_MESSAGES));
     let consumed = claimed.instance.as_ref().unwrap().messages.last().unwrap().number;
     let turned = turned(&bench, Turn { consumed, ..one_event(claimed.lease, 0, PARK) }).await;
     assert_eq!(turned.state, TaskState::Waiting);
@@ -872,14 +872,14 @@ pub async fn a_claim_hands_out_no_more_bytes_than_a_turn_takes(bench: Bench) {
 pub async fn an_orchestration_keeps_no_more_values_than_it_may(bench: Bench) {
     let lease = bench.running(orchestration()).await;
     let value = |number: usize| (number.to_string(), Some(Bytes::from_static(b"1")));
-    let values = (0..limits::VALUES).map(value).collect();
+    let values = (0..bounds::VALUES).map(value).collect();
     turned(&bench, Turn { values, ..one_event(lease, 0, AfterTurn::Continue) }).await;
     let one_more =
-        |gone| Turn { values: vec![value(limits::VALUES), gone], ..one_event(lease, 1, AfterTurn::Continue) };
+        |gone| Turn { values: vec![value(bounds::VALUES), gone], ..one_event(lease, 1, AfterTurn::Continue) };
     let text = bench.invalid(Write::Turn(Box::new(one_more(value(0))))).await;
     assert!(text.contains("may keep 1000"), "{text}");
     turned(&bench, one_more(("0".into(), None))).await;
-    assert_eq!(bench.store().instance(lease.task).await.unwrap().unwrap().values.len(), limits::VALUES);
+    assert_eq!(bench.store().instance(lease.task).await.unwrap().unwrap().values.len(), bounds::VALUES);
 }
 
 pub(super) fn numbers(messages: &[Message]) -> Vec<u64> {
@@ -890,7 +890,7 @@ pub(super) fn numbers(messages: &[Message]) -> Vec<u64> {
 pub async fn many_messages_are_handed_out_in_their_order_over_several_turns(bench: Bench) {
     let task = bench.submit_new(orchestration()).await;
     let send = || signal(Recipient::Task(task), "1");
-    let (one, many) = (limits::TURN_MESSAGES as u64, limits::TURN_MESSAGES as u64 + 100);
+    let (one, many) = (bounds::TURN_MESSAGES as u64, bounds::TURN_MESSAGES as u64 + 100);
     bench.apply((0..many).map(|_| send()).collect()).await;
     let claimed = claim(&bench, bench.session().await).await;
     let lease = claimed.lease;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFailure, Change, KindSelection, Lease, NewTask, OpenSession, Outcome, Refusal, Served, SessionId,
-    SessionRecord, TaskState, Ttl, TtlFrom, WaitReason, Write, limits,
+    SessionRecord, TaskState, Ttl, TtlFrom, WaitReason, Write, bounds,
 };
 
 use crate::bench::{Bench, after, all_of, name, task};
@@ -58,8 +58,8 @@ pub async fn a_lease_out_of_range_is_refused(bench: Bench) {
 pub async fn a_session_that_names_too_much_of_what_it_serves_is_refused(bench: Bench) {
     let serves = |names: usize| Served { queues: Some(vec![name("q"); names]), ..Served::default() };
     let open = |names| OpenSession { serves: serves(names), ..OpenSession::new("w", SECOND) };
-    bench.invalid(Write::OpenSession(open(limits::SERVED_NAMES + 1))).await;
-    bench.write(Write::OpenSession(open(limits::SERVED_NAMES))).await;
+    bench.invalid(Write::OpenSession(open(bounds::SERVED_NAMES + 1))).await;
+    bench.write(Write::OpenSession(open(bounds::SERVED_NAMES))).await;
     assert_eq!(bench.store().sessions().await.unwrap_or_default().len(), 1);
 }
 
@@ -270,7 +270,7 @@ pub async fn a_session_that_holds_nothing_does_not_lapse(bench: Bench) {
 pub async fn a_session_that_holds_nothing_is_forgotten_long_after_its_lease(bench: Bench) {
     let session = bench.session().await;
     let open = async || bench.store().sessions().await.map(|sessions| sessions.len()).ok();
-    bench.advance(LEASE + limits::SESSION_KEPT - Duration::from_micros(1));
+    bench.advance(LEASE + bounds::SESSION_KEPT - Duration::from_micros(1));
     bench.sweep().await;
     assert_eq!(open().await, Some(1));
     bench.advance(Duration::from_micros(1));
@@ -286,7 +286,7 @@ pub async fn a_session_that_holds_nothing_is_forgotten_long_after_its_lease(benc
 pub async fn a_session_that_claims_or_is_renewed_now_and_then_is_not_forgotten(bench: Bench) {
     let (claims, renewed) = (bench.session().await, bench.session().await);
     for _ in 0..3 {
-        bench.advance(limits::SESSION_KEPT);
+        bench.advance(bounds::SESSION_KEPT);
         assert_eq!(bench.claim(claims, 1).await, []);
         bench.write(Write::RenewSession { session: renewed }).await;
     }
@@ -296,7 +296,7 @@ pub async fn a_session_that_claims_or_is_renewed_now_and_then_is_not_forgotten(b
 
 pub async fn a_claim_forgets_other_sessions_and_never_its_own(bench: Bench) {
     let (own, other) = (bench.session().await, bench.session().await);
-    bench.advance(LEASE + limits::SESSION_KEPT);
+    bench.advance(LEASE + bounds::SESSION_KEPT);
     assert_eq!(bench.claim(own, 1).await, []);
     assert_eq!(bench.refused(Write::RenewSession { session: other }).await, Refusal::SessionLost(other));
 }
@@ -304,7 +304,7 @@ pub async fn a_claim_forgets_other_sessions_and_never_its_own(bench: Bench) {
 pub async fn so_many_sessions_are_forgotten_in_one_sweep_and_the_rest_in_the_next(bench: Bench) {
     let open = || Write::OpenSession(OpenSession::new("worker", LEASE));
     bench.apply((0..1500).map(|_| open()).collect()).await;
-    bench.advance(LEASE + limits::SESSION_KEPT);
+    bench.advance(LEASE + bounds::SESSION_KEPT);
     for left in [476, 0] {
         bench.sweep().await;
         assert_eq!(bench.store().sessions().await.unwrap_or_default().len(), left);

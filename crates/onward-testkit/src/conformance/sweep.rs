@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onward_store::{
     AfterFailure, Change, NewTask, OnDuplicate, Priority, Refusal, Scope, Swept, TaskId, TaskState, Ttl, TtlFrom, When,
-    Write, limits,
+    Write, bounds,
 };
 
 use crate::bench::{Bench, LEASE, after, all_of, keyed, numbers, task};
@@ -359,7 +359,7 @@ async fn leave_an_expired_task_with_a_follower(bench: &Bench, follower: Priority
     for kind in then {
         bench.submit(kind).await;
     }
-    let crowd = (0..limits::SWEEP + 76).map(|_| Write::Submit(Box::new(living(SECOND, TtlFrom::Submission))));
+    let crowd = (0..bounds::SWEEP + 76).map(|_| Write::Submit(Box::new(living(SECOND, TtlFrom::Submission))));
     bench.apply(crowd.collect()).await;
     bench.advance(LEASE);
 }

@@ -6,7 +6,7 @@ use onward_store::{Claim, LimitScope, NewTask, Priority, QueueMode, SessionId, S
 
 use crate::bench::{Bench, LEASE, all_of, name, numbers, task};
 
-const MINUTE: Duration = onward_store::limits::PRIORITY_LEVEL;
+const MINUTE: Duration = onward_store::bounds::PRIORITY_LEVEL;
 
 fn urgent(priority: u8) -> NewTask {
     NewTask { priority: Priority(priority), ..task("any") }

@@ -6,7 +6,7 @@ use onward_store::{Clock, Timestamp};
 
 use super::floor::FloorState;
 use super::plan::store_retry;
-use crate::limits;
+use crate::bounds;
 
 /// What the dispatcher has to do at some time, or as soon as it can.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl Agenda {
     }
 
     fn renew_at(&self) -> Duration {
-        let interval = if self.ask { limits::CANCEL_INTERVAL.min(self.lease / 3) } else { self.lease / 3 };
+        let interval = if self.ask { bounds::CANCEL_INTERVAL.min(self.lease / 3) } else { self.lease / 3 };
         self.renewed.saturating_add(interval)
     }
 
@@ -92,7 +92,7 @@ impl Agenda {
     }
 
     fn report_at(&self) -> Duration {
-        self.reported.saturating_add(limits::PROGRESS_INTERVAL)
+        self.reported.saturating_add(bounds::PROGRESS_INTERVAL)
     }
 
     pub(crate) fn may_report(&self, now: Duration) -> bool {
@@ -109,7 +109,7 @@ impl Agenda {
     }
 
     fn patience_over(&self) -> Duration {
-        self.patience.since.saturating_add(limits::BUFFER_PATIENCE)
+        self.patience.since.saturating_add(bounds::BUFFER_PATIENCE)
     }
 
     /// How many attempts have started since the buffer is watched; `None` while that is too short a
@@ -192,8 +192,8 @@ mod tests {
     fn hints_of_cancellation_are_followed_at_most_every_interval() {
         let mut agenda = Agenda::new(LEASE, Duration::ZERO);
         agenda.ask = true;
-        assert!(!agenda.must_renew(limits::CANCEL_INTERVAL / 2));
-        assert!(agenda.must_renew(limits::CANCEL_INTERVAL));
+        assert!(!agenda.must_renew(bounds::CANCEL_INTERVAL / 2));
+        assert!(agenda.must_renew(bounds::CANCEL_INTERVAL));
     }
 
     #[test]
@@ -211,8 +211,8 @@ mod tests {
         let mut agenda = Agenda::new(LEASE, Duration::ZERO);
         agenda.store_failed(Duration::ZERO);
         assert!(!agenda.may_write(Duration::ZERO));
-        assert_eq!(agenda.retry_at(), Some(limits::STORE_RETRY_FIRST));
-        assert!(agenda.may_write(limits::STORE_RETRY_FIRST));
+        assert_eq!(agenda.retry_at(), Some(bounds::STORE_RETRY_FIRST));
+        assert!(agenda.may_write(bounds::STORE_RETRY_FIRST));
         assert_eq!(agenda.retry_at(), None);
     }
 }

@@ -17,8 +17,8 @@ use onward_store::Outcome;
 use super::batch::{Batch, Part};
 use super::dispatcher::Dispatcher;
 use super::pace::Mark;
+use crate::bounds;
 use crate::error::Result;
-use crate::limits;
 
 /// Calls that have not answered.
 #[derive(Default)]
@@ -93,7 +93,7 @@ impl Dispatcher {
     pub(super) fn claimable(&self) -> usize {
         match (self.choosing.takes_turns(), self.calls.claiming()) {
             (false, _) if self.makes_several() => self.run.inner.store.claim_size(),
-            (false, _) | (true, 0) => onward_store::limits::CLAIM,
+            (false, _) | (true, 0) => onward_store::bounds::CLAIM,
             (true, _) => 0,
         }
     }
@@ -102,7 +102,7 @@ impl Dispatcher {
     /// tasks, if nothing else is to be done.
     pub(super) fn may_call(&self) -> bool {
         self.calls.is_empty()
-            || self.calls.under_way.len() < limits::CALLS
+            || self.calls.under_way.len() < bounds::CALLS
                 && self.makes_several()
                 && !self.stopping.is_stopping()
                 && self.session.is_some()

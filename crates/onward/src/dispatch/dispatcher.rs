@@ -16,8 +16,8 @@ use super::pace::PaceMeter;
 use super::plan::{Load, claim_size, hoarded};
 use super::preempting::Preempting;
 use super::stopping::Stopping;
+use crate::bounds;
 use crate::error::Result;
-use crate::limits;
 use crate::mail::{Delivery, Opened};
 use crate::run::Run;
 use crate::summary::DrainSummary;
@@ -269,7 +269,7 @@ impl Dispatcher {
         if self.run.orchestrations.is_empty() {
             return 0;
         }
-        let ahead = self.turns.pace(self.run.stage.played(), now, now).ahead().min(limits::TURNS_AHEAD);
+        let ahead = self.turns.pace(self.run.stage.played(), now, now).ahead().min(bounds::TURNS_AHEAD);
         self.run.stage.free(self.run.inner.settings.turns.saturating_add(ahead))
     }
 
@@ -444,7 +444,7 @@ impl Dispatcher {
 /// some end at each look, it is not over.
 async fn gather(floor: &Floor) {
     let mut ended = floor.state().ended;
-    for _ in 0..limits::GATHERING {
+    for _ in 0..bounds::GATHERING {
         tokio::task::yield_now().await;
         let state = floor.state();
         if state.buffered == 0 || state.ended == ended {

@@ -98,7 +98,7 @@ async fn has_task(
             if page.next.is_none() {
                 break;
             }
-            (before, limit) = (page.next, onward_store::limits::PAGE);
+            (before, limit) = (page.next, onward_store::bounds::PAGE);
         }
     }
     Ok(false)

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::limits;
+use crate::bounds;
 
 /// How fast attempts have ended lately.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,10 +21,10 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// How many tasks will start within two commits, and at least within
-    /// [`limits::BUFFER_HORIZON`], at this pace. A small sample does not count for much: at most
+    /// [`bounds::BUFFER_HORIZON`], at this pace. A small sample does not count for much: at most
     /// eight times as many as ended lately.
     pub(crate) fn ahead(self) -> usize {
-        let horizon = (self.commit * 2).max(limits::BUFFER_HORIZON);
+        let horizon = (self.commit * 2).max(bounds::BUFFER_HORIZON);
         if self.elapsed.is_zero() {
             return self.lately.saturating_mul(2);
         }
@@ -37,10 +37,10 @@ fn scaled(count: usize, numerator: Duration, denominator: Duration) -> usize {
     usize::try_from(product / denominator.as_nanos().max(1)).unwrap_or(usize::MAX)
 }
 
-/// Tells the pace of the last [`limits::PACE_WINDOW`] for which slots were taken, or of four
+/// Tells the pace of the last [`bounds::PACE_WINDOW`] for which slots were taken, or of four
 /// commits if those take longer. A burst of handlers that end at once thus says little: what is
 /// claimed ahead because of it may be slow. Time in which slots had nothing to do says nothing at
-/// all, and what was longer than [`limits::PACE_MEMORY`] ago says nothing any more.
+/// all, and what was longer than [`bounds::PACE_MEMORY`] ago says nothing any more.
 #[derive(Debug, Default)]
 pub(crate) struct PaceMeter {
     /// Some commits of that time, the oldest first.
@@ -73,12 +73,12 @@ impl PaceMeter {
         self.recent.push_back(mark);
         let since = mark.at.saturating_sub(self.commit() * 2);
         let is_enough = |second: &Mark| second.at <= since;
-        while self.recent.len() > limits::PACE_CALLS || self.recent.get(1).is_some_and(is_enough) {
+        while self.recent.len() > bounds::PACE_CALLS || self.recent.get(1).is_some_and(is_enough) {
             self.recent.pop_front();
         }
         let is_news = |newest: &Mark| {
-            mark.time.saturating_sub(newest.time) >= self.window() / limits::PACE_MARKS
-                || mark.at.saturating_sub(newest.at) >= limits::PACE_MEMORY / limits::PACE_MARKS
+            mark.time.saturating_sub(newest.time) >= self.window() / bounds::PACE_MARKS
+                || mark.at.saturating_sub(newest.at) >= bounds::PACE_MEMORY / bounds::PACE_MARKS
         };
         if self.marks.back().is_none_or(is_news) {
             self.marks.push_back(mark);
@@ -90,7 +90,7 @@ impl PaceMeter {
 
     /// Whether what has come since a mark says something at this time.
     fn counts(&self, mark: &Mark, time: Duration, now: Duration) -> bool {
-        mark.time.saturating_add(self.window()) >= time && mark.at.saturating_add(limits::PACE_MEMORY) >= now
+        mark.time.saturating_add(self.window()) >= time && mark.at.saturating_add(bounds::PACE_MEMORY) >= now
     }
 
     /// The pace, if by now `ended` have ended and slots have been taken for this time each.
@@ -110,7 +110,7 @@ impl PaceMeter {
     }
 
     fn window(&self) -> Duration {
-        (self.commit() * 4).max(limits::PACE_WINDOW)
+        (self.commit() * 4).max(bounds::PACE_WINDOW)
     }
 
     /// The quicker of the last two: one that the disk held up says nothing about the next.
@@ -180,7 +180,7 @@ mod tests {
         for _ in 0..10_000 {
             meter.note(Mark::default(), microseconds(100));
         }
-        assert!(meter.recent.len() <= limits::PACE_CALLS);
+        assert!(meter.recent.len() <= bounds::PACE_CALLS);
     }
 
     #[test]
@@ -207,6 +207,6 @@ mod tests {
     #[test]
     fn a_meter_keeps_few_marks_however_many_commits_there_are() {
         let commits: Vec<_> = (0..100_000).map(|step| (step, 0)).collect();
-        assert!(meter(&commits).marks.len() <= 2 * usize::try_from(limits::PACE_MARKS).unwrap() + 1);
+        assert!(meter(&commits).marks.len() <= 2 * usize::try_from(bounds::PACE_MARKS).unwrap() + 1);
     }
 }

@@ -6,7 +6,7 @@ use onward_store::Timestamp;
 use onward_store::rules::retry::RetryPolicy;
 
 use super::pace::Pace;
-use crate::limits;
+use crate::bounds;
 
 /// What the size of a claim depends on.
 #[derive(Debug, Clone, Copy)]
@@ -31,12 +31,12 @@ pub(crate) struct Load {
 pub(crate) fn claim_size(load: Load) -> usize {
     let ahead = load.pace.ahead().min(load.prefetch);
     let held = load.running + load.buffered;
-    let room = limits::UNSETTLED.saturating_sub(load.unsettled);
-    (load.concurrency + ahead).saturating_sub(held).min(room).min(onward_store::limits::CLAIM)
+    let room = bounds::UNSETTLED.saturating_sub(load.unsettled);
+    (load.concurrency + ahead).saturating_sub(held).min(room).min(onward_store::bounds::CLAIM)
 }
 
 /// How many buffered tasks to give back when `started` have started in the last
-/// [`limits::BUFFER_PATIENCE`].
+/// [`bounds::BUFFER_PATIENCE`].
 pub(crate) fn hoarded(buffered: usize, started: usize) -> usize {
     buffered.saturating_sub(started)
 }
@@ -88,7 +88,7 @@ impl Policies {
 /// How long to wait after the `failures`-th store error in a row (counted from 1).
 pub(crate) fn store_retry(failures: u32) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
-    (limits::STORE_RETRY_FIRST * 2u32.pow(doublings)).min(limits::STORE_RETRY_LONGEST)
+    (bounds::STORE_RETRY_FIRST * 2u32.pow(doublings)).min(bounds::STORE_RETRY_LONGEST)
 }
 
 #[cfg(test)]
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn results_that_cannot_be_written_hold_back_claims() {
-        assert_eq!(claim_size(Load { unsettled: limits::UNSETTLED, ..IDLE }), 0);
+        assert_eq!(claim_size(Load { unsettled: bounds::UNSETTLED, ..IDLE }), 0);
     }
 
     #[test]

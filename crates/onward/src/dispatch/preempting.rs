@@ -14,8 +14,8 @@ use onward_store::{Priority, TaskId};
 
 use super::dispatcher::Dispatcher;
 use crate::attempt::{Attempt, Interruption};
+use crate::bounds;
 use crate::error::Result;
-use crate::limits;
 use crate::preemption::Preemption;
 
 /// What is remembered between looks.
@@ -46,13 +46,13 @@ impl Preempting {
 
     fn count(&mut self, task: TaskId) {
         *self.preempted.entry(task).or_default() += 1;
-        if self.preempted.len() > limits::PREEMPTED_TASKS {
+        if self.preempted.len() > bounds::PREEMPTED_TASKS {
             self.preempted.pop_first();
         }
     }
 
     fn may_give_way(&self, task: TaskId) -> bool {
-        self.preempted.get(&task).is_none_or(|times| *times < limits::PREEMPTIONS)
+        self.preempted.get(&task).is_none_or(|times| *times < bounds::PREEMPTIONS)
     }
 }
 
@@ -113,7 +113,7 @@ impl Dispatcher {
     async fn look_for_urgent(&mut self, policy: Preemption, running: &[Arc<Attempt>], now: Duration) -> Result<()> {
         let Some(session) = self.session else { return Ok(()) };
         self.preempting.look = false;
-        self.preempting.next_look = now.saturating_add(limits::PREEMPTION_INTERVAL);
+        self.preempting.next_look = now.saturating_add(bounds::PREEMPTION_INTERVAL);
         let next = match self.run.inner.store.peek(self.claim(session, 1)).await {
             Ok(next) => next,
             Err(error) if error.is_transient() => {

@@ -13,7 +13,7 @@ use super::floor::{Added, End, Ended};
 use super::slot;
 use super::verdict::failed_for_good;
 use crate::attempt::Attempt;
-use crate::limits;
+use crate::bounds;
 use crate::mail::Delivery;
 use crate::orchestration::Stage;
 
@@ -78,7 +78,7 @@ impl Dispatcher {
         let came = attempts.len();
         let go_first = came > 0 && self.start(attempts);
         // There may be more such, and the more of them came now, the more there may be.
-        self.agenda.probe = if go_first { (came * 2).min(limits::PROBE) } else { 0 };
+        self.agenda.probe = if go_first { (came * 2).min(bounds::PROBE) } else { 0 };
         self.cancel(&claimed.cancel);
     }
 

@@ -165,11 +165,11 @@ impl Engine {
 
     /// Sends something to the active orchestration of a kind that has a key; where none has, it is
     /// kept for at least `keep_for` for the one that starts with that key, and is there when its
-    /// first turn begins. Up to [`limits::UNSTARTED_KEPT`](onward_store::limits::UNSTARTED_KEPT),
-    /// for [`UNSTARTED_KEYS`](onward_store::limits::UNSTARTED_KEYS) keys and
-    /// [`UNSTARTED_EVENTS`](onward_store::limits::UNSTARTED_EVENTS) signals of each. What is kept
+    /// first turn begins. Up to [`bounds::UNSTARTED_KEPT`](onward_store::bounds::UNSTARTED_KEPT),
+    /// for [`UNSTARTED_KEYS`](onward_store::bounds::UNSTARTED_KEYS) keys and
+    /// [`UNSTARTED_EVENTS`](onward_store::bounds::UNSTARTED_EVENTS) signals of each. What is kept
     /// is an orchestration that was never started, in the queue
-    /// [`UNSTARTED_QUEUE`](onward_store::limits::UNSTARTED_QUEUE): it is listed, cancelled and
+    /// [`UNSTARTED_QUEUE`](onward_store::bounds::UNSTARTED_QUEUE): it is listed, cancelled and
     /// deleted as any. [`signal_or_start`](Self::signal_or_start) starts one instead.
     ///
     /// # Errors

@@ -205,10 +205,10 @@ impl OrchestrationContext {
     ///
     /// # Errors
     /// If it cannot be written as JSON, or is larger than a payload may be; if the key is empty or
-    /// has more than [`KEY_BYTES`](onward_store::limits::KEY_BYTES).
+    /// has more than [`KEY_BYTES`](onward_store::bounds::KEY_BYTES).
     pub fn set_value<T: Serialize>(&self, key: impl Into<String>, value: &T) -> Result<()> {
         let (key, value) = (key.into(), json("value", value)?);
-        let longest = onward_store::limits::KEY_BYTES;
+        let longest = onward_store::bounds::KEY_BYTES;
         if key.is_empty() || key.len() > longest {
             return Err(Error::invalid(format!(
                 "the key of a value has from 1 to {longest} bytes, and `{}` has {}",

@@ -8,7 +8,7 @@ use std::time::Duration;
 use onward_store::{Heard, NewsReceiver, Page, TaskFilter, TaskId, TaskNews, TaskState};
 use tokio::time::Instant;
 
-use crate::limits;
+use crate::bounds;
 use crate::run::Run;
 
 /// Evicts orchestrations from the [`Stage`](super::Stage) of a run.
@@ -62,7 +62,7 @@ impl Evictor {
         let Some(newest) = self.unchecked.last().copied() else { return };
         let began = Instant::now();
         let states = TaskState::ALL.into_iter().filter(|state| !state.is_ended()).collect();
-        let page = Page { before: Some(TaskId(newest.0.saturating_add(1))), limit: limits::EVICTION_PIECE };
+        let page = Page { before: Some(TaskId(newest.0.saturating_add(1))), limit: bounds::EVICTION_PIECE };
         // One that cannot be read now is read the next time.
         if let Ok(live) = self.run.inner.store.task_ids(TaskFilter { states, ..TaskFilter::default() }, page).await {
             let last = live.next.and(live.tasks.last().copied());
@@ -79,7 +79,7 @@ impl Evictor {
 
 /// Returns how long to rest after a piece that took so long.
 fn rest(took: Duration) -> Duration {
-    limits::EVICTION_INTERVAL.max(took.saturating_mul(20))
+    bounds::EVICTION_INTERVAL.max(took.saturating_mul(20))
 }
 
 /// Returns the task that has ended, if the news says so.

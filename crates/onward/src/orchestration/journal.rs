@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use onward_store::limits::AWAITED_NAMES;
+use onward_store::bounds::AWAITED_NAMES;
 use onward_store::{Name, NewTask, Tags, TaskId, Timestamp};
 use rustc_hash::FxHashMap;
 

@@ -15,8 +15,8 @@ use super::journal::Journal;
 use super::machine::{Code, Finish, Machine};
 use super::nondeterminism::Nondeterminism;
 use super::tags;
+use crate::bounds;
 use crate::error::{Error, Result};
-use crate::limits;
 
 /// An orchestration that has been brought to where its history ends.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl History {
 
     async fn read_page(&mut self, store: &dyn Store, task: TaskId, length: u64) -> Result<()> {
         let from = self.events.len() as u64;
-        let chunks = store.instance_history(task, from, limits::HISTORY_CHUNKS).await?;
+        let chunks = store.instance_history(task, from, bounds::HISTORY_CHUNKS).await?;
         if chunks.is_empty() {
             let text = format!("the history of orchestration {task} ends at event {from} of {length}");
             return Err(onward_store::Error::corrupt(text).into());

@@ -23,8 +23,8 @@ use super::confined::confined;
 use super::history::HistoryEvent;
 use super::journal::{Command, Journal};
 use super::nondeterminism::{CodeEnd, Nondeterminism};
+use crate::bounds;
 use crate::failure::{Failure, Instead};
-use crate::limits;
 
 /// The code of one orchestration, under way.
 pub(crate) type CodeFuture = Pin<Box<dyn Future<Output = Result<Option<Bytes>, Failure>> + Send>>;
@@ -315,7 +315,7 @@ impl Machine {
 
     fn poll(&mut self) {
         self.has_unpolled = false;
-        for _ in 0..limits::ORCHESTRATION_POLLS {
+        for _ in 0..bounds::ORCHESTRATION_POLLS {
             self.flag.0.store(false, Ordering::Relaxed);
             if self.poll_once() || !self.flag.0.load(Ordering::Relaxed) {
                 return;

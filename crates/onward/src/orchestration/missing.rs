@@ -8,14 +8,14 @@ use std::time::Duration;
 use lru::LruCache;
 use onward_store::TaskId;
 
-use crate::limits;
+use crate::bounds;
 
 /// For how long each was left alone last.
 pub(super) struct Missing(Mutex<LruCache<TaskId, Duration>>);
 
 impl Default for Missing {
     fn default() -> Self {
-        let most = NonZeroUsize::new(limits::UNKNOWN_CODE_KEPT).unwrap_or(NonZeroUsize::MIN);
+        let most = NonZeroUsize::new(bounds::UNKNOWN_CODE_KEPT).unwrap_or(NonZeroUsize::MIN);
         // Unbounded first: it reserves nothing.
         let mut pauses = LruCache::unbounded();
         pauses.resize(most);
@@ -28,8 +28,8 @@ impl Missing {
     pub(super) fn pause(&self, task: TaskId) -> Duration {
         let mut pauses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let last = pauses.get(&task).copied();
-        let pause = last.map_or(limits::UNKNOWN_CODE_PAUSE, |last| last.saturating_mul(2));
-        let pause = pause.min(limits::UNKNOWN_CODE_LONGEST);
+        let pause = last.map_or(bounds::UNKNOWN_CODE_PAUSE, |last| last.saturating_mul(2));
+        let pause = pause.min(bounds::UNKNOWN_CODE_LONGEST);
         pauses.put(task, pause);
         pause
     }

@@ -16,7 +16,7 @@ use super::machine::Finish;
 use super::stage::{Leaving, Slot};
 use super::steps::{EndedStep, Steps};
 use super::telemetry::{TurnOutcome, TurnTelemetry};
-use crate::limits;
+use crate::bounds;
 use crate::run::Run;
 use crate::timer;
 
@@ -323,7 +323,7 @@ impl<'a> Performance<'a> {
 
     /// Returns whether the end is written though messages wait.
     fn leaves_unread(&self) -> bool {
-        self.was_over || self.put_off >= limits::ENDS_PUT_OFF
+        self.was_over || self.put_off >= bounds::ENDS_PUT_OFF
     }
 
     /// What was sent to the code and not taken goes with it.
@@ -401,7 +401,7 @@ impl<'a> Performance<'a> {
         let mut cancels = Vec::with_capacity(self.draft.cancelled.len());
         for operation in std::mem::take(&mut self.draft.cancelled) {
             let task = self.live.task_of(&*self.run.inner.store, self.lease.task, operation).await;
-            let task = task.map_err(|error| Stop::GiveBack(limits::STORE_RETRY_LONGEST, error.to_string()))?;
+            let task = task.map_err(|error| Stop::GiveBack(bounds::STORE_RETRY_LONGEST, error.to_string()))?;
             cancels.extend(task);
             self.live.forget(operation);
         }
@@ -426,7 +426,7 @@ pub(super) async fn load(run: &Run, task: &ClaimedTask) -> Result<(Box<Live>, Dr
         Err(error @ Unplayable::NoCode(..)) => {
             Err(Stop::GiveBack(run.stage.missing.pause(task.lease.task), error.to_string()))
         }
-        Err(error @ Unplayable::Unread(_)) => Err(Stop::GiveBack(limits::STORE_RETRY_LONGEST, error.to_string())),
+        Err(error @ Unplayable::Unread(_)) => Err(Stop::GiveBack(bounds::STORE_RETRY_LONGEST, error.to_string())),
         Err(error @ (Unplayable::Gone(_) | Unplayable::Nondeterminism(_) | Unplayable::Stuck(_))) => {
             Err(Stop::Dead(error.to_string()))
         }
@@ -436,7 +436,7 @@ pub(super) async fn load(run: &Run, task: &ClaimedTask) -> Result<(Box<Live>, Dr
 /// Writes something, however often the store fails: nobody else can, as long as the lease holds.
 /// `None` when the run is over.
 async fn insist(run: &Run, write: Write) -> Option<Outcome> {
-    let mut pause = limits::STORE_RETRY_FIRST;
+    let mut pause = bounds::STORE_RETRY_FIRST;
     loop {
         match once(run, &write).await? {
             Ok(outcome) => return Some(outcome),
@@ -449,7 +449,7 @@ async fn insist(run: &Run, write: Write) -> Option<Outcome> {
             () = timer::reached(clock, clock.steady().saturating_add(pause)) => {}
             () = run.stage.abort.cancelled() => return None,
         }
-        pause = pause.saturating_mul(2).min(limits::STORE_RETRY_LONGEST);
+        pause = pause.saturating_mul(2).min(bounds::STORE_RETRY_LONGEST);
     }
 }
 

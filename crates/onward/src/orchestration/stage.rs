@@ -20,7 +20,7 @@ use super::perform::{pass, perform};
 use super::telemetry::OrchestrationTelemetry;
 use crate::run::Run;
 use crate::summary::DrainSummary;
-use crate::{limits, timer};
+use crate::{bounds, timer};
 
 /// Orchestrations between two turns, up to a number of them, and how many turns are under way.
 pub(crate) struct Stage {
@@ -265,7 +265,7 @@ impl Slot {
             Ok(permit) => Some(permit),
             Err(_) => {
                 let clock = &*run.inner.clock;
-                let patience = clock.steady().saturating_add(limits::BUFFER_PATIENCE);
+                let patience = clock.steady().saturating_add(bounds::BUFFER_PATIENCE);
                 tokio::select! {
                     biased;
                     permit = slots.acquire_owned() => permit.ok(),

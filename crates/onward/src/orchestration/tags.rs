@@ -3,7 +3,7 @@
 //! A store has them as they are now. What they were before is in the history, with each change: so
 //! a replay begins with those that the code began with, and a fork with those of where it begins.
 
-use onward_store::{Tags, limits};
+use onward_store::{Tags, bounds};
 
 use super::history::HistoryEvent;
 use crate::error::{Error, Result};
@@ -43,7 +43,7 @@ pub(super) fn check_key(key: &str) -> Result<()> {
 /// Checks that an orchestration may have these tags beside so many that the engine keeps.
 pub(super) fn check(tags: &Tags, own: usize) -> Result<()> {
     tags.check()?;
-    let (many, most) = (tags.len() + own, limits::TAGS);
+    let (many, most) = (tags.len() + own, bounds::TAGS);
     if many <= most {
         return Ok(());
     }

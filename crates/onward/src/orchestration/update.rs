@@ -20,7 +20,7 @@ use super::journal::{Delivery, Journal};
 use super::operation::Operation;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::{limits, timer};
+use crate::{bounds, timer};
 
 /// An update as it is sent.
 #[derive(Serialize, Deserialize)]
@@ -47,7 +47,7 @@ fn signal_name(update: &str) -> String {
 
 /// Under which key a reply is kept: the newest take the places of the oldest.
 fn reply_key(place: u64) -> String {
-    format!("onward.reply.{}", place % limits::UPDATE_REPLIES)
+    format!("onward.reply.{}", place % bounds::UPDATE_REPLIES)
 }
 
 /// Updates of one name, one after the other.
@@ -183,7 +183,7 @@ impl<U> Update<U> {
 
     /// Says no, and why.
     pub fn refuse(mut self, reason: &str) {
-        self.ticket.reply(Err(onward_store::rules::attempt::cut(reason.to_owned(), onward_store::limits::ERROR_BYTES)));
+        self.ticket.reply(Err(onward_store::rules::attempt::cut(reason.to_owned(), onward_store::bounds::ERROR_BYTES)));
     }
 }
 
@@ -207,9 +207,9 @@ impl Engine {
     /// ([`updates`](super::OrchestrationContext::updates)). The request is durable before it is
     /// waited for, and is taken in exactly once; the answer is durable before it is given. If the
     /// future is dropped, it may be carried out all the same. An answer that nobody fetches is kept
-    /// until as many as [`limits::UPDATE_REPLIES`] newer ones are there.
+    /// until as many as [`bounds::UPDATE_REPLIES`] newer ones are there.
     ///
-    /// It waits for up to [`limits::UPDATE_PATIENCE`] (30 s);
+    /// It waits for up to [`bounds::UPDATE_PATIENCE`] (30 s);
     /// [`update_within`](Self::update_within) sets another time.
     ///
     /// # Errors
@@ -223,7 +223,7 @@ impl Engine {
         name: &str,
         payload: &U,
     ) -> Result<A> {
-        self.update_within(orchestration, name, payload, limits::UPDATE_PATIENCE).await
+        self.update_within(orchestration, name, payload, bounds::UPDATE_PATIENCE).await
     }
 
     /// Asks as [`update`](Self::update) does, and waits for the answer no longer than `timeout`.
@@ -283,7 +283,7 @@ impl Engine {
 }
 
 fn reply_to(update: &str, record: &InstanceRecord) -> Option<Reply> {
-    let replies = (0..limits::UPDATE_REPLIES).filter_map(|place| record.values.get(&reply_key(place)));
+    let replies = (0..bounds::UPDATE_REPLIES).filter_map(|place| record.values.get(&reply_key(place)));
     replies.filter_map(|reply| serde_json::from_slice::<Reply>(reply).ok()).find(|reply| reply.update == update)
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onward_store::{Io, IoKind};
 
-use crate::limits;
+use crate::bounds;
 
 /// What one attempt has moved. Adding costs a few nanoseconds.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl Bandwidth {
 
     /// Looks at what was moved, `elapsed` after the last look: the pressure of each kind that has a
     /// limit, which is 1.0 where as much was moved as the limit lets through in
-    /// [`limits::BANDWIDTH_HORIZON`] beyond what it let through.
+    /// [`bounds::BANDWIDTH_HORIZON`] beyond what it let through.
     pub(crate) fn look(&self, backlog: &mut Backlog, elapsed: Duration) -> Vec<(&'static str, f32)> {
         let counted = self.moved.now();
         let mut pressures = Vec::new();
@@ -80,7 +80,7 @@ impl Bandwidth {
             let new = counted.get(kind).wrapping_sub(backlog.counted.get(kind));
             let ahead = backlog.ahead.get(kind).saturating_add(new).saturating_sub(in_time(limit, elapsed));
             backlog.ahead.set(kind, ahead);
-            pressures.push((kind.name(), share(ahead, in_time(limit, limits::BANDWIDTH_HORIZON))));
+            pressures.push((kind.name(), share(ahead, in_time(limit, bounds::BANDWIDTH_HORIZON))));
         }
         backlog.counted = counted;
         pressures

@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::bandwidth::{Backlog, Bandwidth};
 use super::source::PressureSource;
 use super::throttle::Throttle;
+use crate::bounds;
 use crate::error::{Error, Result};
-use crate::limits;
 
 /// What an engine was told of pressure.
 #[derive(Debug, Clone, Default)]
@@ -117,7 +117,7 @@ impl Gauge {
 
     /// When the sources are to be asked again, in steady time.
     pub(crate) fn next_sample(&self) -> Duration {
-        self.lock().sampled.map_or(Duration::ZERO, |sampled| sampled.saturating_add(limits::PRESSURE_INTERVAL))
+        self.lock().sampled.map_or(Duration::ZERO, |sampled| sampled.saturating_add(bounds::PRESSURE_INTERVAL))
     }
 
     /// Asks every source.

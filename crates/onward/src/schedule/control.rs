@@ -2,14 +2,14 @@
 
 use onward_store::{
     AfterFiring, FireSchedule, Fired, Firing, Name, NewSchedule, NextFiring, Outcome, Overlap, Refusal, ScheduleRecord,
-    ScheduleSelection, ScheduleSet, SetSchedule, Timestamp, Write, limits as store_limits,
+    ScheduleSelection, ScheduleSet, SetSchedule, Timestamp, Write, bounds as store_bounds,
 };
 
 use super::builder::ScheduleBuilder;
 use super::calendar::Calendar;
+use crate::bounds;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::limits;
 
 /// Schedules: tasks that recur. They are kept in the store, and fired by any engine on it that
 /// [runs](Engine::run), each firing by one.
@@ -143,7 +143,7 @@ impl Engine {
             _ => calendar.next_firing(self.inner.clock.now()),
         };
         let firings = std::iter::successors(first, |firing| calendar.next_firing(firing.at));
-        Ok(firings.take(count.min(store_limits::FIRINGS)).collect())
+        Ok(firings.take(count.min(store_bounds::FIRINGS)).collect())
     }
 
     async fn fire_extra(
@@ -178,7 +178,7 @@ impl Engine {
         name: &Name,
         make: impl Fn(&ScheduleRecord) -> Result<Write> + Send + Sync,
     ) -> Result<(Write, Outcome)> {
-        for _ in 1..limits::SCHEDULE_ATTEMPTS {
+        for _ in 1..bounds::SCHEDULE_ATTEMPTS {
             let write = make(&self.find_schedule(name).await?)?;
             match self.apply(write.clone()).await {
                 Ok(outcome) => return Ok((write, outcome)),
@@ -192,7 +192,7 @@ impl Engine {
 
 fn moments(schedule: &NewSchedule, from: Timestamp, until: Timestamp) -> Result<Vec<Timestamp>> {
     let microsecond = std::time::Duration::from_micros(1);
-    let limit = store_limits::FIRINGS;
+    let limit = store_bounds::FIRINGS;
     let (after, last) = (from.minus(microsecond), until.minus(microsecond));
     let moments = Calendar::of(schedule)?.between(after, last, limit + 1);
     if moments.len() > limit {

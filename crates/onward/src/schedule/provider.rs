@@ -12,10 +12,10 @@ use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::reconcile::reconcile;
+use crate::bounds;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
-use crate::limits;
 use crate::timer;
 
 /// A boxed future of a provider.
@@ -149,11 +149,11 @@ impl Providers {
 impl Registered {
     async fn follow(&self, engine: &Engine) {
         let mut provider = self.provider.lock().await;
-        let mut pause = limits::STORE_RETRY_FIRST;
+        let mut pause = bounds::STORE_RETRY_FIRST;
         loop {
             match agree(engine, &self.name, &mut *provider).await {
                 Ok(()) => {
-                    pause = limits::STORE_RETRY_FIRST;
+                    pause = bounds::STORE_RETRY_FIRST;
                     provider.changed().await;
                 }
                 Err(error) => {
@@ -161,7 +161,7 @@ impl Registered {
                     tracing::warn!(provider = name, %error, "schedules could not be brought up to date; trying again");
                     let clock = &*engine.inner.clock;
                     timer::reached(clock, clock.steady().saturating_add(pause)).await;
-                    pause = (pause * 2).min(limits::STORE_RETRY_LONGEST);
+                    pause = (pause * 2).min(bounds::STORE_RETRY_LONGEST);
                 }
             }
         }

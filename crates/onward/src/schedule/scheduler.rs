@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::calendar::Calendar;
 use super::plan::{Plan, plan};
+use crate::bounds;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::limits;
 use crate::timer;
 
 /// Looks at the schedules of the store when one is due, when one was changed and when a held firing
@@ -46,13 +46,13 @@ impl Scheduler {
 
     /// Fires what is due until the run is over.
     pub(crate) async fn run(mut self, over: &CancellationToken) {
-        let mut pause = limits::STORE_RETRY_FIRST;
+        let mut pause = bounds::STORE_RETRY_FIRST;
         while !over.is_cancelled() {
             // Hints are followed at most so often.
-            let calm = tokio::time::sleep(limits::SCHEDULE_INTERVAL);
+            let calm = tokio::time::sleep(bounds::SCHEDULE_INTERVAL);
             let wait = match self.look().await {
                 Ok(outlook) => {
-                    pause = limits::STORE_RETRY_FIRST;
+                    pause = bounds::STORE_RETRY_FIRST;
                     over.run_until_cancelled(self.wait(outlook, calm)).await
                 }
                 // The run ends with this error, which it reports.
@@ -61,7 +61,7 @@ impl Scheduler {
                     tracing::warn!(%error, "schedules could not be fired; trying again after a pause");
                     self.engine.inner.telemetry.store_errors.increment(1);
                     let at = self.clock().steady().saturating_add(pause);
-                    pause = (pause * 2).min(limits::STORE_RETRY_LONGEST);
+                    pause = (pause * 2).min(bounds::STORE_RETRY_LONGEST);
                     over.run_until_cancelled(timer::reached(self.clock(), at)).await
                 }
             };
@@ -108,7 +108,7 @@ impl Scheduler {
         let now = self.clock().now();
         let drift = now.as_microseconds().saturating_sub(steady);
         let was_set_back = self.drift.is_none_or(|before| {
-            before.saturating_sub(drift) > i64::try_from(limits::SET_BACK.as_micros()).unwrap_or(i64::MAX)
+            before.saturating_sub(drift) > i64::try_from(bounds::SET_BACK.as_micros()).unwrap_or(i64::MAX)
         });
         self.drift = Some(self.drift.map_or(drift, |before| if was_set_back { drift } else { before.max(drift) }));
         if !was_set_back {
@@ -151,7 +151,7 @@ impl Scheduler {
     async fn fire_due(&mut self) -> Result<(bool, Option<Timestamp>)> {
         let steady = self.clock().steady();
         self.broken.retain(|_, until| *until > steady);
-        let limit = limits::SCHEDULES_AT_ONCE + self.broken.len();
+        let limit = bounds::SCHEDULES_AT_ONCE + self.broken.len();
         let records = self.store().schedules(ScheduleSelection::Next { limit }).await?;
         let now = self.clock().now();
         let mut fired = false;
@@ -188,7 +188,7 @@ impl Scheduler {
     async fn leave_alone(&mut self, record: &ScheduleRecord, error: &Error) -> Result<()> {
         let (name, message) = (record.schedule.name.clone(), error.to_string());
         tracing::warn!(schedule = name.as_str(), %error, "a schedule cannot be fired; it is tried again");
-        let until = self.clock().steady().saturating_add(limits::SCHEDULE_PATIENCE);
+        let until = self.clock().steady().saturating_add(bounds::SCHEDULE_PATIENCE);
         let is_known = record.error.as_ref().is_some_and(|known| known.message == message);
         self.broken.insert(name, until);
         if is_known {
@@ -214,7 +214,7 @@ impl Scheduler {
                 // Another engine was faster, or somebody has changed it meanwhile.
                 Some(Refusal::ScheduleChanged(_) | Refusal::ScheduleNotFound(_)) => Ok(()),
                 Some(_) => {
-                    let until = self.clock().steady().saturating_add(limits::SCHEDULE_PATIENCE);
+                    let until = self.clock().steady().saturating_add(bounds::SCHEDULE_PATIENCE);
                     tracing::warn!(schedule = name.as_str(), %error, "a schedule was not fired; it is tried again");
                     self.broken.insert(name, until);
                     Ok(())
@@ -265,7 +265,7 @@ impl Scheduler {
             && !error.is_replaced()
         {
             tracing::warn!(%error, "a task behind which a schedule waits could not be read; trying again after a pause");
-            let at = self.clock().steady().saturating_add(limits::STORE_RETRY_LONGEST);
+            let at = self.clock().steady().saturating_add(bounds::STORE_RETRY_LONGEST);
             timer::reached(self.clock(), at).await;
         }
     }

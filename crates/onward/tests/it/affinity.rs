@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use onward::{Clock, Engine, Failure, NewTask, Task, TaskId};
-use onward_store::{Name, limits};
+use onward_store::{Name, bounds};
 use serde::{Deserialize, Serialize};
 
 use crate::fixture::{Gate, SECOND, TestStore, record, start, stop, submit, task};
@@ -70,7 +70,7 @@ async fn what_an_engine_is_too_busy_for_goes_to_another_when_the_wait_is_over(st
     let waits = other.clone();
     let waits = tokio::spawn(async move { waits.wait(reserved).await.unwrap() });
     store.advance_until(SECOND / 10, waits).await;
-    assert!(store.clock.steady() - began >= limits::AFFINITY_WAIT);
+    assert!(store.clock.steady() - began >= bounds::AFFINITY_WAIT);
     assert_eq!(*ran.lock().unwrap(), ["other"]);
     gate.open(1);
     stop(&other, run).await;

@@ -54,7 +54,7 @@ async fn running_handlers_of_another_engine_see_their_token(store: TestStore) {
             assert_eq!(cancels.wait(task).await.unwrap().state, TaskState::Cancelled);
         }
     });
-    store.advance_until(onward::limits::CANCEL_INTERVAL, ended).await;
+    store.advance_until(onward::bounds::CANCEL_INTERVAL, ended).await;
     stop(&runs, run).await;
 }
 

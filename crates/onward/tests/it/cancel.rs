@@ -95,7 +95,7 @@ async fn a_cancellation_by_another_engine_reaches_the_one_that_runs_the_task(sto
     gate.entered(1).await;
     assert_eq!(cancels.cancel(id).await.unwrap(), Cancellation::Requested);
     let ended = tokio::spawn(async move { cancels.wait(id).await.unwrap() });
-    let record = store.advance_until(onward::limits::CANCEL_INTERVAL, ended).await;
+    let record = store.advance_until(onward::bounds::CANCEL_INTERVAL, ended).await;
     assert_eq!(record.state, TaskState::Cancelled);
     stop(&runs, run).await;
 }
@@ -159,7 +159,7 @@ async fn cancellations_reach_every_engine_that_runs_one_of_the_tasks(store: Test
             assert_eq!(waits.wait(task).await.unwrap().state, TaskState::Cancelled);
         }
     });
-    store.advance_until(onward::limits::CANCEL_INTERVAL, ended).await;
+    store.advance_until(onward::bounds::CANCEL_INTERVAL, ended).await;
     for (engine, run) in runs {
         stop(&engine, run).await;
     }

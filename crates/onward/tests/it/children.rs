@@ -173,7 +173,7 @@ async fn cancelling_a_parent_reaches_the_handler_of_its_child(store: TestStore) 
     let waiting = engine.clone();
     let ended = tokio::spawn(async move { waiting.wait(child).await.unwrap() });
     // Running work is told within an interval that the clock measures.
-    assert_eq!(store.advance_until(onward::limits::CANCEL_INTERVAL, ended).await.state, TaskState::Cancelled);
+    assert_eq!(store.advance_until(onward::bounds::CANCEL_INTERVAL, ended).await.state, TaskState::Cancelled);
     assert_eq!(state(&store, id).await, TaskState::Cancelled);
     stop(&engine, run).await;
 }

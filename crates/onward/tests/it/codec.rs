@@ -62,7 +62,7 @@ async fn a_task_that_cannot_be_decoded_is_left_to_those_who_can(store: TestStore
     wrong.run_until_idle().await.unwrap();
     let record = store.task(task).await.unwrap().unwrap();
     assert_eq!((record.state, record.attempts), (TaskState::Scheduled, 0));
-    store.clock.advance(onward_store::limits::UNREAD_PAUSE);
+    store.clock.advance(onward_store::bounds::UNREAD_PAUSE);
     right.run_until_idle().await.unwrap();
     assert_eq!(state(&store, task).await, TaskState::Completed);
 }

@@ -350,7 +350,7 @@ async fn unanswered(store: &TestStore, engine: &Engine, task: TaskId, within: Op
         }
     });
     store.settled().await;
-    let patience = within.unwrap_or(onward::limits::UPDATE_PATIENCE);
+    let patience = within.unwrap_or(onward::bounds::UPDATE_PATIENCE);
     store.advance(patience - SECOND).await;
     assert!(!asked.is_finished(), "it did not wait");
     store.advance(SECOND).await;
@@ -611,7 +611,7 @@ async fn an_orchestration_of_another_version_is_left_to_those_that_have_it(store
     let old = versions(&store, &[1]).await;
     old.run_until_idle().await.unwrap();
     assert_eq!((state(&store, task).await, record(&store, task).await.attempts), (TaskState::Scheduled, 0));
-    store.clock.advance(onward::limits::UNKNOWN_CODE_PAUSE);
+    store.clock.advance(onward::bounds::UNKNOWN_CODE_PAUSE);
     assert_eq!(finish(&new, task).await.unwrap(), "2");
 }
 

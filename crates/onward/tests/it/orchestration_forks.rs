@@ -38,7 +38,7 @@ async fn a_fork_waits_while_the_history_of_its_origin_cannot_be_read(store: Test
     second.run_until_idle().await.unwrap();
     assert_eq!(state(&store, fork).await, TaskState::Scheduled, "{}", error(&store, fork).await);
     faulty.heal();
-    store.clock.advance(onward::limits::STORE_RETRY_LONGEST);
+    store.clock.advance(onward::bounds::STORE_RETRY_LONGEST);
     second.signal(fork, "go", &"on").await.unwrap();
     assert_eq!(finish(&second, fork).await.unwrap(), "on");
 }

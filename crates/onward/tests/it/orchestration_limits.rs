@@ -30,7 +30,7 @@ async fn a_step_whose_answer_is_too_large_for_the_history_is_not_kept(store: Tes
 
 /// Shows: D4
 async fn a_turn_submits_as_many_tasks_as_it_may_and_no_more(store: TestStore) {
-    let most = onward_store::limits::TURN_TASKS;
+    let most = onward_store::bounds::TURN_TASKS;
     let code = move |work: Work, context: OrchestrationContext| async move {
         for _ in 0..most + work.0 as usize {
             context.detach_task(NewTask::new("detached")?)?;

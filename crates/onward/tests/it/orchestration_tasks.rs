@@ -62,7 +62,7 @@ async fn result(store: &TestStore, task: TaskId) -> String {
 }
 
 fn large() -> Vec<u8> {
-    vec![b'1'; onward_store::limits::PAYLOAD_BYTES + 1]
+    vec![b'1'; onward_store::bounds::PAYLOAD_BYTES + 1]
 }
 
 /// Shows: D2

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use onward::{
     Context, Engine, EventCursor, Failure, Interruption, NewTask, Preemption, Priority, SetQueue, TaskId, TaskState,
-    limits,
+    bounds,
 };
 
 use crate::fixture::{Gate, TestStore, record, start, state, stop, task};
@@ -25,7 +25,7 @@ on_every_store! {
 const POLICY: Preemption = Preemption { from: Priority(200), levels: 64 };
 
 /// Less than the grace of a handler, and enough for the engine to look again.
-const STEP: Duration = limits::PREEMPTION_INTERVAL;
+const STEP: Duration = bounds::PREEMPTION_INTERVAL;
 
 async fn engine(store: &TestStore, slots: usize) -> Engine {
     store.builder().concurrency(slots).preemption(POLICY).open().await.unwrap()
@@ -222,7 +222,7 @@ async fn a_task_gives_way_a_few_times_and_then_runs_to_its_end(store: TestStore)
     engine.handle("low", low.stoppable()).handle("urgent", urgent.handler());
     let first = submit(&engine, "low", 0).await;
     let run = start(&engine);
-    for _ in 0..limits::PREEMPTIONS {
+    for _ in 0..bounds::PREEMPTIONS {
         entered(&store, &low, 1).await;
         submit(&engine, "urgent", 255).await;
         entered(&store, &urgent, 1).await;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use onward_store::limits;
+use onward_store::bounds;
 use onward_store::rules::retry::{Backoff, RetryPolicy};
 
 use super::halt::Halt;
@@ -19,7 +19,7 @@ use crate::values::{Jobs, Rate, parse_backoff, parse_bytes, parse_duration, pars
 const CAPTURE_BYTES: &str = "1MiB";
 
 /// The most that may be kept of each stream: both must fit into a result.
-const CAPTURE_MAXIMUM: usize = (limits::PAYLOAD_BYTES_CEILING - HEADER_BYTES) / 2;
+const CAPTURE_MAXIMUM: usize = (bounds::PAYLOAD_BYTES_CEILING - HEADER_BYTES) / 2;
 
 fn parse_capture(text: &str) -> Result<usize, String> {
     let bytes = parse_bytes(text)?;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
 use anyhow::Context;
-use onward_store::limits::{EACH_KIND, EACH_QUEUE_PREFIX};
+use onward_store::bounds::{EACH_KIND, EACH_QUEUE_PREFIX};
 use onward_store::rules::attempt::cut;
 use onward_store::{Name, NewTask, OnDuplicate, TaskRecord, UniqueKey};
 use sha2::{Digest, Sha256};

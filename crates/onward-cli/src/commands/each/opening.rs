@@ -1,7 +1,7 @@
 //! Before the first command starts: which run it is, how long its input is, and what it has
 //! finished.
 
-use onward_store::limits::EACH_QUEUE_PREFIX;
+use onward_store::bounds::EACH_QUEUE_PREFIX;
 use onward_store::{Name, Outcome, Page, Store, TaskFilter, TaskState, Write};
 use tokio::sync::mpsc;
 

@@ -5,7 +5,7 @@
 //! that says how much of the streams is left, and that.
 
 use bytes::Bytes;
-use onward_store::{TaskRecord, TaskState, limits};
+use onward_store::{TaskRecord, TaskState, bounds};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -25,7 +25,7 @@ const LAST: &str = "the last ";
 const FIRST: &str = "the first ";
 
 /// What the first line of an error and its two streams may come to.
-const _: () = assert!(FAILED_STDERR_BYTES + FAILED_STDOUT_BYTES + 512 < limits::ERROR_BYTES);
+const _: () = assert!(FAILED_STDERR_BYTES + FAILED_STDOUT_BYTES + 512 < bounds::ERROR_BYTES);
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
@@ -283,6 +283,6 @@ mod tests {
         let stderr = format!("{}the reason", "é".repeat(10_000));
         let error =
             error(&Finished { end: End::Exited(1), stdout: captured(&"x".repeat(9000)), stderr: captured(&stderr) });
-        assert!(error.len() <= limits::ERROR_BYTES && error.contains("the reason"), "{}", error.len());
+        assert!(error.len() <= bounds::ERROR_BYTES && error.contains("the reason"), "{}", error.len());
     }
 }

@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use onward::Engine;
-use onward_store::{Store, limits};
+use onward_store::{Store, bounds};
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::Arguments;
@@ -75,7 +75,7 @@ async fn run_lines(options: &GlobalOptions, arguments: Arguments) -> anyhow::Res
     let arguments = Arc::new(arguments);
     let limit = arguments.capture.saturating_mul(2).saturating_add(HEADER_BYTES);
     let opening = opening::open(&arguments)?;
-    let store = store_file::open_with_payload_limit(options, limit.max(limits::PAYLOAD_BYTES)).await?;
+    let store = store_file::open_with_payload_limit(options, limit.max(bounds::PAYLOAD_BYTES)).await?;
     if arguments.again {
         opening::forget(options, &*store, &opening.identity).await?;
     } else if !arguments.changed_command {
@@ -127,7 +127,7 @@ async fn engine(
         });
     }
     let work = Arc::clone(work);
-    engine.handle(limits::EACH_KIND, move |context| Arc::clone(&work).attempt(context));
+    engine.handle(bounds::EACH_KIND, move |context| Arc::clone(&work).attempt(context));
     Ok(engine)
 }
 

@@ -1,6 +1,6 @@
 //! The runs that a store has: listing and forgetting them.
 
-use onward_store::limits::EACH_QUEUE_PREFIX;
+use onward_store::bounds::EACH_QUEUE_PREFIX;
 use onward_store::{Name, Page, QueueRecord, SessionRecord, Store, TaskFilter, TaskRecord, Timestamp};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use onward_store::{
-    ConcurrencyLimit, GroupShare, Limit, LimitScope, Outcome, RateLimit, SetLimit, Store, Write, limits,
+    ConcurrencyLimit, GroupShare, Limit, LimitScope, Outcome, RateLimit, SetLimit, Store, Write, bounds,
 };
 
 use super::list::{json_of, limit_text};
@@ -38,7 +38,7 @@ struct Limits {
     rate: Option<RateLimit>,
     /// How many tasks may start at once after a pause; default: as many as start in a second, and
     /// one at least
-    #[arg(long, value_name = "COUNT", requires = "rate", value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::RATE_BURST)))]
+    #[arg(long, value_name = "COUNT", requires = "rate", value_parser = clap::value_parser!(u32).range(1..=i64::from(bounds::RATE_BURST)))]
     burst: Option<u32>,
     /// Of groups: their share of the starts of a queue beside other groups with work there, 1 to
     /// 1000, or none, which counts as 1
@@ -54,11 +54,11 @@ struct Limits {
 const NOT_OF_GROUPS: [&str; 3] = ["queue", "kind", "all"];
 
 fn parse_weight(text: &str) -> Result<GroupShare, String> {
-    parse_share(text, limits::GROUP_WEIGHT)
+    parse_share(text, bounds::GROUP_WEIGHT)
 }
 
 fn parse_minimum(text: &str) -> Result<GroupShare, String> {
-    parse_share(text, limits::QUEUE_CONCURRENCY)
+    parse_share(text, bounds::QUEUE_CONCURRENCY)
 }
 
 fn parse_share(text: &str, most: u32) -> Result<GroupShare, String> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use onward::orchestration::{HistoryEvent, decode_history};
-use onward_store::{HistoryChunk, Page, Store, TaskFilter, TaskId, TaskRecord, Timestamp, limits};
+use onward_store::{HistoryChunk, Page, Store, TaskFilter, TaskId, TaskRecord, Timestamp, bounds};
 
 use super::named::One;
 use super::timeline::{Timeline, Told};
@@ -89,7 +89,7 @@ async fn tasks_of(store: &dyn Store, parent: TaskId, started: Timestamp) -> anyh
     let filter = TaskFilter { parent: Some(parent), submitted_from: Some(started), ..TaskFilter::default() };
     let (mut tasks, mut before) = (HashMap::new(), None);
     loop {
-        let page = store.tasks(filter.clone(), Page { before, limit: limits::PAGE }).await?;
+        let page = store.tasks(filter.clone(), Page { before, limit: bounds::PAGE }).await?;
         for task in page.tasks {
             if let Some(operation) = task.report {
                 tasks.entry(operation).or_insert(task.id);

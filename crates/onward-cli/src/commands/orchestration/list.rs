@@ -1,7 +1,7 @@
 //! `onward orchestration list`
 
 use clap::Args;
-use onward_store::{Hold, InstanceRecord, Page, Store, TaskFilter, TaskId, TaskRecord, Timestamp, limits};
+use onward_store::{Hold, InstanceRecord, Page, Store, TaskFilter, TaskId, TaskRecord, Timestamp, bounds};
 
 use crate::commands::task::FilterArguments;
 use crate::exit_code::ExitCode;
@@ -54,7 +54,7 @@ async fn read(store: &dyn Store, arguments: &Arguments) -> anyhow::Result<(Liste
     let filter = TaskFilter { orchestration: Some(true), ..arguments.filter.filter()? };
     let (mut before, mut listed) = (arguments.before, Listed::new());
     loop {
-        let limit = arguments.limit.saturating_sub(listed.len()).min(limits::PAGE);
+        let limit = arguments.limit.saturating_sub(listed.len()).min(bounds::PAGE);
         let page = store.tasks(filter.clone(), Page { before, limit }).await?;
         for task in page.tasks {
             let instance = store.instance(task.id).await?.unwrap_or_default();

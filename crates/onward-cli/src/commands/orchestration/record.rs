@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use clap::Args;
 use onward::Engine;
-use onward_store::{Page, Store, TaskFilter, TaskRecord, limits};
+use onward_store::{Page, Store, TaskFilter, TaskRecord, bounds};
 use serde_json::json;
 
 use crate::commands::task::FilterArguments;
@@ -65,7 +65,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
 async fn newest(store: &dyn Store, filter: TaskFilter, limit: usize) -> anyhow::Result<Vec<TaskRecord>> {
     let (mut found, mut before) = (Vec::new(), None);
     loop {
-        let page = Page { before, limit: limit.saturating_sub(found.len()).min(limits::PAGE) };
+        let page = Page { before, limit: limit.saturating_sub(found.len()).min(bounds::PAGE) };
         let page = store.tasks(filter.clone(), page).await?;
         found.extend(page.tasks);
         before = page.next;

@@ -1,7 +1,7 @@
 //! `onward queue history`
 
 use clap::Args;
-use onward_store::{Name, QueueDay, limits};
+use onward_store::{Name, QueueDay, bounds};
 use serde_json::{Value, json};
 
 use super::show::find;
@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "QUEUE")]
     queue: Option<Name>,
     /// The last so many days, today included: 1 to 90
-    #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::HISTORY_DAYS)))]
+    #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=i64::from(bounds::HISTORY_DAYS)))]
     days: u32,
 }
 

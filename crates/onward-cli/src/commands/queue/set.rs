@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use onward_store::{ConcurrencyLimit, Name, Outcome, QueueMode, QueueSettings, SetQueue, Write, limits};
+use onward_store::{ConcurrencyLimit, Name, Outcome, QueueMode, QueueSettings, SetQueue, Write, bounds};
 use serde_json::json;
 
 use crate::apply::{apply_one, unexpected};
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
 struct Settings {
     /// Its share among the queues that have work, 1 to 1000; what it means depends on the mode
     /// (onward queue mode)
-    #[arg(long, value_name = "WEIGHT", value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::QUEUE_WEIGHT)))]
+    #[arg(long, value_name = "WEIGHT", value_parser = clap::value_parser!(u32).range(1..=i64::from(bounds::QUEUE_WEIGHT)))]
     weight: Option<u32>,
     /// The most tasks of it that run at once, in all processes together: 1 to 1000000, or none for
     /// any number
@@ -43,7 +43,7 @@ struct Settings {
 
 fn parse_wait(text: &str) -> Result<Duration, String> {
     let wait = parse_duration(text)?;
-    if wait <= limits::AFFINITY_WAIT_MAXIMUM {
+    if wait <= bounds::AFFINITY_WAIT_MAXIMUM {
         return Ok(wait);
     }
     Err("it may be at most 1h; what must run in one place needs a queue that only this worker serves".to_owned())
@@ -54,11 +54,11 @@ pub(crate) fn parse_concurrency(text: &str) -> Result<ConcurrencyLimit, String> 
     if text == "none" {
         return Ok(ConcurrencyLimit::Unlimited);
     }
-    let limit = text.parse().ok().filter(|limit| (1..=limits::QUEUE_CONCURRENCY).contains(limit));
+    let limit = text.parse().ok().filter(|limit| (1..=bounds::QUEUE_CONCURRENCY).contains(limit));
     limit.map(ConcurrencyLimit::AtMost).ok_or_else(|| {
         format!(
             "it may be 1 to {}, or `none`; to have nothing run, pause it (onward queue pause)",
-            limits::QUEUE_CONCURRENCY
+            bounds::QUEUE_CONCURRENCY
         )
     })
 }
@@ -99,7 +99,7 @@ fn concurrency_text(settings: QueueSettings) -> String {
 
 fn affinity_text(settings: QueueSettings) -> String {
     match settings.affinity_wait {
-        limits::AFFINITY_WAIT => String::new(),
+        bounds::AFFINITY_WAIT => String::new(),
         wait => format!(", affinity wait {}", duration_text(wait)),
     }
 }

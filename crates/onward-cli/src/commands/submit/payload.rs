@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use bytes::Bytes;
-use onward_store::limits;
+use onward_store::bounds;
 
 use crate::exit_code::wrong_usage;
 use crate::input;
@@ -23,10 +23,10 @@ pub(crate) fn read_payload(flag: &str, file: Option<&Path>, typed: Option<&str>)
 /// Reads a payload from `source`, as it was typed.
 fn read_whole(source: &str, input: Box<dyn Read + Send>) -> anyhow::Result<Bytes> {
     let mut payload = Vec::new();
-    let bounded = u64::try_from(limits::PAYLOAD_BYTES).unwrap_or(u64::MAX);
+    let bounded = u64::try_from(bounds::PAYLOAD_BYTES).unwrap_or(u64::MAX);
     input.take(bounded.saturating_add(1)).read_to_end(&mut payload).with_context(|| source.to_owned())?;
-    if payload.len() > limits::PAYLOAD_BYTES {
-        let limit = limits::PAYLOAD_BYTES;
+    if payload.len() > bounds::PAYLOAD_BYTES {
+        let limit = bounds::PAYLOAD_BYTES;
         return Err(wrong_usage(format!(
             "{source}: the payload is larger than {limit} bytes; keep the data in a file and submit its name"
         )));

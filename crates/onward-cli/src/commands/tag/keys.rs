@@ -1,7 +1,7 @@
 //! `onward tag keys`
 
 use clap::Args;
-use onward_store::{TagPage, limits};
+use onward_store::{TagPage, bounds};
 use serde_json::json;
 
 use crate::exit_code::ExitCode;
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEY")]
     after: Option<String>,
     /// At most this many, up to 1000
-    #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=limits::PAGE as u64))]
+    #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=bounds::PAGE as u64))]
     limit: u64,
 }
 

@@ -1,7 +1,7 @@
 //! `onward tag values`
 
 use clap::Args;
-use onward_store::{TagPage, TagValue, limits};
+use onward_store::{TagPage, TagValue, bounds};
 
 use crate::commands::task::FilterArguments;
 use crate::exit_code::ExitCode;
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "VALUE")]
     after: Option<String>,
     /// At most this many, up to 1000
-    #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=limits::PAGE as u64))]
+    #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=bounds::PAGE as u64))]
     limit: u64,
 }
 

@@ -1,7 +1,7 @@
 //! `onward task list`
 
 use clap::Args;
-use onward_store::{Page, Store, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, limits};
+use onward_store::{Page, Store, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, bounds};
 
 use super::filter::FilterArguments;
 use crate::exit_code::ExitCode;
@@ -49,13 +49,13 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     Ok(ExitCode::Done)
 }
 
-/// Reads page after page, since a store hands out at most [`limits::PAGE`] at a time.
+/// Reads page after page, since a store hands out at most [`bounds::PAGE`] at a time.
 async fn read(store: &dyn Store, arguments: Arguments) -> anyhow::Result<TaskPage> {
     let (limit, mut before) = (arguments.limit, arguments.before);
     let filter = TaskFilter { with_payload: arguments.payload, ..arguments.filter.filter()? };
     let mut all = TaskPage::default();
     while all.tasks.len() < limit {
-        let wanted = (limit - all.tasks.len()).min(limits::PAGE);
+        let wanted = (limit - all.tasks.len()).min(bounds::PAGE);
         let page = store.tasks(filter.clone(), Page { before, limit: wanted }).await?;
         all.tasks.extend(page.tasks);
         all.next = page.next;

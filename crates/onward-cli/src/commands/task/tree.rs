@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use onward_store::{Page, Refusal, Store, TaskFilter, TaskId, TaskRecord, limits};
+use onward_store::{Page, Refusal, Store, TaskFilter, TaskId, TaskRecord, bounds};
 
 use super::named::Tasks;
 use crate::apply::for_each;
@@ -73,7 +73,7 @@ impl Tree {
         let filter = TaskFilter { parent: Some(self.tasks[place].0.id), ..TaskFilter::default() };
         let (mut children, mut before) = (Vec::new(), None);
         while self.tasks.len() + children.len() < SHOWN {
-            let page = store.tasks(filter.clone(), Page { before, limit: limits::PAGE }).await?;
+            let page = store.tasks(filter.clone(), Page { before, limit: bounds::PAGE }).await?;
             children.extend(page.tasks);
             before = page.next;
             if before.is_none() {

@@ -1,6 +1,6 @@
 //! `onward task why`
 
-use onward_store::{Refusal, SessionRecord, Store, TaskId, WaitReason, limits};
+use onward_store::{Refusal, SessionRecord, Store, TaskId, WaitReason, bounds};
 use serde_json::json;
 
 use super::named::Tasks;
@@ -62,8 +62,8 @@ async fn explain(options: &GlobalOptions, store: &dyn Store, task: TaskId) -> an
 
 /// The first workers, and how many more there are.
 fn named(workers: &[String]) -> String {
-    let first = workers.iter().take(limits::NAMED_WORKERS).cloned().collect::<Vec<_>>().join(", ");
-    match workers.len().saturating_sub(limits::NAMED_WORKERS) {
+    let first = workers.iter().take(bounds::NAMED_WORKERS).cloned().collect::<Vec<_>>().join(", ");
+    match workers.len().saturating_sub(bounds::NAMED_WORKERS) {
         0 => first,
         more => format!("{first} and {more} more"),
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use onward_store::rules::flow::limit_of_group;
+use onward_store::rules::limit::limit_of_group;
 use onward_store::{Limit, LimitScope, Name};
 
 use super::reading::{LISTED, Reading};

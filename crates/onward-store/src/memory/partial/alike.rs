@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::row::{TaskRow, is_brief};
-use crate::error::Result;
-use crate::limits;
+use crate::api::error::Result;
+use crate::bounds;
 use crate::memory::task::Task;
 
 /// Tasks of which most columns are the same.
@@ -101,7 +101,7 @@ impl Gathered {
         let is_like = |lot: &Vec<Arc<Task>>| lot.first().is_some_and(|one| (self.is_alike)(one, &task));
         match self.lots.iter().rposition(is_like) {
             Some(at) => self.lots[at].push(task),
-            None if self.lots.len() < limits::LOTS => self.lots.push(vec![task]),
+            None if self.lots.len() < bounds::LOTS => self.lots.push(vec![task]),
             None => self.others.push(task),
         }
     }
@@ -111,7 +111,7 @@ impl Gathered {
         let (mut alike, mut others) = (Vec::new(), self.others);
         for tasks in self.lots {
             match tasks.first() {
-                Some(first) if tasks.len() >= limits::LOT => {
+                Some(first) if tasks.len() >= bounds::LOT => {
                     alike.push(Alike { row: TaskRow::of(first, false)?, tasks })
                 }
                 _ => others.extend(tasks),

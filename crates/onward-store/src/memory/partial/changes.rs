@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize, Serializer as _};
 
-use crate::error::{Error, Result};
-use crate::event::{Change, Event, EventCursor};
+use crate::api::error::{Error, Result};
+use crate::api::event::{Change, Event, EventCursor};
+use crate::api::name::Name;
+use crate::api::task::TaskId;
+use crate::api::timestamp::Timestamp;
 use crate::memory::events::Logged;
-use crate::name::Name;
-use crate::task::TaskId;
-use crate::timestamp::Timestamp;
 
 /// How much text a change is, mostly.
 const CHANGE_BYTES: usize = 64;

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use super::changes::encode;
 use super::difference::{Difference, Sorts};
 use super::run::{Answered, Now, Partial, Ran, claimed_by, stamp};
-use crate::error::Result;
+use crate::api::error::Result;
+use crate::api::news::TaskNews;
+use crate::api::outcome::Outcome;
+use crate::api::task::TaskId;
+use crate::api::write::Write;
 use crate::memory::state::{Moment, State};
 use crate::memory::task::Task;
-use crate::news::TaskNews;
 use crate::number_map::NumberMap;
-use crate::outcome::Outcome;
-use crate::task::TaskId;
-use crate::write::Write;
 
 /// Tasks whose rows were written before everything was decided, as they were written.
 #[derive(Debug, Default)]

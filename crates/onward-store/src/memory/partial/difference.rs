@@ -10,16 +10,16 @@ use super::decision::Written;
 use super::items::{ItemChanges, ItemRow};
 use super::row::{AdvancedRow, ChangedRow, TaskRow};
 use super::run::Counters;
-use crate::error::Result;
-use crate::limits::{HISTORY_DAYS, RESENT_BYTES};
+use crate::api::error::Result;
+use crate::api::orchestration::{Message, encode_message};
+use crate::api::store::{EndedCounts, KindStatistics};
+use crate::api::task::TaskId;
+use crate::api::timestamp::Timestamp;
+use crate::bounds::{HISTORY_DAYS, RESENT_BYTES};
 use crate::memory::keys::Taken;
 use crate::memory::state::State;
 use crate::memory::task::Task;
-use crate::orchestration::{Message, encode_message};
 use crate::rules::history::first_day;
-use crate::store::{EndedCounts, KindStatistics};
-use crate::task::TaskId;
-use crate::timestamp::Timestamp;
 
 /// Who has a key, and until when it is kept after the end of a task.
 #[derive(Debug, Clone)]
@@ -483,7 +483,7 @@ fn is_same(one: &Bytes, other: &Bytes) -> bool {
     (one.as_ptr() == other.as_ptr() && one.len() == other.len()) || one == other
 }
 
-fn name(queue: &crate::name::Name) -> String {
+fn name(queue: &crate::api::name::Name) -> String {
     queue.to_string()
 }
 

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::run::{Partial, Ran};
+use crate::api::task::{SessionId, TaskId};
+use crate::api::timestamp::Timestamp;
 use crate::memory::state::State;
 use crate::memory::task::Task;
-use crate::task::{SessionId, TaskId};
-use crate::timestamp::Timestamp;
 
 impl Partial {
     /// When a session was opened, if it is open.

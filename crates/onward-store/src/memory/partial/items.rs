@@ -7,7 +7,12 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
+use crate::api::queue::QueueMode;
+use crate::api::store::Hint;
+use crate::api::task::{SessionId, TaskId};
+use crate::api::timestamp::Timestamp;
 use crate::memory::aggregate::Bundles;
 use crate::memory::dependencies::Waits;
 use crate::memory::history::History;
@@ -15,14 +20,9 @@ use crate::memory::keys::Keys;
 use crate::memory::shares::QueueShares;
 use crate::memory::state::State;
 use crate::memory::tasks::Tasks;
-use crate::name::Name;
-use crate::queue::QueueMode;
 use crate::rules::aggregate::Collection;
-use crate::rules::flow::Bucket;
+use crate::rules::limit::Bucket;
 use crate::rules::share::VirtualTime;
-use crate::store::Hint;
-use crate::task::{SessionId, TaskId};
-use crate::timestamp::Timestamp;
 
 /// A piece: of a sort, under a name, with a body in JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]

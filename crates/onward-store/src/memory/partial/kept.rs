@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::run::{Partial, Ran};
-use crate::limits;
+use crate::api::name::Name;
+use crate::api::task::{SessionId, TaskId};
+use crate::bounds;
 use crate::memory::known::Want;
 use crate::memory::running::RunningCounts;
 use crate::memory::state::State;
 use crate::memory::task::Task;
-use crate::name::Name;
 use crate::number_map::NumberMap;
-use crate::task::{SessionId, TaskId};
 
 /// Tasks that run and have nothing to do with others: nobody waits for them, they wait for nobody,
 /// are in no bundle, have no children, and no message waits for them; and how many run in all. It
@@ -124,7 +124,7 @@ impl Kept {
     /// What is not sure makes room: nobody may ever ask for it, for others may have ended it.
     fn make_room(&mut self, tasks: usize) {
         let sure = self.held.values().sum::<u64>();
-        if self.tasks.len().saturating_add(tasks) > limits::KEPT_TASKS && sure < self.tasks.len() as u64 {
+        if self.tasks.len().saturating_add(tasks) > bounds::KEPT_TASKS && sure < self.tasks.len() as u64 {
             let unsure = self.tasks.iter().filter(|(_, kept)| !self.is_sure(kept)).map(|(id, _)| *id);
             let unsure: Vec<TaskId> = unsure.collect();
             unsure.into_iter().for_each(|id| drop(self.forget(id)));
@@ -172,7 +172,7 @@ impl Kept {
 
     fn keep(&mut self, task: &Arc<Task>, written_by: Option<i64>, interference: i64) {
         let Some(session) = task.session else { return };
-        if self.tasks.len() >= limits::KEPT_TASKS {
+        if self.tasks.len() >= bounds::KEPT_TASKS {
             return;
         }
         self.keys.extend(key_of(task).map(|key| (key, task.id)));
@@ -209,7 +209,7 @@ fn is_alone(state: &State, task: &Task) -> bool {
         && is_childless
         && !task.cancel_requested
         && task.instance.as_ref().is_none_or(|instance| instance.waiting() == 0)
-        && bytes_of(task) <= limits::KEPT_TASK_BYTES
+        && bytes_of(task) <= bounds::KEPT_TASK_BYTES
 }
 
 /// What of a task may be large.

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::dependency::Dependencies;
-use crate::error::{Error, Result};
-use crate::io::Io;
-use crate::memory::completion::Awaited;
-use crate::memory::task::{End, Task};
-use crate::name::Name;
-use crate::orchestration::{Instance, decode_instance, decode_message, encode_instance};
-use crate::task::{
+use crate::api::dependency::Dependencies;
+use crate::api::error::{Error, Result};
+use crate::api::io::Io;
+use crate::api::name::Name;
+use crate::api::orchestration::{Instance, decode_instance, decode_message, encode_instance};
+use crate::api::task::{
     AttemptError, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId, TaskState, UniqueKey, When,
 };
-use crate::timestamp::Timestamp;
+use crate::api::timestamp::Timestamp;
+use crate::memory::completion::Awaited;
+use crate::memory::task::{End, Task};
 
 /// A task as a store keeps it: what is looked for in columns, the rest in `body`.
 #[derive(Debug, Clone)]

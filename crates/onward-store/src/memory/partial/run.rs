@@ -8,26 +8,26 @@ use super::decision::{Decision, Written};
 use super::difference::{Difference, KeyRow};
 use super::items::Items;
 use super::row::{Links, LoadedTask, set_messages};
-use crate::aggregate::{CollectionRecord, CollectionSelection};
-use crate::error::Result;
-use crate::flow::LimitRecord;
-use crate::limits;
+use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::error::Result;
+use crate::api::limit::LimitRecord;
+use crate::api::name::Name;
+use crate::api::news::TaskNews;
+use crate::api::outcome::Outcome;
+use crate::api::queue::QueueMode;
+use crate::api::reason::WaitReason;
+use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::api::store::{EndedCounts, Hint, PauseRecord, QueueRecord, SessionRecord};
+use crate::api::task::{TaskId, TaskRecord, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::{Claim, Write};
+use crate::bounds;
 use crate::memory::keys::Taken;
 use crate::memory::known::{Frontier, Holders, Known, Lane, MoreWaiting, Part, RunningRows, Want};
 use crate::memory::running::{RunningCounts, RunningLine};
 use crate::memory::state::{Moment, State};
 use crate::memory::task::Task;
-use crate::name::Name;
-use crate::news::TaskNews;
-use crate::outcome::Outcome;
-use crate::queue::QueueMode;
-use crate::reason::WaitReason;
 use crate::rules::order::Place;
-use crate::schedule::{ScheduleRecord, ScheduleSelection};
-use crate::store::{EndedCounts, Hint, PauseRecord, QueueRecord, SessionRecord};
-use crate::task::{TaskId, TaskRecord, TaskState};
-use crate::timestamp::Timestamp;
-use crate::write::{Claim, Write};
 
 /// The numbers given last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -367,7 +367,7 @@ impl Partial {
         let sessions: Vec<_> = self.state.sessions.keys().copied().collect();
         self.part(|part| {
             if let Some(running) = &running {
-                let is_here = |id: &crate::task::SessionId| running.by(*id) == 0;
+                let is_here = |id: &crate::api::task::SessionId| running.by(*id) == 0;
                 part.held.extend(sessions.into_iter().filter(is_here));
             }
             part.running = running;
@@ -510,7 +510,7 @@ fn frontier<K>(last: Option<Arc<Task>>, place: impl FnOnce(&Task) -> Option<K>) 
 /// How many tasks claims among writes ask for together.
 pub(crate) fn claimed_by(writes: &[Write]) -> usize {
     let one = |write: &Write| match write {
-        Write::Claim(claim) => claim.limit.min(limits::CLAIM),
+        Write::Claim(claim) => claim.limit.min(bounds::CLAIM),
         Write::All(writes) => claimed_by(writes),
         Write::Prune(prune) => prune.limit,
         Write::Purge { limit, .. } => *limit,

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::{Counters, Items, Links, LoadedTask, Now, Partial, TaskRow};
+use crate::api::outcome::Outcome;
+use crate::api::task::{NewTask, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::{Prune, Write};
 use crate::memory::known::Want;
 use crate::memory::task::{End, Task};
-use crate::outcome::Outcome;
-use crate::task::{NewTask, TaskId, TaskState};
-use crate::timestamp::Timestamp;
-use crate::write::{Prune, Write};
 
 fn ended(number: i64) -> LoadedTask {
     let at = Timestamp::from_microseconds(number);

@@ -1,11 +1,11 @@
 //! What writes will look for, so far as it can be seen from them.
 
-use crate::completion::CompletionToken;
-use crate::dependency::Dependency;
+use crate::api::completion::CompletionToken;
+use crate::api::dependency::Dependency;
+use crate::api::orchestration::Recipient;
+use crate::api::task::{Lease, NewTask, TaskId};
+use crate::api::write::Write;
 use crate::memory::known::Want;
-use crate::orchestration::Recipient;
-use crate::task::{Lease, NewTask, TaskId};
-use crate::write::Write;
 
 /// What is to be loaded before writes are decided. What they look for beyond that is loaded when
 /// they do.

@@ -10,13 +10,13 @@ use super::super::fetch::number;
 use super::super::sql::BEGIN_TO_READ;
 use super::super::store::Shared;
 use super::look::end;
-use crate::error::Result;
-use crate::event::{Change, Event, EventCursor, EventPage, Resumed};
-use crate::limits;
+use crate::api::error::Result;
+use crate::api::event::{Change, Event, EventCursor, EventPage, Resumed};
+use crate::api::name::Name;
+use crate::api::task::TaskId;
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::memory::{decode, read_changes};
-use crate::name::Name;
-use crate::task::TaskId;
-use crate::timestamp::Timestamp;
 
 /// How many entries of the log are read at once.
 const ENTRIES: i64 = 64;
@@ -37,7 +37,7 @@ struct Reading<'a> {
 pub(in super::super) async fn events(shared: &Shared, after: EventCursor, limit: usize) -> Result<EventPage> {
     let client = shared.pool.get().await?;
     client.batch_execute(BEGIN_TO_READ).await.map_err(classified)?;
-    let room = limit.min(limits::PAGE);
+    let room = limit.min(bounds::PAGE);
     let mut reading =
         Reading { client: &client, shared, after, place: after, forgotten_up_to: None, room, events: Vec::new() };
     reading.read().await?;

@@ -3,8 +3,8 @@
 use tokio_postgres::types::{ToSql, Type};
 
 use super::super::fetch::code;
-use crate::store::TaskFilter;
-use crate::timestamp::Timestamp;
+use crate::api::store::TaskFilter;
+use crate::api::timestamp::Timestamp;
 
 type Parameter = (Box<dyn ToSql + Sync + Send>, Type);
 
@@ -25,7 +25,7 @@ impl Condition {
     }
 
     fn names(&mut self, filter: &TaskFilter) {
-        let text = |name: &crate::name::Name| Box::new(name.to_string());
+        let text = |name: &crate::api::name::Name| Box::new(name.to_string());
         for (column, name) in [("kind", &filter.kind), ("queue", &filter.queue), ("grp", &filter.group)] {
             if let Some(name) = name {
                 self.add(&format!("t.{column} = $"), text(name), Type::TEXT);

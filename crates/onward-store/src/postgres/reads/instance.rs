@@ -5,10 +5,10 @@ use tokio_postgres::types::Type;
 use super::super::fetch::number;
 use super::super::store::Shared;
 use super::look::ask;
-use crate::error::Result;
-use crate::limits;
-use crate::orchestration::{HistoryChunk, InstanceRecord, decode_instance};
-use crate::task::TaskId;
+use crate::api::error::Result;
+use crate::api::orchestration::{HistoryChunk, InstanceRecord, decode_instance};
+use crate::api::task::TaskId;
+use crate::bounds;
 
 pub(in super::super) async fn instance(shared: &Shared, task: TaskId) -> Result<Option<InstanceRecord>> {
     let client = shared.pool.get().await?;
@@ -28,7 +28,7 @@ pub(in super::super) async fn history(
     let client = shared.pool.get().await?;
     let text = "SELECT first, events, chunk FROM {s}.turn WHERE task = $1 AND first + events > $2 \
                 ORDER BY first LIMIT $3";
-    let (from, limit) = (from.cast_signed(), number(limit.min(limits::PAGE)));
+    let (from, limit) = (from.cast_signed(), number(limit.min(bounds::PAGE)));
     let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
         [(&task.0, Type::INT8), (&from, Type::INT8), (&limit, Type::INT8)];
     let rows = ask(&client, shared, text, &parameters).await?;

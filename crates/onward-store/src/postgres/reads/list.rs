@@ -10,14 +10,14 @@ use super::super::fetch::number;
 use super::super::store::Shared;
 use super::filter::Condition;
 use super::look::{ask, end, within};
-use crate::error::Result;
-use crate::limits;
+use crate::api::error::Result;
+use crate::api::store::{Page, TaskFilter, TaskIdPage, TaskPage};
+use crate::api::task::TaskId;
+use crate::bounds;
 use crate::memory::{Partial, Want};
-use crate::store::{Page, TaskFilter, TaskIdPage, TaskPage};
-use crate::task::TaskId;
 
 pub(in super::super) async fn tasks(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskPage> {
-    let limit = page.limit.clamp(1, limits::PAGE);
+    let limit = page.limit.clamp(1, bounds::PAGE);
     let client = shared.pool.get().await?;
     // The tasks may have changed since their numbers were found; then some show what they were
     // selected by no longer.
@@ -36,7 +36,7 @@ pub(in super::super) async fn tasks(shared: &Shared, filter: TaskFilter, page: P
 }
 
 pub(in super::super) async fn task_ids(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskIdPage> {
-    let limit = page.limit.clamp(1, limits::ID_PAGE);
+    let limit = page.limit.clamp(1, bounds::ID_PAGE);
     let client = shared.pool.get().await?;
     let (statement, condition) = numbers(&filter, page.before, limit + 1);
     let rows = ask(&client, shared, &statement, &condition.parameters()).await?;

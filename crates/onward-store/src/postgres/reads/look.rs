@@ -12,12 +12,12 @@ use super::super::error::classified;
 use super::super::fetch::{Fetcher, take};
 use super::super::sql::SYNC;
 use super::super::store::Shared;
-use crate::error::{Error, Result};
+use crate::api::error::{Error, Result};
+use crate::api::reason::WaitReason;
+use crate::api::store::Durability;
+use crate::api::task::{TaskId, TaskRecord};
+use crate::api::write::Claim;
 use crate::memory::{Answered, Now, Partial, Want};
-use crate::reason::WaitReason;
-use crate::store::Durability;
-use crate::task::{TaskId, TaskRecord};
-use crate::write::Claim;
 
 /// How often what a read looks for is loaded at the most.
 const ROUNDS: usize = 10_000;

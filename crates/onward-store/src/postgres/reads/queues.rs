@@ -8,11 +8,11 @@ use super::super::connection::Link;
 use super::super::error::classified;
 use super::super::store::Shared;
 use super::look::{end, within};
-use crate::error::Result;
+use crate::api::error::Result;
+use crate::api::store::QueueRecord;
+use crate::api::task::TaskState;
+use crate::api::timestamp::Timestamp;
 use crate::memory::state_of;
-use crate::store::QueueRecord;
-use crate::task::TaskState;
-use crate::timestamp::Timestamp;
 
 pub(in super::super) async fn queues(shared: &Shared) -> Result<Vec<QueueRecord>> {
     let client = shared.pool.get().await?;
@@ -22,7 +22,7 @@ pub(in super::super) async fn queues(shared: &Shared) -> Result<Vec<QueueRecord>
                   SELECT queue, state, count(*) FROM {s}.ended GROUP BY queue, state";
     for row in ask(&client, shared, counts).await? {
         let (queue, state, count): (&str, i16, i64) = (row.get(0), row.get(1), row.get(2));
-        if let (Ok(name), Some(state)) = (crate::name::Name::new(queue), state_of(state))
+        if let (Ok(name), Some(state)) = (crate::api::name::Name::new(queue), state_of(state))
             && let Some(record) = queues.get_mut(&name)
         {
             set(record, state, count.cast_unsigned());
@@ -31,7 +31,7 @@ pub(in super::super) async fn queues(shared: &Shared) -> Result<Vec<QueueRecord>
     let first = "SELECT DISTINCT ON (queue) queue, run_at FROM {s}.task WHERE state = 2 ORDER BY queue, place, id";
     for row in ask(&client, shared, first).await? {
         let (queue, run_at): (&str, i64) = (row.get(0), row.get(1));
-        if let Ok(name) = crate::name::Name::new(queue)
+        if let Ok(name) = crate::api::name::Name::new(queue)
             && let Some(record) = queues.get_mut(&name)
         {
             record.oldest_waiting = Some(Timestamp::from_microseconds(run_at));

@@ -8,12 +8,12 @@ use tokio_postgres::types::Type;
 use super::super::error::classified;
 use super::super::store::{Shared, wall};
 use super::look::ask;
-use crate::error::Result;
-use crate::history::QueueDay;
-use crate::io::{Io, IoKind, IoStatistics};
-use crate::name::Name;
+use crate::api::error::Result;
+use crate::api::history::QueueDay;
+use crate::api::io::{Io, IoKind, IoStatistics};
+use crate::api::name::Name;
+use crate::api::store::{EndedCounts, KindStatistics};
 use crate::rules::history::{beginning, first_day};
-use crate::store::{EndedCounts, KindStatistics};
 
 pub(in super::super) const STATISTICS: &str = "SELECT kind, completed, failed, dead, cancelled, expired, attempts, wait, run, \
      run_maximum, io_tasks, io::text[] FROM {s}.statistics ORDER BY kind";

@@ -8,10 +8,10 @@ use super::super::fetch::number;
 use super::super::store::Shared;
 use super::filter::Condition;
 use super::look::ask;
-use crate::error::{Error, Result};
-use crate::limits;
-use crate::store::TaskFilter;
-use crate::tag::{TagKeyPage, TagPage, TagValue, TagValuePage};
+use crate::api::error::{Error, Result};
+use crate::api::store::TaskFilter;
+use crate::api::tag::{TagKeyPage, TagPage, TagValue, TagValuePage};
+use crate::bounds;
 
 pub(in super::super) async fn values(
     shared: &Shared,
@@ -19,7 +19,7 @@ pub(in super::super) async fn values(
     filter: TaskFilter,
     page: TagPage,
 ) -> Result<TagValuePage> {
-    let limit = page.limit.clamp(1, limits::PAGE);
+    let limit = page.limit.clamp(1, bounds::PAGE);
     let mut condition = Condition::of(&filter);
     let conditions = condition.text();
     let key = format!("{key}=").into_bytes();
@@ -51,7 +51,7 @@ pub(in super::super) async fn values(
 }
 
 pub(in super::super) async fn keys(shared: &Shared, prefix: String, page: TagPage) -> Result<TagKeyPage> {
-    let limit = page.limit.clamp(1, limits::PAGE);
+    let limit = page.limit.clamp(1, bounds::PAGE);
     let prefix = prefix.into_bytes();
     let statement = format!(
         "SELECT DISTINCT substring(tag FROM 1 FOR position('\\x3d'::bytea IN tag) - 1) AS found FROM {{s}}.tag \

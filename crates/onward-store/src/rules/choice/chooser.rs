@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use crate::name::Name;
-use crate::queue::{QueueChoice, QueueMode, QueueTurn};
+use crate::api::name::Name;
+use crate::api::queue::{QueueChoice, QueueMode, QueueTurn};
 use crate::rules::choice::round::Round;
 use crate::rules::choice::tickets::{Tickets, next_random};
 

@@ -1,6 +1,6 @@
 //! The round of interleaved mode.
 
-use crate::queue::QueueTurn;
+use crate::api::queue::QueueTurn;
 use crate::rules::choice::chooser::{Line, Member};
 
 /// A round of interleaved weighted round robin.

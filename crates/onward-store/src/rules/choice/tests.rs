@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::name::Name;
-use crate::queue::{QueueChoice, QueueMode};
+use crate::api::name::Name;
+use crate::api::queue::{QueueChoice, QueueMode};
 use crate::rules::choice::{Chooser, Line};
 
 fn name(number: usize) -> Name {

@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::{Connection, params};
 
 use super::target_settings::Waiting;
-use crate::error::{Error, Result};
-use crate::name::Name;
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
+use crate::api::store::{EndedCounts, KindStatistics};
+use crate::api::task::TaskState;
 use crate::sqlite::connection::Database;
 use crate::sqlite::names::Names;
-use crate::store::{EndedCounts, KindStatistics};
-use crate::task::TaskState;
 
 const STATES: [TaskState; 5] =
     [TaskState::Completed, TaskState::Failed, TaskState::Dead, TaskState::Cancelled, TaskState::Expired];
@@ -91,7 +91,7 @@ fn sums(connection: &Connection, names: &mut Names, kind: &KindStatistics, count
         let (wait, run, maximum) = (micros(kind.wait), micros(kind.run), micros(kind.run_maximum));
         connection.execute(sql, params![kind.attempts, wait, run, maximum, lane, completed])?;
     }
-    if kind.io != crate::io::IoStatistics::default() {
+    if kind.io != crate::api::io::IoStatistics::default() {
         let number = names.ensure_kind(&database, &kind.kind)?;
         let text = serde_json::to_string(&kind.io).map_err(|error| Error::io(error.to_string()))?;
         connection.execute("INSERT INTO kind_io (kind, totals) VALUES (?, ?)", params![number, text])?;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 
+use crate::api::error::Result;
+use crate::api::orchestration::{Instance, MessageBody, decode_message};
+use crate::api::task::TaskId;
 use crate::copy::PIECE;
-use crate::error::Result;
 use crate::memory::{MessageRow, Task, TurnRow};
-use crate::orchestration::{Instance, MessageBody, decode_message};
 use crate::sqlite::instance_column::names_text;
 use crate::sqlite::reads;
-use crate::task::TaskId;
 
 /// Adds to a task what the specification has in the same place, but its history.
 pub(super) fn complete(connection: &Connection, task: &mut Task) -> Result<()> {

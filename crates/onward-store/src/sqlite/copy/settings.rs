@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::error::Result;
-use crate::flow::LimitScope;
+use crate::api::error::Result;
+use crate::api::limit::LimitScope;
+use crate::api::name::Name;
+use crate::api::task::{TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
 use crate::memory::{CollectionBody, DayCounts, Difference, ItemRow, Line, Over, Settings, SharesBody};
-use crate::name::Name;
 use crate::rules::history::day_of;
 use crate::sqlite::connection::Database;
 use crate::sqlite::flow::Flow;
@@ -17,8 +19,6 @@ use crate::sqlite::pauses::Pauses;
 use crate::sqlite::queues::Queues;
 use crate::sqlite::reads::{LaneNames, history, statistics};
 use crate::sqlite::schedules;
-use crate::task::{TaskId, TaskState};
-use crate::timestamp::Timestamp;
 
 /// Reads it into a piece.
 pub(super) fn read(connection: &Connection, now: Timestamp, piece: &mut Difference) -> Result<()> {
@@ -28,7 +28,7 @@ pub(super) fn read(connection: &Connection, now: Timestamp, piece: &mut Differen
     let settings = Queues::load(&database)?;
     for (number, name) in &queues {
         let of_queue = settings.settings(*number);
-        if of_queue != crate::queue::QueueSettings::default() {
+        if of_queue != crate::api::queue::QueueSettings::default() {
             items.push(ItemRow::new("settings", name, &of_queue)?);
         }
     }
@@ -50,12 +50,12 @@ pub(super) fn read(connection: &Connection, now: Timestamp, piece: &mut Differen
     collections(connection, items)?;
     unsettled(connection, items)?;
     piece.statistics = statistics(connection)?;
-    let day = |day: crate::history::QueueDay| DayCounts {
+    let day = |day: crate::api::history::QueueDay| DayCounts {
         day: day_of(day.day),
         queue: day.queue.to_string(),
         ended: day.ended,
     };
-    piece.days = history(connection, now, crate::limits::HISTORY_DAYS)?.into_iter().map(day).collect();
+    piece.days = history(connection, now, crate::bounds::HISTORY_DAYS)?.into_iter().map(day).collect();
     Ok(())
 }
 

@@ -6,8 +6,9 @@ use std::vec::IntoIter;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::{orchestrations, settings, tasks};
+use crate::api::error::Result;
+use crate::api::store::Durability;
 use crate::copy::{Begun, PIECE, Source};
-use crate::error::Result;
 use crate::memory::{Counters, Difference, KeyRow};
 use crate::sqlite::cache::shared;
 use crate::sqlite::connection::Database;
@@ -18,7 +19,6 @@ use crate::sqlite::queues::Queues;
 use crate::sqlite::unsaved_groups::{Counts, Moment};
 use crate::sqlite::verbs::microseconds;
 use crate::sqlite::verbs::removal::ended_tasks;
-use crate::store::Durability;
 
 /// Puts tasks that ended in one call in the order in which they did, which the log alone tells.
 fn order_within_calls(connection: &Connection) -> Result<()> {

@@ -12,10 +12,13 @@ use rusqlite::{Connection, params};
 
 use super::target_settings::Waiting;
 use super::{history, orchestrations};
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
+use crate::api::store::Durability;
+use crate::api::task::{NewTask, TaskState};
+use crate::api::timestamp::Timestamp;
 use crate::copy::Target;
-use crate::error::{Error, Result};
 use crate::memory::{Counters, Difference, KeyRow, Task, TaskRow, decode, read_changes};
-use crate::name::Name;
 use crate::sqlite::connection::Database;
 use crate::sqlite::dependents::{AWAITED, BUNDLE, MEMO, MOVING};
 use crate::sqlite::log::LogBuffer;
@@ -24,9 +27,6 @@ use crate::sqlite::migrations::{MIGRATIONS, migrate};
 use crate::sqlite::names::{Names, SERIES_SHIFT};
 use crate::sqlite::open::{SqliteOptions, check_before_open, check_place, connect, prepare, real_path};
 use crate::sqlite::options_column::TaskOptions;
-use crate::store::Durability;
-use crate::task::{NewTask, TaskState};
-use crate::timestamp::Timestamp;
 
 /// A store that is being written.
 #[derive(Debug)]
@@ -290,7 +290,7 @@ impl SqliteTarget {
         let mut buffer = LogBuffer::default();
         let mut at = None;
         for row in read_changes(text)? {
-            let event = decode(row, crate::event::EventCursor::START)?;
+            let event = decode(row, crate::api::event::EventCursor::START)?;
             at.get_or_insert(event.at);
             let lane = self.lane(&event.queue, &event.kind, None, false)?;
             buffer.push(event.task, lane, event.change);

@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
-use crate::error::Result;
-use crate::flow::{GroupShare, Limit, LimitScope, RateLimit, SetLimit};
+use crate::api::error::Result;
+use crate::api::limit::{GroupShare, Limit, LimitScope, RateLimit, SetLimit};
+use crate::api::name::Name;
+use crate::api::queue::{ConcurrencyLimit, QueueSettings, SetQueue};
+use crate::api::schedule::ScheduleRecord;
+use crate::api::store::KindStatistics;
+use crate::api::timestamp::Timestamp;
+use crate::api::write::{Scope, Write};
 use crate::memory::{CollectionBody, DayCounts, ItemRow, Line, Over, Settings, SharesBody};
-use crate::name::Name;
-use crate::queue::{ConcurrencyLimit, QueueSettings, SetQueue};
-use crate::schedule::ScheduleRecord;
 use crate::sqlite::connection::Database;
 use crate::sqlite::names::Names;
 use crate::sqlite::schedules;
-use crate::store::KindStatistics;
-use crate::timestamp::Timestamp;
-use crate::write::{Scope, Write};
 
 /// What is written when the tasks are there.
 #[derive(Debug, Default)]
@@ -181,7 +181,7 @@ fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &Co
 
 fn unsettled(connection: &Connection, line: VecDeque<Over>) -> Result<()> {
     for over in line {
-        let code = over.ended.map_or(0, crate::task::TaskState::code);
+        let code = over.ended.map_or(0, crate::api::task::TaskState::code);
         let sql = "INSERT INTO over (task, state, up_to, next_child, next_member) VALUES (?, ?, ?, ?, ?)";
         connection.execute(sql, [over.task.0, code, over.up_to.0, over.next_child.0, over.next_member.0])?;
     }

@@ -6,17 +6,17 @@ use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::orchestrations;
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
+use crate::api::task::{NewTask, OnDuplicate, Priority, TaskId, TaskState, UniqueKey};
+use crate::api::timestamp::Timestamp;
 use crate::copy::PIECE;
-use crate::error::{Error, Result};
 use crate::memory::{Awaited, End, Logged, Task, TaskRow, encode, tag};
-use crate::name::Name;
 use crate::sqlite::dependents::{AWAITED, MEMO, MOVING};
 use crate::sqlite::log::decode;
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::reads::{LaneNames, NamesOfLane, errors, progress};
 use crate::sqlite::transaction::id_values;
-use crate::task::{NewTask, OnDuplicate, Priority, TaskId, TaskState, UniqueKey};
-use crate::timestamp::Timestamp;
 
 const LIVE: &str = "SELECT id, lane, scheduled, priority, run_at, claims, attempts, cancel_requested > 0, submitted_at, started_at, expires_at, \
      options, key, payload, lost, links FROM task WHERE id > ?1 ORDER BY id LIMIT ?2";

@@ -21,7 +21,7 @@ use std::ptr;
 use rusqlite::ffi;
 
 use super::database_file;
-use crate::limits;
+use crate::bounds;
 
 /// How many bytes are before the page of a frame. Nothing else of this length is written to a log,
 /// and no page is as short.
@@ -143,7 +143,7 @@ impl LogFile {
     /// `file` is the file of this log.
     unsafe fn append(&self, file: *mut ffi::sqlite3_file, bytes: &[u8], offset: i64) -> c_int {
         let gathered = self.gathered.try_borrow().map_or(0, |gathered| gathered.len());
-        if gathered + bytes.len() > limits::LOG_GATHERED_BYTES {
+        if gathered + bytes.len() > bounds::LOG_GATHERED_BYTES {
             // SAFETY: the caller promises the file.
             let code = unsafe { self.flush(file) };
             if code != ffi::SQLITE_OK {

@@ -15,7 +15,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use rusqlite::{Connection, ffi};
 
 use super::{database_file, log_file};
-use crate::error::{Error, Result};
+use crate::api::error::{Error, Result};
 
 /// The name under which SQLite knows the layer.
 pub(in crate::sqlite) const NAME: &str = "onward";

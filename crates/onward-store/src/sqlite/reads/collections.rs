@@ -2,11 +2,11 @@
 
 use rusqlite::{Connection, Row, params};
 
-use crate::aggregate::{CollectionRecord, CollectionSelection};
-use crate::error::Result;
-use crate::limits;
-use crate::name::Name;
-use crate::timestamp::Timestamp;
+use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::error::Result;
+use crate::api::name::Name;
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 
 pub(in crate::sqlite) fn collections(
     connection: &Connection,
@@ -14,7 +14,7 @@ pub(in crate::sqlite) fn collections(
 ) -> Result<Vec<CollectionRecord>> {
     let mut statement = connection.prepare_cached(include_str!("../sql/collections.sql"))?;
     let queue = which.queue.as_ref().map(Name::as_str);
-    let mut rows = statement.query(params![queue, which.limit.clamp(1, limits::PAGE).cast_signed()])?;
+    let mut rows = statement.query(params![queue, which.limit.clamp(1, bounds::PAGE).cast_signed()])?;
     let mut records = Vec::new();
     while let Some(row) = rows.next()? {
         records.push(record(row)?);

@@ -2,13 +2,13 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::error::Result;
-use crate::event::{Change, Event, EventCursor, EventPage, Resumed};
-use crate::limits;
+use crate::api::error::Result;
+use crate::api::event::{Change, Event, EventCursor, EventPage, Resumed};
+use crate::api::task::TaskId;
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::sqlite::log::{Logged, decode};
 use crate::sqlite::reads::lane_names::{LaneNames, NamesOfLane};
-use crate::task::TaskId;
-use crate::timestamp::Timestamp;
 
 /// A row of the log.
 struct LogRow {
@@ -29,7 +29,7 @@ struct Reader<'c> {
 }
 
 pub(in crate::sqlite) fn events(connection: &Connection, after: EventCursor, limit: usize) -> Result<EventPage> {
-    let limit = limit.min(limits::PAGE);
+    let limit = limit.min(bounds::PAGE);
     let lanes = LaneNames::new(connection);
     let mut reader = Reader { connection, lanes, events: Vec::new(), cursor: after, forgotten_up_to: None, limit };
     reader.run()?;

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 
-use crate::error::Result;
-use crate::history::QueueDay;
-use crate::name::Name;
+use crate::api::error::Result;
+use crate::api::history::QueueDay;
+use crate::api::name::Name;
+use crate::api::store::EndedCounts;
+use crate::api::task::TaskState;
+use crate::api::timestamp::Timestamp;
 use crate::rules::history::{beginning, first_day};
-use crate::store::EndedCounts;
-use crate::task::TaskState;
-use crate::timestamp::Timestamp;
 
 /// What had been counted when a day began, by queue; under the last key, what is counted now.
 type Counted = BTreeMap<i64, BTreeMap<Name, EndedCounts>>;

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::error::Result;
-use crate::limits;
-use crate::orchestration::{HistoryChunk, Hold, InstanceRecord};
+use crate::api::error::Result;
+use crate::api::orchestration::{HistoryChunk, Hold, InstanceRecord};
+use crate::api::task::TaskId;
+use crate::bounds;
 use crate::sqlite::instance_column::names;
 use crate::sqlite::options_column::TaskOptions;
-use crate::task::TaskId;
 
 pub(in crate::sqlite) fn instance(connection: &Connection, task: TaskId) -> Result<Option<InstanceRecord>> {
     if !is_orchestration(connection, task)? {
@@ -66,7 +66,7 @@ pub(in crate::sqlite) fn history(
          WHERE task = ?1 AND first >= coalesce((SELECT max(first) FROM turn WHERE task = ?1 AND first <= ?2), 0)
          ORDER BY first LIMIT ?3",
     )?;
-    let limit = limit.min(limits::PAGE).cast_signed();
+    let limit = limit.min(bounds::PAGE).cast_signed();
     let chunks = statement.query_map(params![task.0, from, limit], |row| {
         let chunk: Vec<u8> = row.get(2)?;
         Ok(HistoryChunk { first: row.get(0)?, events: row.get(1)?, chunk: Bytes::from(chunk) })

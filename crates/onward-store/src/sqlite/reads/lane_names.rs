@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::error::{Error, Result};
-use crate::name::Name;
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
 
 /// The names of each lane that a read comes across, looked up once. A lane never changes.
 #[derive(Debug)]

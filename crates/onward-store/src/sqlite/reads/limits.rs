@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::error::Result;
-use crate::flow::{Limit, LimitRecord, LimitScope};
+use crate::api::error::Result;
+use crate::api::limit::{Limit, LimitRecord, LimitScope};
 use crate::sqlite::cache::{Cache, shared};
 use crate::sqlite::connection::Database;
 use crate::sqlite::flow::Shared;

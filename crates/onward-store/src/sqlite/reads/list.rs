@@ -3,17 +3,17 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
-use crate::error::Result;
-use crate::limits;
+use crate::api::error::Result;
+use crate::api::store::{Page, TaskFilter, TaskIdPage, TaskPage};
+use crate::api::task::{TaskId, TaskRecord};
+use crate::bounds;
 use crate::sqlite::filter::{Query, Range, Selection};
 use crate::sqlite::reads::lane_names::LaneNames;
 use crate::sqlite::reads::record::{ENDED, LIVE, complete, read};
-use crate::store::{Page, TaskFilter, TaskIdPage, TaskPage};
-use crate::task::{TaskId, TaskRecord};
 
 /// A page of tasks, newest first: the newest of the live and of the ended ones, merged.
 pub(in crate::sqlite) fn tasks(connection: &Connection, filter: &TaskFilter, page: Page) -> Result<TaskPage> {
-    let limit = page.limit.clamp(1, limits::PAGE);
+    let limit = page.limit.clamp(1, bounds::PAGE);
     let Some(selection) = Selection::of(connection, filter, Range::before(page.before))? else {
         return Ok(TaskPage::default());
     };
@@ -58,7 +58,7 @@ fn with_limit(mut values: Vec<Value>, limit: usize) -> Vec<Value> {
 
 /// The numbers of a page of tasks, highest first.
 pub(in crate::sqlite) fn task_ids(connection: &Connection, filter: &TaskFilter, page: Page) -> Result<TaskIdPage> {
-    let limit = page.limit.clamp(1, limits::ID_PAGE);
+    let limit = page.limit.clamp(1, bounds::ID_PAGE);
     Ok(TaskIdPage::of(newest_ids(connection, filter, Range::before(page.before), limit + 1)?, limit))
 }
 

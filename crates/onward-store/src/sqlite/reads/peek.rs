@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use crate::error::Result;
+use crate::api::error::Result;
+use crate::api::store::Hint;
+use crate::api::task::TaskRecord;
+use crate::api::timestamp::Timestamp;
+use crate::api::write::Claim;
 use crate::sqlite::cache::Cache;
 use crate::sqlite::connection::Database;
 use crate::sqlite::index::MemoryTasks;
@@ -11,10 +15,6 @@ use crate::sqlite::reads::task::task;
 use crate::sqlite::reads::why::reserved;
 use crate::sqlite::transaction::Transaction;
 use crate::sqlite::verbs::microseconds;
-use crate::store::Hint;
-use crate::task::TaskRecord;
-use crate::timestamp::Timestamp;
-use crate::write::Claim;
 
 pub(in crate::sqlite) fn peek(
     connection: &Database<'_>,

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::error::Result;
-use crate::limits;
-use crate::name::Name;
+use crate::api::error::Result;
+use crate::api::name::Name;
+use crate::api::store::{EndedCounts, QueueRecord};
+use crate::api::task::{TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules::order::Place;
 use crate::sqlite::cache::Cache;
-use crate::store::{EndedCounts, QueueRecord};
-use crate::task::{TaskId, TaskState};
-use crate::timestamp::Timestamp;
 
 /// What is gathered for each queue.
 struct Gathered {
@@ -122,7 +122,7 @@ fn add_memory(cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) {
 fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
     let mut statement = connection.prepare_cached(include_str!("../sql/next_line.sql"))?;
     let mut last = -1;
-    for _ in 0..limits::LINES_LOOKED_AT {
+    for _ in 0..bounds::LINES_LOOKED_AT {
         let first = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, Place { at: row.get(1)?, task: TaskId(row.get(2)?) }));
         let Some((lane, place)) = statement.query_row([last], first).optional()? else { break };
         if let Some(queue) = cache.names.lane(lane).and_then(|lane| queues.get_mut(&lane.queue)) {

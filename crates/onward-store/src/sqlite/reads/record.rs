@@ -7,13 +7,13 @@ use bytes::Bytes;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use crate::error::{Error, Result};
-use crate::result::TaskResult;
+use crate::api::error::{Error, Result};
+use crate::api::result::TaskResult;
+use crate::api::task::{AttemptError, ByteProgress, Priority, Progress, SessionId, TaskId, TaskRecord, TaskState};
+use crate::api::timestamp::Timestamp;
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::reads::lane_names::{LaneNames, NamesOfLane};
 use crate::sqlite::transaction::id_values;
-use crate::task::{AttemptError, ByteProgress, Priority, Progress, SessionId, TaskId, TaskRecord, TaskState};
-use crate::timestamp::Timestamp;
 
 /// The columns of a live task, in the order that [`read`] expects.
 pub(super) const LIVE: &str = "t.id, t.lane, \

@@ -2,8 +2,8 @@
 
 use rusqlite::Connection;
 
-use crate::error::Result;
-use crate::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::api::error::Result;
+use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::sqlite::schedules::read;
 
 pub(in crate::sqlite) fn schedules(connection: &Connection, which: &ScheduleSelection) -> Result<Vec<ScheduleRecord>> {

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::error::Result;
+use crate::api::error::Result;
+use crate::api::store::SessionRecord;
+use crate::api::task::SessionId;
+use crate::api::timestamp::Timestamp;
 use crate::rules::why::Worker;
 use crate::sqlite::served_column;
-use crate::store::SessionRecord;
-use crate::task::SessionId;
-use crate::timestamp::Timestamp;
 
 /// The processes that have opened sessions.
 pub(in crate::sqlite) fn processes(connection: &Connection) -> Result<BTreeSet<String>> {

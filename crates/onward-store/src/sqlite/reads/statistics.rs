@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::error::{Error, Result};
-use crate::io::IoStatistics;
-use crate::name::Name;
-use crate::store::{EndedCounts, KindStatistics};
-use crate::task::TaskState;
+use crate::api::error::{Error, Result};
+use crate::api::io::IoStatistics;
+use crate::api::name::Name;
+use crate::api::store::{EndedCounts, KindStatistics};
+use crate::api::task::TaskState;
 
 pub(in crate::sqlite) fn statistics(connection: &Connection) -> Result<Vec<KindStatistics>> {
     let mut statement = connection.prepare_cached(include_str!("../sql/statistics.sql"))?;

@@ -2,11 +2,11 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::error::Result;
-use crate::limits;
+use crate::api::error::Result;
+use crate::api::store::TaskFilter;
+use crate::api::tag::{TagKeyPage, TagPage, TagValue, TagValuePage};
+use crate::bounds;
 use crate::sqlite::reads::list::count;
-use crate::store::TaskFilter;
-use crate::tag::{TagKeyPage, TagPage, TagValue, TagValuePage};
 
 /// A page of the values of a tag key.
 pub(in crate::sqlite) fn tag_values(
@@ -15,7 +15,7 @@ pub(in crate::sqlite) fn tag_values(
     filter: &TaskFilter,
     page: &TagPage,
 ) -> Result<TagValuePage> {
-    let limit = page.limit.clamp(1, limits::PAGE);
+    let limit = page.limit.clamp(1, bounds::PAGE);
     let is_any = TaskFilter { with_payload: filter.with_payload, ..TaskFilter::default() } == *filter;
     let sql = match page.after {
         Some(_) => "SELECT value, tasks FROM tag WHERE key = ? AND value > ? ORDER BY value",
@@ -49,7 +49,7 @@ fn count_with(connection: &Connection, filter: &TaskFilter, key: &str, value: &s
 
 /// A page of the keys that begin with a text.
 pub(in crate::sqlite) fn tag_keys(connection: &Connection, prefix: &str, page: &TagPage) -> Result<TagKeyPage> {
-    let limit = page.limit.clamp(1, limits::PAGE);
+    let limit = page.limit.clamp(1, bounds::PAGE);
     let mut keys: Vec<String> = Vec::new();
     let mut next = match &page.after {
         Some(after) if after.as_str() >= prefix => key_behind(connection, after)?,

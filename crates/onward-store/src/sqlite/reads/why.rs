@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use rusqlite::{OptionalExtension, params};
 
-use crate::error::Result;
-use crate::flow::{Limit, LimitScope};
-use crate::limits;
-use crate::orchestration::Hold;
-use crate::reason::WaitReason;
+use crate::api::error::Result;
+use crate::api::limit::{Limit, LimitScope};
+use crate::api::orchestration::Hold;
+use crate::api::reason::WaitReason;
+use crate::api::task::{SessionId, TaskId, TaskRecord, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::Scope;
+use crate::bounds;
 use crate::rules;
-use crate::rules::flow::Bucket;
+use crate::rules::limit::Bucket;
 use crate::rules::order::{Place, place};
 use crate::rules::why::{LimitUse, OrchestrationFacts, WaitFacts, reasons};
 use crate::sqlite::cache::Cache;
@@ -20,9 +23,6 @@ use crate::sqlite::flow::{Shared, Usage};
 use crate::sqlite::instance_column::names;
 use crate::sqlite::reads::sessions;
 use crate::sqlite::reads::task::task;
-use crate::task::{SessionId, TaskId, TaskRecord, TaskState};
-use crate::timestamp::Timestamp;
-use crate::write::Scope;
 
 pub(in crate::sqlite) fn why(
     connection: &Database<'_>,
@@ -94,7 +94,7 @@ fn awaited_tasks(connection: &Database<'_>, parent: TaskId) -> Result<Vec<TaskId
          WHERE c.parent = ? AND json_extract(t.options, '$.report') IS NOT NULL ORDER BY c.child LIMIT ?",
     )?;
     let tasks =
-        statement.query_map(params![parent.0, limits::NAMED_TASKS.cast_signed()], |row| row.get(0).map(TaskId))?;
+        statement.query_map(params![parent.0, bounds::NAMED_TASKS.cast_signed()], |row| row.get(0).map(TaskId))?;
     Ok(tasks.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -137,7 +137,7 @@ fn limit_uses(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord)
         return Ok(uses);
     };
     let usage = cache.flow.group(connection, group)?.usage;
-    let set_on = rules::flow::limit_of_group(cache.flow.limits(), name).map(|(scope, _)| scope.clone());
+    let set_on = rules::limit::limit_of_group(cache.flow.limits(), name).map(|(scope, _)| scope.clone());
     uses.extend(set_on.map(|scope| used(scope, &usage)));
     Ok(uses)
 }
@@ -178,7 +178,7 @@ fn groups_ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecor
             cache.rank_of(connection, other)? < rank && cache.index.first_ready(connection, other)?.is_some();
         groups += u64::from(is_ahead);
     }
-    Ok(groups.min(limits::AHEAD))
+    Ok(groups.min(bounds::AHEAD))
 }
 
 /// For which session its line is reserved, and until when.
@@ -199,7 +199,7 @@ pub(super) fn reserved(
 fn ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord) -> Result<u64> {
     let Some(lane) = lane_of(connection, record.id)? else { return Ok(0) };
     let own: Place = place(record.priority, record.run_at, record.id);
-    let most = usize::try_from(limits::AHEAD).unwrap_or(usize::MAX);
+    let most = usize::try_from(bounds::AHEAD).unwrap_or(usize::MAX);
     let line = cache.line_of(connection, lane, record.affinity.as_ref())?;
     let first = cache.index.next_ready(connection, line, None, most)?;
     Ok(first.iter().take_while(|place| **place < own).count() as u64)

@@ -4,11 +4,13 @@ use std::num::NonZeroU32;
 
 use rusqlite::{OptionalExtension, Row, params};
 
-use crate::aggregate::Aggregate;
-use crate::error::Result;
-use crate::event::Change;
-use crate::limits;
-use crate::outcome::Refusal;
+use crate::api::aggregate::Aggregate;
+use crate::api::error::Result;
+use crate::api::event::Change;
+use crate::api::outcome::Refusal;
+use crate::api::task::{NewTask, Priority, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules::aggregate::{self, Collection, MemberFacts};
 use crate::rules::dependencies::Ended;
 use crate::sqlite::cache::next_ripe;
@@ -16,8 +18,6 @@ use crate::sqlite::dependents::BUNDLE;
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::{LiveTask, Transaction, Verb};
 use crate::sqlite::verbs::control::EndedTask;
-use crate::task::{NewTask, Priority, TaskId, TaskState};
-use crate::timestamp::Timestamp;
 
 /// Whether a live task is collected with others, or was handed over with them.
 pub(in crate::sqlite) fn is_member(task: &LiveTask) -> bool {
@@ -128,7 +128,7 @@ impl Transaction<'_> {
         }
         let (mut bundles, mut members) = (0, 0);
         for lane in self.ripe_lanes(now)? {
-            if members >= limits::SWEEP {
+            if members >= bounds::SWEEP {
                 break;
             }
             members += self.hand_over(lane)?;
@@ -142,7 +142,7 @@ impl Transaction<'_> {
         let mut statement = self
             .connection
             .prepare_cached("SELECT lane FROM collecting WHERE ripe_at <= ? ORDER BY ripe_at, began_with LIMIT ?")?;
-        let lanes = statement.query_map(params![now, limits::SWEEP.cast_signed()], |row| row.get(0))?;
+        let lanes = statement.query_map(params![now, bounds::SWEEP.cast_signed()], |row| row.get(0))?;
         Ok(lanes.collect::<rusqlite::Result<_>>()?)
     }
 

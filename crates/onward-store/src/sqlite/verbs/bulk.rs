@@ -1,13 +1,13 @@
 //! The same done to many tasks.
 
-use crate::bulk::{Bulk, BulkDone, BulkVerb};
-use crate::error::Result;
-use crate::outcome::Outcome;
+use crate::api::bulk::{Bulk, BulkDone, BulkVerb};
+use crate::api::error::Result;
+use crate::api::outcome::Outcome;
+use crate::api::task::{TaskId, TaskState};
 use crate::rules::bulk::Chunk;
 use crate::sqlite::filter::Range;
 use crate::sqlite::reads::list::newest_ids;
 use crate::sqlite::transaction::{Stop, Transaction, Verb};
-use crate::task::{TaskId, TaskState};
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn bulk(&mut self, bulk: &Bulk) -> Verb<BulkDone> {

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use crate::error::Result;
-use crate::limits;
-use crate::queue::{QueueChoice, QueueMode};
+use crate::api::error::Result;
+use crate::api::queue::{QueueChoice, QueueMode};
+use crate::api::write::{Claim, QueueSelection};
+use crate::bounds;
 use crate::rules::order::{Place, between};
 use crate::sqlite::flow::Shared;
 use crate::sqlite::group_heads::GroupHead;
@@ -15,7 +16,6 @@ use crate::sqlite::index::LaneCursor;
 use crate::sqlite::names::{GROUP_LANES, Lane, Names};
 use crate::sqlite::series_lines::reserved_base;
 use crate::sqlite::transaction::Transaction;
-use crate::write::{Claim, QueueSelection};
 
 /// The smallest number of places read from a lane at once.
 const PIECE: usize = 16;
@@ -273,7 +273,7 @@ impl Transaction<'_> {
     /// How long until the first task that is not urgent enough will be, where a claim that handed
     /// out `taken` left room for more.
     pub(super) fn next_aged(&mut self, claim: &Claim, taken: usize) -> Result<Option<Duration>> {
-        let Some(last) = claim.last_place(self.now).filter(|_| taken < claim.limit.min(limits::CLAIM)) else {
+        let Some(last) = claim.last_place(self.now).filter(|_| taken < claim.limit.min(bounds::CLAIM)) else {
             return Ok(None);
         };
         let candidates = self.lines(claim, 1, self.resumed_at_the_start(claim));
@@ -369,7 +369,7 @@ impl Transaction<'_> {
 
     fn add_groups_with_tokens(&mut self, candidates: &mut Candidates) -> Result<()> {
         let (now, mut heads) = (self.steady_time(), Vec::new());
-        for (_, group) in self.cache.heads.due(self.connection, i64::MAX, limits::GROUPS)? {
+        for (_, group) in self.cache.heads.due(self.connection, i64::MAX, bounds::GROUPS)? {
             let state = self.cache.flow.group(self.connection, group)?;
             if state.usage.room(now) == 0 || self.cache.pauses.group_is_paused(&state.name) {
                 continue;

@@ -3,18 +3,18 @@
 use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
 
-use crate::dependency::{Dependencies, Dependency, OnDependencyFailure};
-use crate::error::Result;
-use crate::event::Change;
-use crate::limits;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::dependency::{Dependencies, Dependency, OnDependencyFailure};
+use crate::api::error::Result;
+use crate::api::event::Change;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{Lease, NewTask, TaskId, TaskState, check_payload};
+use crate::bounds;
 use crate::rules::children;
 use crate::rules::dependencies::Ended;
 use crate::rules::orchestration;
 use crate::sqlite::dependents::{AWAITED, CHILDREN, MEMO};
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::{Held, LiveTask, Stop, Transaction, Verb};
-use crate::task::{Lease, NewTask, TaskId, TaskState, check_payload};
 
 impl Transaction<'_> {
     /// Refuses an unknown parent, and a child that would wait for a parent that waits for it.
@@ -89,7 +89,7 @@ impl Transaction<'_> {
     }
 
     fn live_children(&self, parent: TaskId) -> Result<Vec<TaskId>> {
-        let limit = limits::AWAITED_CHILDREN.saturating_add(1).cast_signed();
+        let limit = bounds::AWAITED_CHILDREN.saturating_add(1).cast_signed();
         let mut statement = self.connection.prepare_cached(include_str!("../sql/live_children.sql"))?;
         let children = statement.query_map(params![parent.0, limit], |row| row.get(0).map(TaskId))?;
         Ok(children.collect::<rusqlite::Result<_>>()?)

@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use rusqlite::params;
 
-use crate::error::{Error, Result};
-use crate::event::Change;
-use crate::limits;
-use crate::outcome::{Claimed, Outcome};
-use crate::queue::{QueueMode, QueueTurn};
+use crate::api::error::{Error, Result};
+use crate::api::event::Change;
+use crate::api::outcome::{Claimed, Outcome};
+use crate::api::queue::{QueueMode, QueueTurn};
+use crate::api::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::Claim;
+use crate::bounds;
 use crate::rules::attempt::expiry_at_start;
 use crate::rules::order::Place;
 use crate::sqlite::fresh_tasks::FreshTask;
 use crate::sqlite::leases::Leased;
 use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb, id_values};
 use crate::sqlite::verbs::candidates::{Candidate, Candidates, Resumed};
-use crate::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
-use crate::timestamp::Timestamp;
-use crate::write::Claim;
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn claim(&mut self, claim: &Claim) -> Verb<Outcome> {
@@ -50,7 +50,7 @@ impl Transaction<'_> {
     }
 
     fn take(&mut self, claim: &Claim) -> Result<(Vec<ClaimedTask>, QueueTurn)> {
-        let limit = claim.limit.min(limits::CLAIM);
+        let limit = claim.limit.min(bounds::CLAIM);
         let mut candidates = self.candidates(claim, limit)?;
         // A sweep leaves expired tasks behind where there are very many; then each task is looked
         // at before the next is chosen.

@@ -8,14 +8,14 @@
 use bytes::Bytes;
 use rusqlite::params;
 
-use crate::error::{Error, Result};
-use crate::event::Change;
-use crate::news::TaskNews;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::error::{Error, Result};
+use crate::api::event::Change;
+use crate::api::news::TaskNews;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{Lease, TaskId, TaskState, check_payload};
 use crate::sqlite::dependents::DEPENDENTS;
 use crate::sqlite::statements;
 use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb, id_values};
-use crate::task::{Lease, TaskId, TaskState, check_payload};
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn complete(&mut self, lease: Lease, result: Option<&Bytes>) -> Verb<Outcome> {

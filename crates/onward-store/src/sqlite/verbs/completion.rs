@@ -5,11 +5,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use rusqlite::{OptionalExtension, Row, params};
 
-use crate::completion::{CompletionToken, CompletionWait, Finish};
-use crate::error::{Error, Result};
-use crate::event::Change;
-use crate::limits;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::completion::{CompletionToken, CompletionWait, Finish};
+use crate::api::error::{Error, Result};
+use crate::api::event::Change;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{Lease, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules::attempt::AfterAttempt;
 use crate::rules::completion::{self, Standing};
 use crate::rules::orchestration;
@@ -17,8 +19,6 @@ use crate::rules::retry::FailureClass;
 use crate::sqlite::cache::next_overdue;
 use crate::sqlite::dependents::AWAITED;
 use crate::sqlite::transaction::{LiveTask, Transaction, Verb};
-use crate::task::{Lease, TaskId, TaskState};
-use crate::timestamp::Timestamp;
 
 /// A row of `awaited`.
 struct Awaited {
@@ -194,7 +194,7 @@ impl Transaction<'_> {
     fn overdue(&self, now: i64) -> Result<Vec<TaskId>> {
         let mut statement =
             self.connection.prepare_cached("SELECT task FROM awaited WHERE until <= ? ORDER BY until, task LIMIT ?")?;
-        let limit = i64::try_from(limits::SWEEP).unwrap_or(i64::MAX);
+        let limit = i64::try_from(bounds::SWEEP).unwrap_or(i64::MAX);
         let tasks = statement.query_map([now, limit], |row| row.get(0).map(TaskId))?;
         Ok(tasks.collect::<rusqlite::Result<_>>()?)
     }

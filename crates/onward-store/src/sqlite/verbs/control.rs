@@ -2,20 +2,20 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use crate::error::Result;
-use crate::event::Change;
-use crate::name::Name;
-use crate::news::TaskNews;
-use crate::orchestration::Hold;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::error::Result;
+use crate::api::event::Change;
+use crate::api::name::Name;
+use crate::api::news::TaskNews;
+use crate::api::orchestration::Hold;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{Priority, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::Scope;
 use crate::rules::attempt::{check_deadline, expiry_at_submission};
 use crate::rules::orchestration::{self, never_started};
 use crate::sqlite::index::Entry;
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::{LiveTask, StatisticsChange, Transaction, Verb};
-use crate::task::{Priority, TaskId, TaskState};
-use crate::timestamp::Timestamp;
-use crate::write::Scope;
 
 /// What `retry` needs of an ended task.
 pub(super) struct EndedTask {

@@ -5,11 +5,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use rusqlite::params;
 
-use crate::error::Result;
-use crate::event::Change;
-use crate::limits;
-use crate::news::TaskNews;
-use crate::outcome::{Failed, Outcome, Refusal};
+use crate::api::error::Result;
+use crate::api::event::Change;
+use crate::api::news::TaskNews;
+use crate::api::outcome::{Failed, Outcome, Refusal};
+use crate::api::task::{ByteProgress, Lease, SessionId, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::AfterFailure;
+use crate::bounds;
 use crate::rules;
 use crate::rules::attempt::{self, AfterAttempt, FailedAttempt, cut};
 use crate::sqlite::dependents::MOVING;
@@ -17,9 +20,6 @@ use crate::sqlite::leases::Leased;
 use crate::sqlite::log::end_change;
 use crate::sqlite::transaction::{Held, LiveTask, Transaction, Verb};
 use crate::sqlite::verbs::aggregate::is_member;
-use crate::task::{ByteProgress, Lease, SessionId, TaskId, TaskState};
-use crate::timestamp::Timestamp;
-use crate::write::AfterFailure;
 
 /// How a task ends.
 struct End<'a> {
@@ -149,7 +149,7 @@ impl Transaction<'_> {
         let bytes = attempt::bytes(bytes);
         let done = bytes.map(|bytes| bytes.done.cast_signed());
         let total = bytes.and_then(|bytes| bytes.total).map(u64::cast_signed);
-        let message = message.map(|message| cut(message.to_owned(), limits::PROGRESS_BYTES));
+        let message = message.map(|message| cut(message.to_owned(), bounds::PROGRESS_BYTES));
         self.connection.prepare_cached(include_str!("../sql/report.sql"))?.execute(params![
             task.id.0,
             fraction,
@@ -210,7 +210,7 @@ impl Transaction<'_> {
 
     /// Adds an error to a task's, and drops the second oldest where there are too many.
     pub(in crate::sqlite) fn record_error(&mut self, task: &LiveTask, attempt: u32, message: &str) -> Result<()> {
-        let message = cut(message.to_owned(), limits::ERROR_BYTES);
+        let message = cut(message.to_owned(), bounds::ERROR_BYTES);
         let last: Option<usize> = self
             .connection
             .prepare_cached("SELECT max(number) FROM attempt_error WHERE task = ?")?
@@ -221,7 +221,7 @@ impl Transaction<'_> {
             .execute(params![task.id.0, number, attempt, self.now.as_microseconds(), message])?;
         // They are numbered from zero without a gap until the first one is dropped, and then one
         // goes for each that comes.
-        if number >= limits::ERRORS_KEPT {
+        if number >= bounds::ERRORS_KEPT {
             self.connection.prepare_cached(include_str!("../sql/drop_second_error.sql"))?.execute([task.id.0])?;
         }
         Ok(())

@@ -2,14 +2,14 @@
 
 use rusqlite::params;
 
-use crate::error::Result;
-use crate::orchestration::Hold;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::error::Result;
+use crate::api::orchestration::Hold;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
 use crate::rules::order::place;
 use crate::rules::{intervene, orchestration};
 use crate::sqlite::transaction::{LiveTask, Transaction, Verb};
-use crate::task::{TaskId, TaskState};
-use crate::timestamp::Timestamp;
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn run_now(&mut self, task: TaskId) -> Verb<Outcome> {

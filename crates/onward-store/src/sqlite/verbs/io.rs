@@ -3,12 +3,12 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use crate::error::{Error, Result};
-use crate::io::{Io, IoStatistics};
-use crate::outcome::Outcome;
+use crate::api::error::{Error, Result};
+use crate::api::io::{Io, IoStatistics};
+use crate::api::outcome::Outcome;
+use crate::api::task::Lease;
 use crate::sqlite::reads::statistics::read_totals;
 use crate::sqlite::transaction::{Transaction, Verb};
-use crate::task::Lease;
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn record_io(&mut self, lease: Lease, io: Io) -> Verb<Outcome> {

@@ -1,11 +1,11 @@
 //! How many tasks may run at once, and how fast they may start.
 
-use crate::error::Result;
-use crate::flow::{Limit, LimitScope, SetLimit};
-use crate::limits;
-use crate::name::Name;
-use crate::outcome::{Outcome, Refusal};
-use crate::queue::QueueSettings;
+use crate::api::error::Result;
+use crate::api::limit::{Limit, LimitScope, SetLimit};
+use crate::api::name::Name;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::queue::QueueSettings;
+use crate::bounds;
 use crate::rules;
 use crate::sqlite::cache::shared;
 use crate::sqlite::flow::Shared;
@@ -14,7 +14,7 @@ use crate::sqlite::unsaved_groups::leases_of_groups;
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn set_limit(&mut self, set: &SetLimit) -> Verb<Outcome> {
-        rules::flow::check(set)?;
+        rules::limit::check(set)?;
         let (queue, kind) = match &set.scope {
             LimitScope::Queue(queue) => (Some(queue), None),
             LimitScope::Kind(kind) => (None, Some(kind)),
@@ -39,8 +39,8 @@ impl Transaction<'_> {
         let is_of_groups = |scope: &&LimitScope| matches!(scope, LimitScope::Group(_) | LimitScope::Groups(_));
         let known = self.cache.flow.limits();
         let is_new = is_of_groups(&scope) && !known.contains_key(scope);
-        if is_new && known.keys().filter(is_of_groups).count() >= limits::GROUP_LIMITS {
-            return Err(rules::flow::too_many_group_limits().into());
+        if is_new && known.keys().filter(is_of_groups).count() >= bounds::GROUP_LIMITS {
+            return Err(rules::limit::too_many_group_limits().into());
         }
         Ok(())
     }
@@ -54,7 +54,7 @@ impl Transaction<'_> {
         let number = self.cache.names.ensure_queue(self.connection, queue)?;
         let settings = self.cache.queues.settings(number);
         let before = Limit { concurrency: settings.concurrency, ..self.limit_before(&set.scope) };
-        let limit = rules::flow::after(before, set);
+        let limit = rules::limit::after(before, set);
         self.keep_queue(number, QueueSettings { concurrency: limit.concurrency, ..settings })?;
         let kept = Limit { concurrency: None, ..limit };
         let running = self.count_leases(number)?;
@@ -66,7 +66,7 @@ impl Transaction<'_> {
         if let Some(kind) = kind {
             self.cache.names.ensure_kind(self.connection, kind)?;
         }
-        let limit = rules::flow::after(self.limit_before(&set.scope), set);
+        let limit = rules::limit::after(self.limit_before(&set.scope), set);
         let number = shared(&self.cache.names, &set.scope);
         let running = match number {
             Some(Shared::Kind(kind)) => self.count_leases_of_kind(Some(kind))?,
@@ -77,7 +77,7 @@ impl Transaction<'_> {
     }
 
     fn set_limit_of_groups(&mut self, set: &SetLimit) -> Result<Limit> {
-        let limit = rules::flow::after(self.limit_before(&set.scope), set);
+        let limit = rules::limit::after(self.limit_before(&set.scope), set);
         self.cache.flow.set(self.connection, &set.scope, None, limit, 0)?;
         let are_shared = rules::share::are_shared(self.cache.flow.limits());
         if self.cache.flow.shares.set(self.connection, are_shared)? {

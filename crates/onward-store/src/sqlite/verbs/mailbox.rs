@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
 
-use crate::error::Result;
-use crate::event::Change;
-use crate::orchestration::{ClaimedInstance, Handful, Hold, Message, MessageBody, decode_message, encode_message};
+use crate::api::error::Result;
+use crate::api::event::Change;
+use crate::api::orchestration::{ClaimedInstance, Handful, Hold, Message, MessageBody, decode_message, encode_message};
+use crate::api::task::{TaskId, TaskState};
 use crate::rules::orchestration;
 use crate::sqlite::transaction::{LiveTask, Transaction};
-use crate::task::{TaskId, TaskState};
 
 /// What is kept of an orchestration that has not changed since.
 #[derive(Debug, Clone, Copy, Default)]

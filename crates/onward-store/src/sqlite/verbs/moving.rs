@@ -2,14 +2,14 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use crate::error::Result;
-use crate::event::Change;
-use crate::name::Name;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::error::Result;
+use crate::api::event::Change;
+use crate::api::name::Name;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::TaskId;
 use crate::sqlite::dependents::MOVING;
 use crate::sqlite::transaction::{LiveTask, Transaction, Verb};
 use crate::sqlite::verbs::aggregate::is_member;
-use crate::task::TaskId;
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn move_task(&mut self, id: TaskId, queue: &Name) -> Verb<Outcome> {

@@ -2,14 +2,14 @@
 
 use rusqlite::params;
 
-use crate::error::Result;
-use crate::event::Change;
-use crate::orchestration::Hold;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::error::Result;
+use crate::api::event::Change;
+use crate::api::orchestration::Hold;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{TaskId, TaskState};
 use crate::rules::orchestration;
 use crate::sqlite::transaction::{LiveTask, Transaction, Verb};
 use crate::sqlite::verbs::mailbox::InstanceRow;
-use crate::task::{TaskId, TaskState};
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn pause_orchestration(&mut self, task: TaskId) -> Verb<Outcome> {

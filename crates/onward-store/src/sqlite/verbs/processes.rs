@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use crate::error::Result;
+use crate::api::error::Result;
 use crate::sqlite::transaction::Transaction;
 
 impl Transaction<'_> {

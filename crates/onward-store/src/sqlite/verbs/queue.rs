@@ -1,8 +1,8 @@
 //! How queues are worked off.
 
-use crate::error::Result;
-use crate::outcome::{Outcome, Refusal};
-use crate::queue::{QueueMode, QueueSettings, SetQueue};
+use crate::api::error::Result;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::queue::{QueueMode, QueueSettings, SetQueue};
 use crate::rules;
 use crate::sqlite::transaction::{Transaction, Verb};
 

@@ -4,21 +4,21 @@ use std::collections::HashMap;
 
 use rusqlite::{OptionalExtension, params};
 
-use crate::error::{Error, Result};
-use crate::event::Change;
-use crate::flow::{Limit, LimitScope};
-use crate::limits;
-use crate::name::Name;
-use crate::news::TaskNews;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::error::{Error, Result};
+use crate::api::event::Change;
+use crate::api::limit::{Limit, LimitScope};
+use crate::api::name::Name;
+use crate::api::news::TaskNews;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{TaskId, TaskState};
+use crate::api::write::{Prune, Scope};
+use crate::bounds;
 use crate::rules;
 use crate::sqlite::flow::Shared;
 use crate::sqlite::log::{Logged, decode};
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::{Transaction, Verb};
 use crate::sqlite::verbs::aggregate::is_member;
-use crate::task::{TaskId, TaskState};
-use crate::write::{Prune, Scope};
 
 /// How far a prune goes, and how far it has come.
 struct Pruning {
@@ -306,7 +306,7 @@ impl Transaction<'_> {
             .prepare_cached(
                 "DELETE FROM kept_key WHERE (kind, key) IN (SELECT kind, key FROM kept_key WHERE until <= ? LIMIT ?)",
             )?
-            .execute(params![self.now.as_microseconds(), limits::SWEEP.cast_signed()])?;
+            .execute(params![self.now.as_microseconds(), bounds::SWEEP.cast_signed()])?;
         Ok(())
     }
 }

@@ -1,20 +1,22 @@
 //! Tasks that recur.
 
-use crate::error::Result;
-use crate::limits;
-use crate::name::Name;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::error::Result;
+use crate::api::name::Name;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::schedule::{
+    FireSchedule, Fired, Firing, NextFiring, Overlap, ScheduleRecord, ScheduleSet, SetSchedule,
+};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules::schedule::{self as rule, Decision, Previous};
-use crate::schedule::{FireSchedule, Fired, Firing, NextFiring, Overlap, ScheduleRecord, ScheduleSet, SetSchedule};
 use crate::sqlite::schedules;
 use crate::sqlite::transaction::{Stop, Transaction, Verb};
-use crate::timestamp::Timestamp;
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn set_schedule(&mut self, set: &SetSchedule) -> Verb<Outcome> {
         rule::check(&set.schedule, self.payload_limit)?;
         let existing = self.find_schedule(&set.schedule.name)?;
-        if existing.is_none() && self.count_schedules()? >= limits::SCHEDULES as u64 {
+        if existing.is_none() && self.count_schedules()? >= bounds::SCHEDULES as u64 {
             return Err(rule::too_many(&set.schedule.name).into());
         }
         let (what, record) = rule::set(existing.as_ref(), set, self.now)?;

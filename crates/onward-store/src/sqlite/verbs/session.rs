@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use rusqlite::{OptionalExtension, params};
 
-use crate::error::Result;
-use crate::outcome::{Outcome, Refusal};
+use crate::api::error::Result;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::task::{SessionId, TaskId};
+use crate::api::write::OpenSession;
 use crate::rules;
 use crate::sqlite::served_column;
 use crate::sqlite::statements;
 use crate::sqlite::transaction::{Transaction, Verb};
-use crate::task::{SessionId, TaskId};
-use crate::write::OpenSession;
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn open_session(&mut self, open: &OpenSession) -> Verb<Outcome> {

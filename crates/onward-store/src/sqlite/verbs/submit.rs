@@ -2,10 +2,12 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use crate::error::Result;
-use crate::event::Change;
-use crate::orchestration::Hold;
-use crate::outcome::{Outcome, Refusal, Submitted};
+use crate::api::error::Result;
+use crate::api::event::Change;
+use crate::api::orchestration::Hold;
+use crate::api::outcome::{Outcome, Refusal, Submitted};
+use crate::api::task::{NewTask, Priority, TaskId, TaskState, UniqueKey};
+use crate::api::timestamp::Timestamp;
 use crate::rules;
 use crate::rules::attempt::expiry_at_submission;
 use crate::rules::dependencies::Standing;
@@ -14,8 +16,6 @@ use crate::sqlite::fresh_tasks::{FreshTask, PlainTask};
 use crate::sqlite::index::Entry;
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::{LiveTask, Transaction, Verb, in_member};
-use crate::task::{NewTask, Priority, TaskId, TaskState, UniqueKey};
-use crate::timestamp::Timestamp;
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn submit(&mut self, task: &NewTask) -> Verb<Submitted> {
@@ -227,8 +227,9 @@ impl Transaction<'_> {
     fn follow(&mut self, id: TaskId, task: &NewTask) -> Verb<Submitted> {
         self.ensure_lane(task)?;
         let without_payload = NewTask { payload: bytes::Bytes::new(), ..task.clone() };
-        let text = serde_json::to_string(&without_payload)
-            .map_err(|error| crate::error::Error::io("a task that is to follow cannot be written").caused_by(error))?;
+        let text = serde_json::to_string(&without_payload).map_err(|error| {
+            crate::api::error::Error::io("a task that is to follow cannot be written").caused_by(error)
+        })?;
         self.connection
             .prepare_cached("INSERT OR REPLACE INTO follower (task, new_task, payload) VALUES (?, ?, ?)")?
             .execute(params![id.0, text, &task.payload[..]])?;
@@ -248,7 +249,7 @@ impl Transaction<'_> {
             .optional()?;
         let Some((text, payload)) = follower else { return Ok(()) };
         let mut follower: NewTask = serde_json::from_str(&text).map_err(|error| {
-            crate::error::Error::corrupt("a task that is to follow another cannot be read; restore a backup")
+            crate::api::error::Error::corrupt("a task that is to follow another cannot be read; restore a backup")
                 .caused_by(error)
         })?;
         follower.payload = payload.into();

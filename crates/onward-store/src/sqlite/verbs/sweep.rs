@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use crate::error::Result;
-use crate::limits;
-use crate::outcome::Swept;
+use crate::api::error::Result;
+use crate::api::outcome::Swept;
+use crate::api::task::{Priority, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules;
 use crate::rules::order::place;
 use crate::sqlite::statements;
 use crate::sqlite::transaction::{Transaction, Verb};
-use crate::task::{Priority, TaskId, TaskState};
-use crate::timestamp::Timestamp;
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn sweep(&mut self) -> Verb<Swept> {
@@ -47,7 +47,7 @@ impl Transaction<'_> {
     }
 
     fn promote_due(&mut self) -> Result<u64> {
-        let due = self.cache.index.due(self.connection, self.now.as_microseconds(), limits::SWEEP)?;
+        let due = self.cache.index.due(self.connection, self.now.as_microseconds(), bounds::SWEEP)?;
         for (run_at, task, lane) in &due {
             self.cache.index.remove_scheduled(self.connection, *run_at, *task, *lane)?;
             // Two statements, because for one that answers SQLite builds a table.
@@ -64,7 +64,7 @@ impl Transaction<'_> {
     }
 
     fn expire(&mut self) -> Result<u64> {
-        let expired = self.cache.index.expired(self.connection, self.now.as_microseconds(), limits::SWEEP)?;
+        let expired = self.cache.index.expired(self.connection, self.now.as_microseconds(), bounds::SWEEP)?;
         let mut ended = 0;
         for task in expired {
             let Some(live) = self.live(TaskId(task))? else { continue };
@@ -85,8 +85,8 @@ impl Transaction<'_> {
             self.forget_session(session)?;
         }
         for session in lapsed {
-            lost += self.lapse(session, limits::SWEEP - lost)?;
-            if lost >= limits::SWEEP {
+            lost += self.lapse(session, bounds::SWEEP - lost)?;
+            if lost >= bounds::SWEEP {
                 break;
             }
         }
@@ -107,7 +107,7 @@ impl Transaction<'_> {
                 forgotten.push(session);
             }
         }
-        forgotten.truncate(limits::SWEEP);
+        forgotten.truncate(bounds::SWEEP);
         Ok((lapsed, forgotten))
     }
 

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use rusqlite::{OptionalExtension, params};
 
-use crate::error::Result;
+use crate::api::error::Result;
+use crate::api::tag::Tags;
+use crate::api::task::TaskId;
 use crate::sqlite::options_column::TaskOptions;
 use crate::sqlite::transaction::{LiveTask, Transaction};
-use crate::tag::Tags;
-use crate::task::TaskId;
 
 impl Transaction<'_> {
     /// Writes the tags of new tasks to the tables that find tasks by them.

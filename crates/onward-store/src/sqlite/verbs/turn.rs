@@ -2,17 +2,17 @@
 
 use rusqlite::params;
 
-use crate::error::Result;
-use crate::event::Change;
-use crate::limits;
-use crate::name::Name;
-use crate::orchestration::{AfterTurn, Hold, MessageBody, Recipient, Signal, Turn, Turned};
-use crate::outcome::{Outcome, Refusal, Submitted};
+use crate::api::error::Result;
+use crate::api::event::Change;
+use crate::api::name::Name;
+use crate::api::orchestration::{AfterTurn, Hold, MessageBody, Recipient, Signal, Turn, Turned};
+use crate::api::outcome::{Outcome, Refusal, Submitted};
+use crate::api::task::{NewTask, TaskId, TaskState, check_payload};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules::orchestration::{self, Standing};
 use crate::sqlite::instance_column::names_text;
 use crate::sqlite::transaction::{Held, LiveTask, Stop, Transaction, Verb};
-use crate::task::{NewTask, TaskId, TaskState, check_payload};
-use crate::timestamp::Timestamp;
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn turn(&mut self, turn: &Turn) -> Verb<Outcome> {
@@ -217,7 +217,7 @@ impl Transaction<'_> {
         if !live.options.orchestration {
             return Err(Refusal::NotAnOrchestration(task).into());
         }
-        if self.count_messages(task)? >= limits::MAILBOX {
+        if self.count_messages(task)? >= bounds::MAILBOX {
             return Err(Refusal::MailboxFull(task).into());
         }
         let kind = self.cache.names.lane(live.lane).map_or("", |lane| lane.kind_name.as_str());

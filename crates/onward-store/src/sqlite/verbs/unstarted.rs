@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use rusqlite::params;
 
-use crate::error::Result;
-use crate::limits;
-use crate::name::Name;
-use crate::orchestration::{Hold, Signal, encode_message};
-use crate::outcome::{Refusal, Submitted};
+use crate::api::error::Result;
+use crate::api::name::Name;
+use crate::api::orchestration::{Hold, Signal, encode_message};
+use crate::api::outcome::{Refusal, Submitted};
+use crate::api::task::{NewTask, TaskId};
+use crate::bounds;
 use crate::rules::orchestration;
 use crate::sqlite::transaction::{LiveTask, Transaction, Verb};
-use crate::task::{NewTask, TaskId};
 
 impl Transaction<'_> {
     /// The active orchestration that has a key, or one that keeps signals for it.
@@ -32,7 +32,7 @@ impl Transaction<'_> {
     }
 
     fn keep_key(&mut self, kind: &Name, key: &str, keep_for: Duration) -> Verb<TaskId> {
-        if self.count_unstarted()? >= limits::UNSTARTED_KEYS {
+        if self.count_unstarted()? >= bounds::UNSTARTED_KEYS {
             return Err(orchestration::too_many_unstarted().into());
         }
         let Submitted::Inserted { id } = self.submit(&orchestration::unstarted(kind, key, keep_for))? else {
@@ -56,7 +56,7 @@ impl Transaction<'_> {
         if !live.options.orchestration || self.instance(task)?.hold != Hold::Unstarted {
             return Ok(());
         }
-        if self.count_messages(task)? >= limits::UNSTARTED_EVENTS {
+        if self.count_messages(task)? >= bounds::UNSTARTED_EVENTS {
             return Err(Refusal::MailboxFull(task).into());
         }
         let expires_at = live.expires_at.max(Some(self.now.plus(keep_for).as_microseconds()));

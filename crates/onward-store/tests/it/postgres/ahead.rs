@@ -13,7 +13,7 @@ use super::server::url;
 use super::trouble::{Moment, Troubled, connect, in_time, submit};
 
 /// More than is decided ahead at once, also without the first.
-const MANY: usize = 3 * onward_store::limits::DECIDED_AT_ONCE;
+const MANY: usize = 3 * onward_store::bounds::DECIDED_AT_ONCE;
 
 /// More transactions than those for which a store that has just been opened expects that others
 /// write, too, and decides nothing ahead.

@@ -12,7 +12,7 @@ use super::server::{open, url};
 use super::trouble::{Moment, Troubled, submit};
 
 /// More than is decided before the first rows are sent.
-const MANY: usize = 2 * onward_store::limits::DECIDED_AT_ONCE + onward_store::limits::LOT;
+const MANY: usize = 2 * onward_store::bounds::DECIDED_AT_ONCE + onward_store::bounds::LOT;
 
 async fn apply(store: &PostgresStore, write: Write) -> Outcome {
     store.apply(vec![write]).await.unwrap().remove(0)

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::broadcast;
 
-use crate::limits;
-use crate::task::TaskId;
+use crate::api::task::TaskId;
+use crate::bounds;
 
 /// Something that became of a task and is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl NewsSender {
     /// A sender that nobody listens to yet.
     #[must_use]
     pub fn new() -> Self {
-        Self(broadcast::Sender::new(limits::NEWS))
+        Self(broadcast::Sender::new(bounds::NEWS))
     }
 
     /// Whether somebody listens, so that it is worth while to gather news.
@@ -141,7 +141,7 @@ mod tests {
     async fn a_receiver_that_is_too_slow_hears_that_it_missed_something() {
         let sender = NewsSender::new();
         let mut receiver = sender.subscribe();
-        for task in 0..=limits::NEWS as i64 {
+        for task in 0..=bounds::NEWS as i64 {
             sender.tell(vec![ended(task)]);
         }
         assert_eq!(receiver.next().await, Some(Heard::Missed));

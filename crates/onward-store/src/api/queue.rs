@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::limits;
-use crate::name::Name;
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
+use crate::bounds;
 
 /// How a claim chooses among queues that have work for it. Within a queue the most urgent task goes
 /// first, then the oldest, whatever the mode.
@@ -76,7 +76,7 @@ pub struct QueueSettings {
 
 impl Default for QueueSettings {
     fn default() -> Self {
-        Self { weight: 1, concurrency: None, affinity_wait: limits::AFFINITY_WAIT }
+        Self { weight: 1, concurrency: None, affinity_wait: bounds::AFFINITY_WAIT }
     }
 }
 

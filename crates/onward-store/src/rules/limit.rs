@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::flow::{GroupShare, Limit, LimitScope, Rate, RateLimit, SetLimit};
-use crate::limits;
-use crate::name::{Name, check_seen};
-use crate::outcome::Refusal;
-use crate::queue::ConcurrencyLimit;
+use crate::api::limit::{GroupShare, Limit, LimitScope, Rate, RateLimit, SetLimit};
+use crate::api::name::{Name, check_seen};
+use crate::api::outcome::Refusal;
+use crate::api::queue::ConcurrencyLimit;
+use crate::bounds;
 
 /// Checks a change before it is made.
 ///
@@ -28,7 +28,7 @@ pub fn check(set: &SetLimit) -> Result<(), Refusal> {
     check_beginning(scope)?;
     if let Some(concurrency) = set.concurrency.and_then(ConcurrencyLimit::limit) {
         let remedy = "pause what is not to run, or set none where there is to be no limit";
-        in_range(scope, "a concurrency", concurrency, limits::QUEUE_CONCURRENCY, remedy)?;
+        in_range(scope, "a concurrency", concurrency, bounds::QUEUE_CONCURRENCY, remedy)?;
     }
     set.rate.and_then(RateLimit::limit).map_or(Ok(()), |rate| check_rate(scope, rate))
 }
@@ -36,9 +36,9 @@ pub fn check(set: &SetLimit) -> Result<(), Refusal> {
 /// Checks the beginning of the names of groups.
 fn check_beginning(scope: &LimitScope) -> Result<(), Refusal> {
     let LimitScope::Groups(beginning) = scope else { return Ok(()) };
-    if beginning.len() > limits::NAME_BYTES {
+    if beginning.len() > bounds::NAME_BYTES {
         let bytes = beginning.len();
-        let most = limits::NAME_BYTES;
+        let most = bounds::NAME_BYTES;
         return Err(Refusal::Invalid(format!(
             "a limit was to be set on groups whose names begin with {bytes} bytes; a name has at most {most}"
         )));
@@ -54,19 +54,19 @@ fn check_share(set: &SetLimit) -> Result<(), Refusal> {
         )));
     }
     if let Some(weight) = set.weight.and_then(GroupShare::value) {
-        in_range(scope, "a weight", weight, limits::GROUP_WEIGHT, "pause what is not to run")?;
+        in_range(scope, "a weight", weight, bounds::GROUP_WEIGHT, "pause what is not to run")?;
     }
     let minimum = set.minimum.and_then(GroupShare::value);
     minimum.map_or(Ok(()), |minimum| {
-        in_range(scope, "a minimum", minimum, limits::QUEUE_CONCURRENCY, "set none where nothing is to be guaranteed")
+        in_range(scope, "a minimum", minimum, bounds::QUEUE_CONCURRENCY, "set none where nothing is to be guaranteed")
     })
 }
 
 fn check_rate(scope: &LimitScope, rate: Rate) -> Result<(), Refusal> {
     let remedy = "pause what is not to run, or set none where there is to be no limit";
-    in_range(scope, "a rate in tasks", rate.tasks, limits::RATE_TASKS, remedy)?;
-    in_range(scope, "a burst", rate.burst, limits::RATE_BURST, "leave it out for as many as start in a second")?;
-    if !(limits::RATE_PER_MINIMUM..=limits::RATE_PER_MAXIMUM).contains(&rate.per) {
+    in_range(scope, "a rate in tasks", rate.tasks, bounds::RATE_TASKS, remedy)?;
+    in_range(scope, "a burst", rate.burst, bounds::RATE_BURST, "leave it out for as many as start in a second")?;
+    if !(bounds::RATE_PER_MINIMUM..=bounds::RATE_PER_MAXIMUM).contains(&rate.per) {
         return Err(Refusal::Invalid(format!(
             "{scope} was to have a rate per {:?}, and it may be per 1 ms to 30 days; give another number of tasks instead",
             rate.per
@@ -91,7 +91,7 @@ fn in_range(scope: &LimitScope, what: &str, value: u32, most: u32, remedy: &str)
 /// Why there cannot be another limit on groups.
 #[must_use]
 pub fn too_many_group_limits() -> Refusal {
-    let most = limits::GROUP_LIMITS;
+    let most = bounds::GROUP_LIMITS;
     Refusal::Invalid(format!(
         "the store has {most} limits on groups and takes no more; set one for what the names of many groups begin with"
     ))
@@ -203,7 +203,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::name::Name;
+    use crate::api::name::Name;
 
     fn rate(tasks: u32, milliseconds: u64, burst: u32) -> Rate {
         Rate { tasks, per: Duration::from_millis(milliseconds), burst }

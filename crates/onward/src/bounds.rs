@@ -1,5 +1,5 @@
 //! Every limit and interval of the engine, in one place. Those of the store are in
-//! [`onward_store::limits`].
+//! [`onward_store::bounds`].
 
 use std::time::Duration;
 

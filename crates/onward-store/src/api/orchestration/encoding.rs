@@ -13,10 +13,10 @@ use super::hold::Hold;
 #[cfg(feature = "postgres")]
 use super::instance::Instance;
 use super::message::{Message, MessageBody};
-use crate::error::{Error, Result};
-use crate::name::Name;
-use crate::task::{TaskId, TaskState};
-use crate::timestamp::Timestamp;
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
+use crate::api::task::{TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
 
 #[derive(Debug, Encode, Decode)]
 enum StoredBody {

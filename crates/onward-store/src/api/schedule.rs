@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::name::Name;
-use crate::task::{NewTask, TaskId};
-use crate::timestamp::Timestamp;
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
+use crate::api::task::{NewTask, TaskId};
+use crate::api::timestamp::Timestamp;
 
 /// When a schedule fires.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::api::error::Error;
 
 /// A moment of wall time with microsecond precision, shown and read as RFC 3339
 /// (`2026-05-04T10:00:00Z`).

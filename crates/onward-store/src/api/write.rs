@@ -5,19 +5,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::bulk::Bulk;
-use crate::completion::{CompletionToken, CompletionWait, Finish};
-use crate::dependency::OnDependencyFailure;
-use crate::flow::SetLimit;
-use crate::io::Io;
-use crate::name::Name;
-use crate::orchestration::{Signal, Turn};
-use crate::queue::{QueueChoice, QueueMode, SetQueue};
+use crate::api::bulk::Bulk;
+use crate::api::completion::{CompletionToken, CompletionWait, Finish};
+use crate::api::dependency::OnDependencyFailure;
+use crate::api::io::Io;
+use crate::api::limit::SetLimit;
+use crate::api::name::Name;
+use crate::api::orchestration::{Signal, Turn};
+use crate::api::queue::{QueueChoice, QueueMode, SetQueue};
+use crate::api::schedule::{FireSchedule, NextFiring, SetSchedule};
+use crate::api::served::Served;
+use crate::api::task::{ByteProgress, Lease, NewTask, Priority, SessionId, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
 use crate::rules::order::{Place, last_place};
-use crate::schedule::{FireSchedule, NextFiring, SetSchedule};
-use crate::served::Served;
-use crate::task::{ByteProgress, Lease, NewTask, Priority, SessionId, TaskId, TaskState};
-use crate::timestamp::Timestamp;
 
 /// One change of state, as a value.
 ///
@@ -29,10 +29,10 @@ use crate::timestamp::Timestamp;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
     /// Registers a worker. Requires a lease from 100 ms to 24 h, and no more than
-    /// [`limits::SERVED_NAMES`](crate::limits::SERVED_NAMES) names of what it serves. Answers
+    /// [`bounds::SERVED_NAMES`](crate::bounds::SERVED_NAMES) names of what it serves. Answers
     /// [`SessionOpened`](crate::Outcome::SessionOpened) with a number never used before. A session
     /// that holds nothing need not be renewed, but one whose lease has been over for [a
-    /// day](crate::limits::SESSION_KEPT) is forgotten; whoever comes back then opens another.
+    /// day](crate::bounds::SESSION_KEPT) is forgotten; whoever comes back then opens another.
     OpenSession(OpenSession),
 
     /// Extends the session's lease to its full length from now, or leaves it where it has lost a
@@ -102,7 +102,7 @@ pub enum Write {
     /// that come meanwhile, has ended, and then waits for one further attempt, whose claim hands
     /// `memo` out. It uses no attempt up, and its time to live stands. Requires a lease that holds,
     /// a memo within the payload limit, at most
-    /// [`limits::AWAITED_CHILDREN`](crate::limits::AWAITED_CHILDREN) live children, and that none
+    /// [`bounds::AWAITED_CHILDREN`](crate::bounds::AWAITED_CHILDREN) live children, and that none
     /// of these waits for this task. Answers [`AwaitsChildren`](crate::Outcome::AwaitsChildren). A
     /// task whose cancellation was requested is cancelled.
     AwaitChildren {
@@ -307,7 +307,7 @@ pub enum Write {
     /// Does what time has brought: ends pauses, makes due tasks wait, takes back what lapsed
     /// sessions held, expires what is past its time to live, forgets which sessions are preferred
     /// by [series](crate::NewTask::affinity) that are long unused, and sessions that have held
-    /// nothing and given no sign of life [for long](crate::limits::SESSION_KEPT). At most 1024 of
+    /// nothing and given no sign of life [for long](crate::bounds::SESSION_KEPT). At most 1024 of
     /// each; the rest is due at once, or with the next. Answers [`Swept`](crate::Outcome::Swept).
     Sweep,
 
@@ -383,16 +383,16 @@ pub enum Write {
     /// it was parked. Requires that it has not ended (else
     /// [`AlreadyEnded`](crate::Refusal::AlreadyEnded); where a key names it,
     /// [`NoneWithKey`](crate::Refusal::NoneWithKey)), a payload within the limit, and that no more
-    /// than [`limits::MAILBOX`](crate::limits::MAILBOX) messages wait for it (else
+    /// than [`bounds::MAILBOX`](crate::bounds::MAILBOX) messages wait for it (else
     /// [`MailboxFull`](crate::Refusal::MailboxFull)). Answers [`Done`](crate::Outcome::Done).
     ///
     /// One to a key [or to what starts with it](crate::Recipient::KeyOrStart) is kept where none
     /// has the key: an orchestration that is [never started](crate::Hold::Unstarted) takes the key
-    /// for it, in the queue [`limits::UNSTARTED_QUEUE`](crate::limits::UNSTARTED_QUEUE), and gives
+    /// for it, in the queue [`bounds::UNSTARTED_QUEUE`](crate::bounds::UNSTARTED_QUEUE), and gives
     /// it and what it was sent to the first that is submitted with that key. It expires when the
     /// time to live of what it was sent last is over, and is listed, cancelled and deleted as every
-    /// task. It takes [`limits::UNSTARTED_EVENTS`](crate::limits::UNSTARTED_EVENTS) messages, and
-    /// there are [`limits::UNSTARTED_KEYS`](crate::limits::UNSTARTED_KEYS) of them at the most.
+    /// task. It takes [`bounds::UNSTARTED_EVENTS`](crate::bounds::UNSTARTED_EVENTS) messages, and
+    /// there are [`bounds::UNSTARTED_KEYS`](crate::bounds::UNSTARTED_KEYS) of them at the most.
     Signal(Box<Signal>),
 
     /// Ends an orchestration as cancelled, at once and whatever it does, without its code hearing
@@ -467,7 +467,7 @@ pub struct Claim {
     /// How to choose among queues.
     pub choice: QueueChoice,
     /// Only tasks that count as at least so urgent: by their own priority, and a level more for
-    /// each minute ([`limits::PRIORITY_LEVEL`](crate::limits::PRIORITY_LEVEL)) that they have been
+    /// each minute ([`bounds::PRIORITY_LEVEL`](crate::bounds::PRIORITY_LEVEL)) that they have been
     /// due. What is left costs nothing. `None` for any.
     pub least: Option<Priority>,
 }

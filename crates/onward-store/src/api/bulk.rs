@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::name::Name;
-use crate::outcome::{Outcome, Refusal};
-use crate::store::TaskFilter;
-use crate::task::{TaskId, TaskState};
+use crate::api::name::Name;
+use crate::api::outcome::{Outcome, Refusal};
+use crate::api::store::TaskFilter;
+use crate::api::task::{TaskId, TaskState};
 
 /// What is done to each task.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

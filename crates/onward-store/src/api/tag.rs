@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::limits;
-use crate::name::check_seen;
+use crate::api::error::{Error, Result};
+use crate::api::name::check_seen;
+use crate::bounds;
 use crate::text::Shown;
 
 /// The tags of a task: up to 32 keys, each with one value.
@@ -84,11 +84,11 @@ impl Tags {
     /// [`is_invalid`](Error::is_invalid) for too many tags, and for a key or a value that is out of
     /// bounds; the text names it.
     pub fn check(&self) -> Result<()> {
-        if self.len() > limits::TAGS {
+        if self.len() > bounds::TAGS {
             return Err(Error::invalid(format!(
                 "a task has {} tags and may have {}; put what is never searched for in the payload",
                 self.len(),
-                limits::TAGS
+                bounds::TAGS
             )));
         }
         self.iter().try_for_each(|(key, value)| check_tag(key, value))
@@ -102,16 +102,16 @@ fn check_tag(key: &str, value: &str) -> Result<()> {
     if key.is_empty() {
         return wrong(format!("the tag with the value {value:?} has an empty key; give it one"));
     }
-    if key.len() > limits::TAG_KEY_BYTES {
-        let (bytes, limit) = (key.len(), limits::TAG_KEY_BYTES);
+    if key.len() > bounds::TAG_KEY_BYTES {
+        let (bytes, limit) = (key.len(), bounds::TAG_KEY_BYTES);
         return wrong(format!("the tag key `{shown}…` has {bytes} bytes and may have {limit}; shorten it"));
     }
     if key.contains('=') {
         return wrong(format!("the tag key `{shown}` has `=`; leave it out"));
     }
     check_seen("tag key", key)?;
-    if value.len() > limits::TAG_VALUE_BYTES {
-        let (bytes, limit) = (value.len(), limits::TAG_VALUE_BYTES);
+    if value.len() > bounds::TAG_VALUE_BYTES {
+        let (bytes, limit) = (value.len(), bounds::TAG_VALUE_BYTES);
         return wrong(format!(
             "the value of the tag `{key}` has {bytes} bytes and may have {limit}; use a digest of it"
         ));

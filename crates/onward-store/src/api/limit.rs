@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::name::Name;
-use crate::queue::ConcurrencyLimit;
+use crate::api::name::Name;
+use crate::api::queue::ConcurrencyLimit;
 use crate::text::Shown;
 
 /// What a limit is on. Limits of different scopes combine: a task starts when every limit that it
@@ -73,7 +73,7 @@ impl Rate {
             clippy::cast_sign_loss,
             reason = "it is within the range of the type"
         )]
-        let burst = in_a_second.clamp(1.0, f64::from(crate::limits::RATE_BURST)) as u32;
+        let burst = in_a_second.clamp(1.0, f64::from(crate::bounds::RATE_BURST)) as u32;
         Self { tasks, per, burst }
     }
 

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::limits;
-use crate::task::TaskId;
+use crate::api::error::{Error, Result};
+use crate::api::task::TaskId;
+use crate::bounds;
 
 /// The tasks that must end before a task may start, and what becomes of it if one of them does not
 /// complete.
@@ -25,7 +25,7 @@ use crate::task::TaskId;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Dependencies {
-    /// Which tasks: at most [`limits::DEPENDENCIES`]. Naming one twice is naming it once. Default:
+    /// Which tasks: at most [`bounds::DEPENDENCIES`]. Naming one twice is naming it once. Default:
     /// none.
     pub tasks: Vec<Dependency>,
     /// What to do when one of them ends otherwise than completed. Default: cancel.
@@ -54,13 +54,13 @@ impl Dependencies {
 
     /// Checks how many there are.
     pub(crate) fn check(&self, kind: &str) -> Result<()> {
-        if self.tasks.len() <= limits::DEPENDENCIES {
+        if self.tasks.len() <= bounds::DEPENDENCIES {
             return Ok(());
         }
         Err(Error::invalid(format!(
             "a task of kind `{kind}` depends on {} tasks and the limit is {}; put a task between that depends on some of them",
             self.tasks.len(),
-            limits::DEPENDENCIES
+            bounds::DEPENDENCIES
         )))
     }
 }

@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::hold::Hold;
 use super::message::Message;
-use crate::name::Name;
-use crate::outcome::Submitted;
-use crate::task::{Lease, NewTask, TaskId, TaskState};
-use crate::timestamp::Timestamp;
+use crate::api::name::Name;
+use crate::api::outcome::Submitted;
+use crate::api::task::{Lease, NewTask, TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
 
 /// What one turn of an orchestration has come to.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,13 +30,13 @@ pub struct Turn {
     /// Values that it keeps for whoever looks; `None` removes one.
     pub values: Vec<(String, Option<Bytes>)>,
     /// Tags that it gives itself; `None` removes one. Of several for a key the last counts; at most
-    /// [`limits::TURN_TAGS`](crate::limits::TURN_TAGS).
+    /// [`bounds::TURN_TAGS`](crate::bounds::TURN_TAGS).
     pub tags: Vec<(String, Option<String>)>,
     /// The version of the code that began the orchestration, so that [`why`](crate::Store::why) can
     /// say whether a worker has it; `None` leaves it as it was.
     pub version: Option<u32>,
     /// The names of the events that it waits for from now on, for whoever asks why it stands; at
-    /// most [`limits::AWAITED_NAMES`](crate::limits::AWAITED_NAMES).
+    /// most [`bounds::AWAITED_NAMES`](crate::bounds::AWAITED_NAMES).
     pub awaits: Vec<Name>,
     /// Tasks that it submits: its children, or strangers.
     pub submits: Vec<NewTask>,
@@ -135,8 +135,8 @@ pub struct ClaimedInstance {
     /// How many events its history has.
     pub length: u64,
     /// What came for it, oldest first; at most
-    /// [`limits::TURN_MESSAGES`](crate::limits::TURN_MESSAGES), and with at most
-    /// [`limits::TURN_MESSAGE_BYTES`](crate::limits::TURN_MESSAGE_BYTES) unless the first has more.
+    /// [`bounds::TURN_MESSAGES`](crate::bounds::TURN_MESSAGES), and with at most
+    /// [`bounds::TURN_MESSAGE_BYTES`](crate::bounds::TURN_MESSAGE_BYTES) unless the first has more.
     pub messages: Vec<Message>,
 }
 

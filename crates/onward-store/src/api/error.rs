@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::outcome::Refusal;
+use crate::api::outcome::Refusal;
 
 /// The result of a store operation.
 pub type Result<T> = std::result::Result<T, Error>;

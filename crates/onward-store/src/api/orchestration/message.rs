@@ -5,10 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::limits;
-use crate::name::Name;
-use crate::task::{TaskId, TaskState};
-use crate::timestamp::Timestamp;
+use crate::api::name::Name;
+use crate::api::task::{TaskId, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 
 /// Something that came for an orchestration and waits for its next turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl Handful {
     pub(crate) fn takes(&mut self, message: &Message) -> bool {
         self.messages += 1;
         self.bytes = self.bytes.saturating_add(message.bytes());
-        self.messages == 1 || self.messages <= limits::TURN_MESSAGES && self.bytes <= limits::TURN_MESSAGE_BYTES
+        self.messages == 1 || self.messages <= bounds::TURN_MESSAGES && self.bytes <= bounds::TURN_MESSAGE_BYTES
     }
 }
 
@@ -108,7 +108,7 @@ pub enum Recipient {
         /// The key.
         key: String,
         /// How long the signal, and what else is kept for the key, is kept at least; up to
-        /// [`limits::UNSTARTED_KEPT`](crate::limits::UNSTARTED_KEPT).
+        /// [`bounds::UNSTARTED_KEPT`](crate::bounds::UNSTARTED_KEPT).
         keep_for: Duration,
     },
 }

@@ -5,9 +5,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
-use crate::name::{Name, check_seen};
-use crate::write::{Claim, KindSelection, QueueSelection};
+use crate::api::error::Result;
+use crate::api::name::{Name, check_seen};
+use crate::api::write::{Claim, KindSelection, QueueSelection};
 
 /// How many kinds or queues are named in a text.
 const SHOWN: usize = 5;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::name::Name;
-use crate::task::TaskId;
-use crate::timestamp::Timestamp;
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
+use crate::api::task::TaskId;
+use crate::api::timestamp::Timestamp;
 
 /// One transition of one task.
 #[derive(Debug, Clone, PartialEq, Serialize)]

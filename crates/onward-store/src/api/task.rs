@@ -7,17 +7,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::Aggregate;
-use crate::dependency::Dependencies;
-use crate::error::{Error, Result};
-use crate::io::Io;
-use crate::limits;
-use crate::name::Name;
-use crate::orchestration::ClaimedInstance;
-use crate::result::TaskResult;
+use crate::api::aggregate::Aggregate;
+use crate::api::dependency::Dependencies;
+use crate::api::error::{Error, Result};
+use crate::api::io::Io;
+use crate::api::name::Name;
+use crate::api::orchestration::ClaimedInstance;
+use crate::api::result::TaskResult;
+use crate::api::tag::Tags;
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 use crate::rules::retry::RetryPolicy;
-use crate::tag::Tags;
-use crate::timestamp::Timestamp;
 
 /// The number of a task. Numbers grow in the order in which a store accepted the tasks and are
 /// never used again.
@@ -172,7 +172,7 @@ impl FromStr for TaskState {
 }
 
 /// How urgent a task is: 0 to 255, higher first; within one level, what was due first. A level is
-/// worth 60 seconds of waiting ([`limits::PRIORITY_LEVEL`](crate::limits::PRIORITY_LEVEL)): so much
+/// worth 60 seconds of waiting ([`bounds::PRIORITY_LEVEL`](crate::bounds::PRIORITY_LEVEL)): so much
 /// later may a more urgent task become due and still go first, so that nothing starves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -421,13 +421,13 @@ impl NewTask {
     /// Lines of `onward each`, and orchestrations that keep signals for a start, are the only tasks
     /// with reserved names.
     fn check_names(&self) -> Result<()> {
-        let is_line = *self.kind == *limits::EACH_KIND
+        let is_line = *self.kind == *bounds::EACH_KIND
             && !self.orchestration
-            && self.queue.starts_with(limits::EACH_QUEUE_PREFIX);
+            && self.queue.starts_with(bounds::EACH_QUEUE_PREFIX);
         if !is_line {
             self.kind.check_own("kind")?;
         }
-        let keeps_signals = self.orchestration && *self.queue == *limits::UNSTARTED_QUEUE;
+        let keeps_signals = self.orchestration && *self.queue == *bounds::UNSTARTED_QUEUE;
         if keeps_signals { Ok(()) } else { self.queue.check_own("queue") }
     }
 
@@ -470,11 +470,11 @@ fn check_key(key: &str, kind: &str) -> Result<()> {
     if key.is_empty() {
         return Err(Error::invalid(format!("a task of kind `{kind}` has an empty key; leave the key out instead")));
     }
-    if key.len() > limits::KEY_BYTES {
+    if key.len() > bounds::KEY_BYTES {
         return Err(Error::invalid(format!(
             "the key of a task of kind `{kind}` has {} bytes and the limit is {}; use a digest of it as the key",
             key.len(),
-            limits::KEY_BYTES
+            bounds::KEY_BYTES
         )));
     }
     Ok(())

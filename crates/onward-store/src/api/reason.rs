@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::completion::CompletionToken;
-use crate::flow::{LimitScope, Rate};
-use crate::limits;
-use crate::name::Name;
-use crate::served::ServedCode;
-use crate::task::{Priority, SessionId, TaskId};
+use crate::api::completion::CompletionToken;
+use crate::api::limit::{LimitScope, Rate};
+use crate::api::name::Name;
+use crate::api::served::ServedCode;
+use crate::api::task::{Priority, SessionId, TaskId};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::Scope;
+use crate::bounds;
 use crate::text::Shown;
-use crate::timestamp::Timestamp;
-use crate::write::Scope;
 
 /// How many of the tasks that another waits for are named in a text.
 const SHOWN_TASKS: usize = 10;
@@ -38,10 +38,10 @@ pub enum WaitReason {
         /// When its next timer is due, if it has one.
         until: Option<Timestamp>,
         /// The names of the events that it waits for, so far as it has told; at most
-        /// [`limits::AWAITED_NAMES`].
+        /// [`bounds::AWAITED_NAMES`].
         events: Vec<Name>,
         /// The activities and orchestrations that it has started and that have not ended, by
-        /// number; at most [`limits::NAMED_TASKS`].
+        /// number; at most [`bounds::NAMED_TASKS`].
         tasks: Vec<TaskId>,
     },
     /// It is no more than what was sent to a key, and is kept for an orchestration that starts with
@@ -90,13 +90,13 @@ pub enum WaitReason {
     },
     /// Others of its queue, kind, group and series go first.
     Behind {
-        /// How many; [`limits::AHEAD`] stands for that many and more.
+        /// How many; [`bounds::AHEAD`] stands for that many and more.
         tasks: u64,
     },
     /// Groups share the queue, and it is the turn of others.
     Turn {
         /// How many groups with tasks of its queue and kind go before its own, the tasks without a
-        /// group counted as one; [`limits::AHEAD`] stands for that many and more.
+        /// group counted as one; [`bounds::AHEAD`] stands for that many and more.
         groups: u64,
     },
     /// Nothing else holds it back but those before it, and every worker that
@@ -119,10 +119,10 @@ pub enum WaitReason {
         /// The version of the code that began it; `None` if it has not begun.
         version: Option<u32>,
         /// The versions of the code of its kind that workers of its queue have; at most
-        /// [`limits::NAMED_WORKERS`].
+        /// [`bounds::NAMED_WORKERS`].
         versions: Vec<ServedCode>,
         /// The names of workers that have code that goes on with it, in other queues; at most
-        /// [`limits::NAMED_WORKERS`].
+        /// [`bounds::NAMED_WORKERS`].
         code_served_by: Vec<String>,
     },
     /// It expires unless an attempt has started by then. This stands behind the reasons for which
@@ -180,10 +180,10 @@ pub enum WaitReason {
         /// Its queue.
         queue: Name,
         /// The names of workers that serve the kind, in other queues; at most
-        /// [`limits::NAMED_WORKERS`].
+        /// [`bounds::NAMED_WORKERS`].
         kind_served_by: Vec<String>,
         /// The names of workers that serve the queue, for other kinds; at most
-        /// [`limits::NAMED_WORKERS`].
+        /// [`bounds::NAMED_WORKERS`].
         queue_served_by: Vec<String>,
     },
 }
@@ -221,7 +221,7 @@ impl fmt::Display for WaitReason {
             ),
             Self::Behind { tasks } => behind(f, *tasks),
             Self::Turn { groups } => {
-                let more = if *groups >= limits::AHEAD { " or more" } else { "" };
+                let more = if *groups >= bounds::AHEAD { " or more" } else { "" };
                 write!(
                     f,
                     "{groups}{more} groups have their turn before its own; a greater weight or a minimum would give it more turns"
@@ -318,7 +318,7 @@ fn slot(f: &mut fmt::Formatter<'_>, workers: u64, running: u64) -> fmt::Result {
 
 /// Writes how many tasks go first.
 fn behind(f: &mut fmt::Formatter<'_>, tasks: u64) -> fmt::Result {
-    let more = if tasks >= limits::AHEAD { " or more" } else { "" };
+    let more = if tasks >= bounds::AHEAD { " or more" } else { "" };
     write!(f, "{tasks}{more} of its queue, kind and group go first; a higher priority would put it before them")
 }
 

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use super::hold::Hold;
 use super::message::{Handful, Message, MessageBody};
 use super::turn::{ClaimedInstance, HistoryChunk, InstanceRecord, Turn};
-use crate::limits;
-use crate::name::Name;
-use crate::timestamp::Timestamp;
+use crate::api::name::Name;
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 
 /// An orchestration between two turns.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -59,7 +59,7 @@ impl Instance {
 
     /// Whether its next turn is to take in a message that is not here.
     pub(crate) fn lacks_messages(&self) -> bool {
-        let wanted = self.waiting().min(limits::TURN_MESSAGES as u64);
+        let wanted = self.waiting().min(bounds::TURN_MESSAGES as u64);
         let here = self.mailbox.iter().take_while(|message| message.number <= self.taken + wanted);
         (here.count() as u64) < wanted
     }

@@ -10,25 +10,25 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use crate::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::aggregate::{CollectionRecord, CollectionSelection};
+use crate::api::error::Result;
+use crate::api::event::{EventCursor, EventPage};
+use crate::api::history::QueueDay;
+use crate::api::io::IoStatistics;
+use crate::api::limit::LimitRecord;
+use crate::api::name::Name;
+use crate::api::news::NewsReceiver;
+use crate::api::orchestration::{HistoryChunk, InstanceRecord};
+use crate::api::outcome::Outcome;
+use crate::api::queue::QueueMode;
+use crate::api::reason::WaitReason;
+use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::api::served::Served;
+use crate::api::tag::{TagKeyPage, TagPage, TagValuePage, Tags};
+use crate::api::task::{Priority, SessionId, TaskId, TaskRecord, TaskState};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::{Claim, Scope, Write};
 use crate::clock::Clock;
-use crate::error::Result;
-use crate::event::{EventCursor, EventPage};
-use crate::flow::LimitRecord;
-use crate::history::QueueDay;
-use crate::io::IoStatistics;
-use crate::name::Name;
-use crate::news::NewsReceiver;
-use crate::orchestration::{HistoryChunk, InstanceRecord};
-use crate::outcome::Outcome;
-use crate::queue::QueueMode;
-use crate::reason::WaitReason;
-use crate::schedule::{ScheduleRecord, ScheduleSelection};
-use crate::served::Served;
-use crate::tag::{TagKeyPage, TagPage, TagValuePage, Tags};
-use crate::task::{Priority, SessionId, TaskId, TaskRecord, TaskState};
-use crate::timestamp::Timestamp;
-use crate::write::{Claim, Scope, Write};
 
 /// A boxed future, so that a store can be a trait object.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
@@ -64,7 +64,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// For how many tasks a claim should ask at the most where several are under way at once: for
     /// few where a claim costs little beside what it hands out, so that claims and ends share the
-    /// commits evenly; for [`limits::CLAIM`](crate::limits::CLAIM) where each costs a round trip.
+    /// commits evenly; for [`bounds::CLAIM`](crate::bounds::CLAIM) where each costs a round trip.
     fn claim_size(&self) -> usize;
 
     /// One task with all that is known of it, whether it is live or ended. Cost does not depend on
@@ -77,7 +77,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Why a task does not run: every reason that holds now, none for one that could start now,
     /// runs, or has ended otherwise than by [expiring](TaskState::Expired); `None` for a task that
     /// is not there. A claim hands the task out once all of them are gone. Cost: up to
-    /// [`limits::AHEAD`](crate::limits::AHEAD) entries of its line.
+    /// [`bounds::AHEAD`](crate::bounds::AHEAD) entries of its line.
     ///
     /// # Errors
     /// If the store could not be read.
@@ -98,7 +98,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Every queue with its sizes, by name. Cost follows the queues, the running tasks and the
     /// lines of waiting tasks, at the most
-    /// [`limits::LINES_LOOKED_AT`](crate::limits::LINES_LOOKED_AT) of them, and not how many tasks
+    /// [`bounds::LINES_LOOKED_AT`](crate::bounds::LINES_LOOKED_AT) of them, and not how many tasks
     /// wait.
     ///
     /// # Errors
@@ -188,7 +188,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage>;
 
     /// How tasks ended on each of the last `days` days, 1 to
-    /// [`limits::HISTORY_DAYS`](crate::limits::HISTORY_DAYS), in UTC, today the last of them: the
+    /// [`bounds::HISTORY_DAYS`](crate::bounds::HISTORY_DAYS), in UTC, today the last of them: the
     /// oldest day first, and of a day by queue; what had no ends is left out. A clock that was set
     /// back counts to the latest day that there was. Cost follows queues and days.
     ///

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::name::Name;
-use crate::store::EndedCounts;
-use crate::timestamp::Timestamp;
+use crate::api::name::Name;
+use crate::api::store::EndedCounts;
+use crate::api::timestamp::Timestamp;
 
 /// How many tasks of a queue ended on a day. What is pruned, purged or tried again later is counted
 /// all the same.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::api::error::{Error, Result};
+use crate::api::task::{Lease, TaskId};
 use crate::rules::retry::{FailureClass, RetryPolicy};
-use crate::task::{Lease, TaskId};
 
 /// Names an attempt that is to be finished from elsewhere: a task, and which claim of it. As text
 /// `17.3`, or `17` for whichever attempt of task 17 waits to be finished.

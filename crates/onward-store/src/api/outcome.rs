@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::bulk::BulkDone;
-use crate::completion::CompletionToken;
-use crate::flow::Limit;
-use crate::name::Name;
-use crate::orchestration::Turned;
-use crate::queue::{QueueMode, QueueSettings, QueueTurn};
-use crate::schedule::{Fired, ScheduleSet};
-use crate::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
+use crate::api::bulk::BulkDone;
+use crate::api::completion::CompletionToken;
+use crate::api::limit::Limit;
+use crate::api::name::Name;
+use crate::api::orchestration::Turned;
+use crate::api::queue::{QueueMode, QueueSettings, QueueTurn};
+use crate::api::schedule::{Fired, ScheduleSet};
+use crate::api::task::{ClaimedTask, Lease, SessionId, TaskId, TaskState};
 use crate::text::Shown;
 
 /// What became of one [`Write`](crate::Write).
@@ -375,7 +375,7 @@ impl Refusal {
             Self::MailboxFull(task) => write!(
                 f,
                 "orchestration {task} has {} messages that it has not taken in, which is the limit; try again later",
-                crate::limits::MAILBOX
+                crate::bounds::MAILBOX
             ),
             Self::NoneWithKey { kind, key } => write!(
                 f,

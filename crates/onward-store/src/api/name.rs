@@ -8,8 +8,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use smol_str::SmolStr;
 
-use crate::error::{Error, Result};
-use crate::limits;
+use crate::api::error::{Error, Result};
+use crate::bounds;
 use crate::text::{self, Shown};
 
 /// The name of a kind, a queue, a group, a schedule or an event: 1 to 128 bytes, without white
@@ -41,25 +41,25 @@ impl Name {
 
     /// The queue of orchestrations that were never started.
     pub(crate) fn unstarted_queue() -> Self {
-        Self(SmolStr::new_static(limits::UNSTARTED_QUEUE))
+        Self(SmolStr::new_static(bounds::UNSTARTED_QUEUE))
     }
 
     /// Returns true if the name begins as those that Onward keeps for itself
-    /// ([`limits::RESERVED_PREFIX`]).
+    /// ([`bounds::RESERVED_PREFIX`]).
     #[must_use]
     pub fn is_reserved(&self) -> bool {
-        self.0.starts_with(limits::RESERVED_PREFIX)
+        self.0.starts_with(bounds::RESERVED_PREFIX)
     }
 
     /// Checks that a kind or a queue (`what`) is none of Onward's own.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if its name begins with [`limits::RESERVED_PREFIX`].
+    /// [`is_invalid`](Error::is_invalid) if its name begins with [`bounds::RESERVED_PREFIX`].
     pub fn check_own(&self, what: &str) -> Result<()> {
         if self.is_reserved() {
             return Err(Error::invalid(format!(
                 "the {what} `{self}` begins with `{}`, which is reserved for Onward itself; choose another name",
-                limits::RESERVED_PREFIX
+                bounds::RESERVED_PREFIX
             )));
         }
         Ok(())
@@ -76,13 +76,13 @@ fn check(text: &str) -> Result<()> {
     if text.is_empty() {
         return Err(Error::invalid("a kind, queue or group needs a name; the one given is empty"));
     }
-    if text.len() > limits::NAME_BYTES {
+    if text.len() > bounds::NAME_BYTES {
         let beginning: String = text.chars().take(32).collect();
         return Err(Error::invalid(format!(
             "the name `{}…` has {} bytes; the name of a kind, queue or group may have at most {}",
             Shown(&beginning),
             text.len(),
-            limits::NAME_BYTES
+            bounds::NAME_BYTES
         )));
     }
     check_seen("name", text)?;

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::limits;
-use crate::name::Name;
-use crate::task::{NewTask, TtlFrom, When};
-use crate::timestamp::Timestamp;
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
+use crate::api::task::{NewTask, TtlFrom, When};
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
 
 /// Has a task collected with others of its queue, kind and group (those without a group together),
 /// to be handed over with them as one: a **bundle**, which is a task of that queue, kind and group
@@ -16,7 +16,7 @@ use crate::timestamp::Timestamp;
 ///
 /// A bundle is handed over as soon as one of these holds: it has `size` members; `delay` has passed
 /// since its first one; `grace` has passed since its newest one; its members' payloads are
-/// [`limits::BUNDLE_BYTES`]. Where members say different things, the newest one's size and grace
+/// [`bounds::BUNDLE_BYTES`]. Where members say different things, the newest one's size and grace
 /// hold, and none waits longer than its own delay allows.
 ///
 /// A member is [`Blocked`](crate::TaskState::Blocked) until its bundle has ended, and ends with it:
@@ -34,10 +34,10 @@ use crate::timestamp::Timestamp;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Aggregate {
-    /// How many members are enough: 1 to [`limits::BUNDLE`].
+    /// How many members are enough: 1 to [`bounds::BUNDLE`].
     pub size: u32,
     /// The longest time since the first member: more than nothing, at most
-    /// [`limits::BUNDLE_DELAY`].
+    /// [`bounds::BUNDLE_DELAY`].
     pub delay: Duration,
     /// The longest time since the newest member: more than nothing, at most `delay`.
     pub grace: Duration,
@@ -57,10 +57,10 @@ impl Aggregate {
 
     fn wrong(&self) -> Option<(String, &'static str)> {
         let Self { size, delay, grace } = *self;
-        if size == 0 || size > limits::BUNDLE {
+        if size == 0 || size > bounds::BUNDLE {
             return Some((format!("a size of {size}"), "a bundle has 1 to 1000 members"));
         }
-        if delay.is_zero() || delay > limits::BUNDLE_DELAY {
+        if delay.is_zero() || delay > bounds::BUNDLE_DELAY {
             return Some((format!("a delay of {delay:?}"), "give it more than nothing and at most 30 days"));
         }
         if grace.is_zero() || grace > delay {
@@ -99,7 +99,7 @@ pub struct CollectionRecord {
 pub struct CollectionSelection {
     /// Of this queue; of all by default.
     pub queue: Option<Name>,
-    /// At most so many, 1 to [`limits::PAGE`]; 50 by default.
+    /// At most so many, 1 to [`bounds::PAGE`]; 50 by default.
     pub limit: usize,
 }
 
