@@ -1,4 +1,4 @@
-//! `cargo xtask prose`: where comments break the rules of prose.
+//! `cargo xtask prose`: where comments and documents break the rules of prose.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::project::Project;
 use crate::source::SourceFile;
-use crate::tidy::{Fault, places};
+use crate::tidy::{Fault, places, places_of_document};
 
 /// Arguments of `cargo xtask prose`.
 #[derive(Debug, clap::Args)]
@@ -22,8 +22,11 @@ pub(crate) struct Options {
 /// Prints each place with a fault, or the number of faults of each file.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let mut counts: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
-    for path in project.files_with("rs").filter(|path| path.starts_with(&options.path)) {
-        for place in places(&SourceFile::new(path, project.read(path)?)) {
+    let files = project.files_with("rs").chain(project.files_with("md"));
+    for path in files.filter(|path| path.starts_with(&options.path)) {
+        let text = project.read(path)?;
+        let is_document = path.ends_with(".md");
+        for place in if is_document { places_of_document(&text) } else { places(&SourceFile::new(path, text)) } {
             counts.entry(path).or_default()[place.fault as usize] += 1;
             if !options.count {
                 println!("{path}:{}: {}", place.line + 1, place.fault);

@@ -13,6 +13,7 @@ mod links;
 mod map;
 mod modules;
 mod prose;
+mod prose_of_documents;
 mod root;
 mod sizes;
 mod sleeps;
@@ -22,5 +23,6 @@ mod words;
 pub(crate) use checks::{Options, run};
 pub(crate) use finding::Finding;
 pub(crate) use prose::{Fault, places};
+pub(crate) use prose_of_documents::places_of_document;
 #[cfg(test)]
 pub(crate) use sizes::FEATURES_BYTES;

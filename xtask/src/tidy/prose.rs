@@ -6,6 +6,7 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::Finding;
+use super::prose_of_documents::places_of_document;
 use crate::source::{SourceFile, identifiers};
 
 /// The most columns of a line with a comment.
@@ -59,17 +60,17 @@ pub(crate) struct Folder {
     long: usize,
 }
 
-/// Finds folders whose comments have more faults than `xtask/tidy.toml` allows, and files in no
+/// Finds folders whose comments and documents have more faults than `xtask/tidy.toml` allows, and files in no
 /// such folder.
-pub(crate) fn check(sources: &[SourceFile], folders: &[Folder]) -> Vec<Finding> {
+pub(crate) fn check(sources: &[SourceFile], documents: &[(String, String)], folders: &[Folder]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut counts = vec![[0; 4]; folders.len()];
-    for source in sources {
-        let places = places(source);
-        match folders.iter().position(|folder| source.path.starts_with(&folder.folder)) {
+    let of_sources = sources.iter().map(|source| (&source.path, places(source)));
+    let of_documents = documents.iter().map(|(path, text)| (path, places_of_document(text)));
+    for (path, places) in of_sources.chain(of_documents) {
+        match folders.iter().position(|folder| path.starts_with(&folder.folder)) {
             Some(at) => places.iter().for_each(|place| counts[at][place.fault as usize] += 1),
-            None => findings
-                .extend(places.iter().map(|place| Finding::line(&source.path, place.line, place.fault.to_string()))),
+            None => findings.extend(places.iter().map(|place| Finding::line(path, place.line, place.fault.to_string()))),
         }
     }
     for (folder, counts) in folders.iter().zip(counts) {
@@ -117,7 +118,7 @@ pub(crate) fn places(source: &SourceFile) -> Vec<Place> {
         let is_prose =
             !is_code && !is_fence && !prose.starts_with('#') && !MARKS.iter().any(|mark| prose.starts_with(mark));
         let prose = if is_prose { prose } else { "" };
-        if identifiers(prose).any(|(_, word)| ACTORS.contains(&word.to_lowercase().as_str())) {
+        if names_no_actor(prose) {
             places.push(Place { line, fault: Fault::Actor });
         }
         block.push(prose);
@@ -133,7 +134,13 @@ fn prose(line: &str) -> Option<&str> {
     Some(text.strip_prefix(' ').unwrap_or(text))
 }
 
-fn end_block(block: &mut Vec<&str>, start: usize, places: &mut Vec<Place>) {
+/// Returns whether a line has a word that stands for an actor.
+pub(super) fn names_no_actor(line: &str) -> bool {
+    identifiers(line).any(|(_, word)| ACTORS.contains(&word.to_lowercase().as_str()))
+}
+
+/// Ends a block of prose that begins at line `start`: adds the faults of its opening and sentences.
+pub(super) fn end_block(block: &mut Vec<&str>, start: usize, places: &mut Vec<Place>) {
     let opening = block.iter().find(|line| !line.trim().is_empty()).map_or("", |line| line.trim_start());
     if OPENERS.iter().any(|word| opening.strip_prefix(word).is_some_and(|rest| rest.starts_with(' '))) {
         places.push(Place { line: start, fault: Fault::Opener });
@@ -170,7 +177,7 @@ impl fmt::Display for Fault {
         match self {
             Self::Opener => f.write_str("open with a verb or a noun, not with a word such as What, Where or Of"),
             Self::Actor => f.write_str("name the actor instead of somebody, nobody or whoever"),
-            Self::Wide => write!(f, "a comment is at most {COLUMNS} columns wide"),
+            Self::Wide => write!(f, "a comment is at most {COLUMNS} columns wide, and a document 120"),
             Self::Long => write!(f, "a sentence has at most {WORDS} words"),
         }
     }
@@ -225,12 +232,12 @@ mod tests {
     fn a_folder_may_have_as_many_faults_as_it_has_and_no_more() {
         let folder = |openers| Folder { folder: "a".into(), openers, actors: 0, wide: 0, long: 0 };
         let source = SourceFile::new("a/b.rs", "/// What came of it.\n");
-        assert_eq!(check(std::slice::from_ref(&source), &[folder(1)]), []);
-        assert!(check(&[source], &[folder(0)])[0].to_string().contains("cargo xtask prose a"));
+        assert_eq!(check(std::slice::from_ref(&source), &[], &[folder(1)]), []);
+        assert!(check(&[source], &[], &[folder(0)])[0].to_string().contains("cargo xtask prose a"));
     }
 
     #[test]
     fn a_file_in_no_folder_may_have_none() {
-        assert_eq!(check(&[SourceFile::new("b.rs", "/// What came of it.\n")], &[]).len(), 1);
+        assert_eq!(check(&[SourceFile::new("b.rs", "/// What came of it.\n")], &[], &[]).len(), 1);
     }
 }
