@@ -38,8 +38,10 @@ use crate::typed::Task;
 /// /// The amount that was paid, in cents.
 /// const PAID: Signal<u64> = Signal::new("paid");
 ///
-/// let engine = Engine::builder().memory().open().await?; engine.orchestrate(|_: Order, context:
-/// OrchestrationContext| async move { PAID.next(&context)?.await });
+/// let engine = Engine::builder().memory().open().await?;
+/// engine.orchestrate(|_: Order, context: OrchestrationContext| async move {
+///     PAID.next(&context)?.await
+/// });
 ///
 /// let order = PAID.send_or_start(&engine, Order { id: "A-17".into() }, &1999).await?;
 /// engine.run_until_idle().await?;
