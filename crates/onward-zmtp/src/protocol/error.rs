@@ -165,7 +165,7 @@ impl Error {
         self.kind == Kind::Incompatible
     }
 
-    /// Returns whether encryption or decryption failed, something was sent again, or a key was weak.
+    /// Returns whether encryption or decryption failed, a number was repeated, or a key was weak.
     #[must_use]
     pub fn is_cryptographic(&self) -> bool {
         self.kind == Kind::Cryptographic
