@@ -44,7 +44,7 @@ async fn work(number: usize, broker: Endpoint) -> Result<(), Error> {
     }
 }
 
-/// Returns the number of questions that got the right answer.
+/// Returns the number of requests that got the right reply.
 async fn ask(number: usize, broker: Endpoint) -> Result<usize, Error> {
     let mut socket = ReqSocket::new();
     socket.connect(broker)?;

@@ -70,7 +70,7 @@ impl Traffic {
         is_plain.then(|| self.assembler.room(&options.limits))
     }
 
-    /// Returns whether so many replies wait to be written that nothing more may be decoded.
+    /// Returns whether decoding must stop until the waiting replies are written.
     pub(crate) fn is_stalled(&self, output: &Output) -> bool {
         self.answers >= ANSWER_BYTES && output.total_written() < self.answered_at
     }
