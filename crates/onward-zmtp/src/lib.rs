@@ -31,7 +31,7 @@
 //!     client.connect(&endpoint)?;
 //!     client.send("what is six times seven?").await?;
 //!     assert_eq!(client.recv().await?.frames(), ["42"]);
-//!     // Sends what is queued before the runtime ends with `main`.
+//!     // Sends queued messages before the runtime ends with `main`.
 //!     client.close().await;
 //!     Ok(())
 //! }

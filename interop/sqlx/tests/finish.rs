@@ -13,8 +13,8 @@ fn url() -> String {
     std::env::var("ONWARD_POSTGRES_URL").expect("ONWARD_POSTGRES_URL; run this with `cargo xtask test --all`")
 }
 
-/// Pays and completes the task in one transaction. Fails after both, before the commit, in the first
-/// two attempts.
+/// Pays and completes the task in one transaction. Fails after both, before the commit, in the
+/// first two attempts.
 async fn pay(context: Context) -> Result<Finished, Failure> {
     let mut connection = PgConnection::connect(&url()).await?;
     let mut transaction = connection.begin().await?;

@@ -49,8 +49,8 @@ impl Output {
         Self { gather_from, is_secret: true, ..Self::default() }
     }
 
-    /// Returns whether at least [`WRITE_BATCH_BYTES`] wait to be written, so that no message should be
-    /// added.
+    /// Returns whether at least [`WRITE_BATCH_BYTES`] wait to be written, so that no message should
+    /// be added.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.remaining() >= WRITE_BATCH_BYTES

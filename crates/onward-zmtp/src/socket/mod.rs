@@ -21,7 +21,7 @@
 //!
 //! assert_eq!(pull.recv().await?.frames(), ["a frame"]);
 //! assert_eq!(pull.recv().await?.frames(), ["two", "frames"]);
-//! // Sends what is queued, and waits until every task of the socket has ended.
+//! // Sends queued messages, and waits until every task of the socket has ended.
 //! assert_eq!(push.close().await, 0);
 //! # Ok(())
 //! # }

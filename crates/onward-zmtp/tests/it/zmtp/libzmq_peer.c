@@ -28,10 +28,11 @@
 //   ignore-pull
 //           receives nothing
 //   digest-pull, digest-sub, digest-xsub
-//           print each message on one line: length and Adler-32 of each frame; subscribed to "shape"
+//           print each message on one line: length and Adler-32 of each frame; subscribed to
+//           "shape"
 //   publish-pub, publish-xpub
-//           publish for each line of standard input: "ping" after the topic "shape", or, if the line
-//           is "go", a message of each shape after it
+//           publish for each line of standard input: "ping" after the topic "shape", or, if the
+//           line is "go", a message of each shape after it
 //   table   binds a socket of each type, and prints the endpoints, one a line;
 //           or, if it connects, connects a socket of the type and to the endpoint that each line of
 //           standard input gives;
