@@ -64,7 +64,8 @@ pub(crate) fn ping_data(ttl: u16, context: &Bytes) -> Vec<u8> {
     [&ttl.to_be_bytes()[..], context].concat()
 }
 
-/// Returns the data of an `ERROR` with this reason, cut to the longest that fits.
+/// Returns the data of an `ERROR` with this reason. A reason that is too long is cut at a whole
+/// character.
 pub(crate) fn error_data(reason: &str) -> Vec<u8> {
     let mut data = Vec::new();
     push_short(&mut data, &reason.as_bytes()[..reason.floor_char_boundary(ERROR_REASON_BYTES)]);

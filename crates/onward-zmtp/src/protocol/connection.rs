@@ -114,6 +114,7 @@ impl Connection {
     pub fn poll_event(&mut self, now: Instant) -> Result<Option<Event>> {
         self.check()?;
         self.note_arrival(now);
+        // Decoding shortens the input, so the next arrival is compared with the new length.
         let outcome = self.decode(now);
         self.input.mark();
         outcome.map_err(|error| self.state.fail(error))

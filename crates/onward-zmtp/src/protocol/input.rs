@@ -303,6 +303,8 @@ impl Input {
         let (mut rest, mut count) = (received, 0);
         while let [SHORT_MESSAGE, length, behind @ ..] = rest {
             let taken = received.len() - rest.len();
+            // Each message has a header of two octets, so `taken - 2 * count` is the payload so
+            // far.
             if count == messages || taken - 2 * count >= bytes || taken >= run.room() {
                 break;
             }

@@ -132,6 +132,7 @@ impl Options {
         {
             return Err(Error::misuse(format!("the property `{name}` is there already")));
         }
+        // A property has one octet for the length of its name and four for that of its value.
         let bytes: usize = self.properties.iter().map(|(name, value)| name.len() + value.len() + 5).sum();
         // The other half is left to the protocol's own properties.
         if bytes + name.len() + value.len() + 5 > METADATA_BYTES / 2 || self.properties.len() + 2 >= METADATA_PROPERTIES

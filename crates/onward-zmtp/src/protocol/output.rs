@@ -241,6 +241,7 @@ impl Buf for Output {
     fn advance(&mut self, mut count: usize) {
         let remaining = self.remaining();
         self.total += count.min(remaining) as u64;
+        // Everything is written, so no piece needs a visit.
         if count >= remaining {
             self.gathered.clear();
             self.gathered_bytes = 0;
@@ -248,6 +249,7 @@ impl Buf for Output {
             return self.recycle();
         }
         while let Some((end, payload)) = self.gathered.front_mut() {
+            // The bytes of the arena up to `end` come before this payload.
             let before = count.min(*end - self.written);
             self.written += before;
             count -= before;

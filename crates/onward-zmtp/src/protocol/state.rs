@@ -171,6 +171,7 @@ impl State {
 
     fn establish(&mut self, finished: Finished, version: (u8, u8), input: &mut Input, now: Instant) -> Result<Event> {
         let peer = finished.peer(version)?;
+        // `READY` allows the peer to send messages, so it is written only after the decision.
         if let Some(ready) = &finished.ready {
             self.output.push_command("READY", ready);
         }

@@ -160,6 +160,7 @@ impl Traffic {
     fn ping(&mut self, data: &[u8], output: &mut Output) -> Result<()> {
         let ping = Ping::parse(data)?;
         self.timers.peer_ttl(ping.ttl);
+        // All earlier replies are written, so none of them counts any more.
         if output.total_written() >= self.answered_at {
             self.answers = 0;
         }

@@ -79,6 +79,8 @@ impl Cipher {
         }
         let number = u64::from_be_bytes(array(header, NONCE_AT));
         let tag: [u8; TAG_BYTES] = array(header, BOX_AT);
+        // The number may advance before the tag is checked, because a wrong tag ends the
+        // connection.
         advance_to(&mut self.received, number)?;
         let nonce = short_nonce(self.theirs, number);
         let (mut buffer, text_at) = match body {

@@ -56,6 +56,8 @@ impl CurveClient {
     }
 
     pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>, output: &mut Output) -> Result<Step> {
+        // The state stays `Done` unless a handler sets the next one, so a failed handshake cannot
+        // go further.
         match (std::mem::replace(&mut self.state, State::Done), name) {
             (State::AwaitsWelcome(to_server), b"WELCOME") => self.welcome(&to_server, data, local, output),
             (State::AwaitsReady(between), b"READY") => self.ready(between, data, local),

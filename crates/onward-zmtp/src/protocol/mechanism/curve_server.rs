@@ -67,6 +67,8 @@ impl CurveServer {
 
     pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>, output: &mut Output) -> Result<Step> {
         let Security::CurveServer { keys } = &local.options.security else { return Err(nothing_to_decide()) };
+        // The state stays `Done` unless a handler sets the next one, so a failed handshake cannot
+        // go further.
         match (std::mem::replace(&mut self.state, State::Done), name) {
             (State::AwaitsHello(seeds), b"HELLO") => self.hello(&seeds, keys, data, output),
             (State::AwaitsInitiate, b"INITIATE") => self.initiate(keys, data, local),
@@ -126,6 +128,7 @@ impl CurveServer {
     fn open_cookie(&mut self, data: &[u8]) -> Result<(PublicKey, SecretKey)> {
         let nonce = long_nonce(b"COOKIE--", &array(data, 0));
         let plain = open(&self.cookie_box(), &nonce, &data[16..COOKIE_BYTES], "cookie");
+        // This comes before the check of the result, so that a failed attempt wipes the key, too.
         self.cookie_key.zeroize();
         let plain = plain?;
         Ok((PublicKey::from_bytes(array(&plain, 0)), SecretKey::from_bytes(array(&plain, 32))))

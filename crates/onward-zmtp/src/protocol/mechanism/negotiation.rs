@@ -74,6 +74,7 @@ impl Negotiation {
         let security = &local.options.security;
         match name {
             b"ERROR" if !security.is_server() => return Err(error_from_peer(data)),
+            // Only a client sends `HELLO`, so both sides are clients.
             b"HELLO" if security.is_client() => return Err(both_sides("client", security.name())),
             _ => {}
         }
