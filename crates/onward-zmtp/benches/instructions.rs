@@ -1,13 +1,14 @@
-//! How many instructions a message costs, counted by callgrind, which counts the same each time:
+//! Counts the instructions that a message costs. callgrind counts the same number each time:
 //!
 //! ```sh
 //! cargo bench -p onward-zmtp --bench instructions --no-run
-//! valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/deps/instructions-… decode 64 10000
+//! valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+//!     target/release/deps/instructions-… decode 64 10000
 //! ```
 //!
-//! Run it with two numbers of messages; the difference, divided by the difference of the numbers,
-//! is the cost of one. The connection is NULL, messages have one frame, and they come in reads of
-//! 64 KiB and go in batches as large as the output takes.
+//! Run it with two numbers of messages. The difference of the counts, divided by the difference of
+//! the numbers, is the cost of one message. The connection is NULL and messages have one frame.
+//! They arrive in reads of 64 KiB and are written in batches as large as the output takes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +19,7 @@ use std::time::Instant;
 use bytes::{Buf, BufMut, Bytes};
 use onward_zmtp::protocol::{Connection, Entropy, Event, Message, Options, SocketType};
 
-/// Decoding or encoding, the payload's size in bytes, how many messages.
+/// A run: decoding or encoding, the payload's size in bytes, the number of messages.
 struct Job {
     decodes: bool,
     size: usize,

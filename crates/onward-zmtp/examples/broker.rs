@@ -1,8 +1,7 @@
-//! Clients ask, workers answer, and neither knows how many there are of the other: a broker stands
-//! between them.
+//! A broker between clients and workers. Neither side knows how many there are of the other.
 //!
-//! The shared queue of the ZeroMQ guide. Everything is in one process here; give the endpoints as
-//! `tcp://` or `ipc://` and each part may be a process of its own, in any language.
+//! This is the shared queue of the ZeroMQ guide. Everything runs in one process here. With
+//! endpoints of `tcp://` or `ipc://`, each part can be its own process, in any language.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use onward_zmtp::socket::{Endpoint, Error, Proxy};
@@ -34,7 +33,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// A worker answers for as long as the program runs.
+/// Replies to requests for as long as the program runs.
 async fn work(number: usize, broker: Endpoint) -> Result<(), Error> {
     let mut socket = RepSocket::new();
     socket.connect(broker)?;
@@ -45,7 +44,7 @@ async fn work(number: usize, broker: Endpoint) -> Result<(), Error> {
     }
 }
 
-/// How many questions got the answer to them.
+/// Returns the number of requests that got the right reply.
 async fn ask(number: usize, broker: Endpoint) -> Result<usize, Error> {
     let mut socket = ReqSocket::new();
     socket.connect(broker)?;

@@ -1,11 +1,11 @@
-//! A pool of workers, each of which says how much work it can take: nothing waits in the queue of a
-//! worker that is busy.
+//! A pool of workers, each of which grants the server credit for tasks. No task waits in the queue
+//! of a busy worker.
 //!
-//! The load balancing of the ZeroMQ guide, with credit: a worker grants the server so many tasks,
-//! and one more with each result. So a slow worker gets less. A task is kept until its result is
-//! there: when all have been given out and some worker has credit to spare, the oldest that is
-//! without a result goes out once more. One of the workers here dies with what it has, and all
-//! tasks are done all the same; a task may be done twice.
+//! This is the load balancing of the ZeroMQ guide, with credit. A worker grants the server
+//! [`CREDIT`] tasks, and one more with each result, so a slow worker gets fewer. The server keeps a
+//! task until its result arrives. When all tasks have been sent and a worker has spare credit, the
+//! oldest task without a result is sent again. One of the workers here dies with its tasks, and all
+//! tasks are done anyway. A task may be done twice.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ use onward_zmtp::{DealerSocket, RouterSocket};
 const WORKERS: u64 = 3;
 const CREDIT: usize = 2;
 const TASKS: u64 = 60;
-/// The fastest worker has done so many tasks when it gets its last one.
+/// The number of the task at whose arrival the fastest worker dies.
 const DIES_AT: u64 = 10;
 
 #[tokio::main(flavor = "current_thread")]
@@ -30,10 +30,10 @@ async fn main() -> Result<(), Error> {
     }
 
     let mut tasks = Tasks::new();
-    // Who may be given a task, once for each.
+    // Contains each worker once for every task that it may be sent.
     let mut credit: VecDeque<Bytes> = VecDeque::new();
     while !tasks.are_done() {
-        // A result, or a worker that has come: each is a credit.
+        // Both a result and the message of a new worker grant one credit.
         let mut message = server.recv().await?;
         let Some(worker) = message.pop_front() else { continue };
         tasks.note(&message);
@@ -41,7 +41,7 @@ async fn main() -> Result<(), Error> {
         while let (Some(task), Some(worker)) = (tasks.next(), credit.pop_front()) {
             match server.send(Message::from_iter([worker, task.to_string().into()])).await {
                 Ok(()) => tasks.give_out(),
-                // The worker is gone; another has the task.
+                // The worker is gone, so the next one gets the task.
                 Err(error) if error.is_unroutable() => {}
                 Err(error) => return Err(error),
             }
@@ -51,7 +51,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Those without a result, in the order in which they are to be given out.
+/// The tasks without a result, in the order in which they are to be sent.
 struct Tasks(VecDeque<u64>);
 
 impl Tasks {
@@ -63,12 +63,12 @@ impl Tasks {
         self.0.front().copied()
     }
 
-    /// The next has been given out: all others come before it is again.
+    /// Records that the next task was sent: it moves behind all others.
     fn give_out(&mut self) {
         self.0.rotate_left(1);
     }
 
-    /// Takes a task away whose result has come.
+    /// Removes the task whose result arrived.
     fn note(&mut self, message: &Message) {
         let done = message.frames().get(1).and_then(|frame| std::str::from_utf8(frame).ok()?.parse().ok());
         self.0.retain(|task| Some(*task) != done);

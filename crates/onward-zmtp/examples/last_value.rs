@@ -1,8 +1,8 @@
-//! Prices are published, and whoever subscribes late gets the last one at once.
+//! Published prices with a cache: a late subscriber gets the last price at once.
 //!
-//! The last value cache of the ZeroMQ guide: a cache stands between publisher and subscribers,
-//! keeps the last message of each topic, and sends it when it sees a subscription. Its XPUB must be
-//! verbose, for else it would see only the first subscription to a topic.
+//! This is the last value cache of the ZeroMQ guide. A cache between publisher and subscribers
+//! keeps the last message of each topic and sends it when it receives a subscription. Its XPUB must
+//! be verbose, because otherwise it would receive only the first subscription to a topic.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::collections::HashMap;
@@ -12,7 +12,8 @@ use onward_zmtp::protocol::Message;
 use onward_zmtp::socket::{Endpoint, Error, SocketOptions};
 use onward_zmtp::{PubSocket, SubSocket, XpubSocket};
 
-/// Topics are kept up to this number, so that a publisher of ever new ones cannot fill the memory.
+/// The largest number of cached topics, so that a publisher with ever new ones cannot fill the
+/// memory.
 const TOPICS: usize = 10_000;
 
 #[tokio::main(flavor = "current_thread")]
@@ -23,7 +24,7 @@ async fn main() -> Result<(), Error> {
     let cached = subscribers.bind("tcp://127.0.0.1:*").await?;
     tokio::spawn(cache(prices, subscribers));
 
-    // A first subscriber proves that a price has gone through the cache.
+    // The first subscriber proves that a price has passed through the cache.
     let mut early = SubSocket::new();
     early.subscribe("copper")?;
     early.connect(&cached)?;
@@ -35,7 +36,7 @@ async fn main() -> Result<(), Error> {
     };
     println!("early: {seen:?}");
 
-    // Nothing is published any more, and the late one gets the price all the same.
+    // Nothing is published any more, and the late subscriber still gets the price.
     let mut late = SubSocket::new();
     late.subscribe("copper")?;
     late.connect(&cached)?;

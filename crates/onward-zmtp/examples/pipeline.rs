@@ -1,7 +1,9 @@
-//! Work flows one way: a source pushes it, workers do it, a sink collects what came of it.
+//! A pipeline in one direction: a source pushes work, workers do it, and a sink collects the
+//! results.
 //!
-//! The ventilator, workers and sink of the ZeroMQ guide. Work goes to the workers in turn; one
-//! whose queue is full is passed over, and when all are full the source waits.
+//! These are the ventilator, workers and sink of the ZeroMQ guide. Work goes to the workers in
+//! turn. A worker whose queue is full is passed over, and when all queues are full the source
+//! waits.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::time::Duration;
@@ -42,7 +44,7 @@ async fn produce(mut source: PushSocket) -> Result<(), Error> {
     for piece in 0..PIECES {
         source.send(piece.to_be_bytes().to_vec()).await?;
     }
-    // Stays open until everything is out.
+    // Waits until everything is sent.
     source.close().await;
     Ok(())
 }
@@ -57,7 +59,8 @@ async fn square(source: Endpoint, sink: Endpoint) -> Result<(), Error> {
     }
 }
 
-/// What another wrote may be anything; here it is taken for zero if it is no number.
+/// Returns the number in a frame. Another program may have sent anything, so a frame that is no
+/// number counts as zero.
 fn number(frame: &[u8]) -> u64 {
     frame.try_into().map_or(0, u64::from_be_bytes)
 }

@@ -1,4 +1,4 @@
-//! Sockets for programs without a runtime: the same types, whose methods wait.
+//! Sockets for programs without a runtime: the same types, with methods that wait.
 //!
 //! ```
 //! use std::time::Duration;
@@ -18,14 +18,14 @@
 //! # }
 //! ```
 //!
-//! The connections of all of them live in one thread that the first one starts, so heartbeats and
-//! reconnects go on while the program does something else. Dropping a socket waits until what is
-//! queued was sent, for at most [`SocketOptions::linger`]: a program that sends and returns from
-//! `main` loses nothing that could be sent in that time.
+//! The connections of all these sockets run in one thread, which the first socket starts.
+//! Heartbeats and reconnects therefore continue while the program does something else. Dropping a
+//! socket waits until queued messages are sent, for at most [`SocketOptions::linger`]. A program
+//! that sends and returns from `main` loses only messages that could not be sent in that time.
 //!
-//! Within a tokio runtime the methods that wait return an error ([`Error::is_state`]), for they
-//! would stop it: use the sockets of the crate there. A program that needs many sockets, halves,
-//! streams or a proxy uses those, too.
+//! Within a tokio runtime the methods that wait return an error ([`Error::is_state`]), because they
+//! would block the runtime. Use the sockets of the crate's root there. They also serve programs
+//! that need many sockets, halves, streams or a proxy.
 
 use std::fmt;
 use std::future::pending;
@@ -40,7 +40,7 @@ use crate::protocol::{IntoFrame, Message};
 use crate::socket::kind::{self, Kind, Receives, Rep, Req, Sends, Subscribes};
 use crate::socket::{self, Endpoint, Error, Monitor, RemotePeer, Result, SocketOptions, Statistics, TrySendError};
 
-/// The runtime of the thread that all connections live in.
+/// The runtime of the thread that runs all connections.
 static CONNECTIONS: LazyLock<Result<Handle>> = LazyLock::new(start);
 
 fn start() -> Result<Handle> {
@@ -52,7 +52,7 @@ fn start() -> Result<Handle> {
     Ok(handle)
 }
 
-/// Waits for what a future returns.
+/// Waits for the result of a future.
 fn wait<R>(future: impl Future<Output = R>) -> Result<R> {
     if Handle::try_current().is_ok() {
         return Err(Error::state(
@@ -62,9 +62,9 @@ fn wait<R>(future: impl Future<Output = R>) -> Result<R> {
     Ok(CONNECTIONS.as_ref().map_err(Clone::clone)?.block_on(future))
 }
 
-/// A socket whose methods wait. Use it by its names, [`PushSocket`] and so on.
+/// A socket whose methods wait. Use it by its names: [`PushSocket`] and so on.
 pub struct Socket<T: Kind> {
-    /// There until it is closed.
+    /// The socket; `None` after it is closed.
     socket: Option<socket::Socket<T>>,
 }
 
@@ -100,13 +100,13 @@ names! {
 }
 
 impl<T: Kind> Socket<T> {
-    /// A socket with the default options. It does nothing until it is bound or connected.
+    /// Creates a socket with the default options. It does nothing until it is bound or connected.
     #[must_use]
     pub fn new() -> Self {
         Self::with_options(SocketOptions::default())
     }
 
-    /// A socket with these options.
+    /// Creates a socket with these options.
     #[must_use]
     pub fn with_options(options: SocketOptions) -> Self {
         Self { socket: Some(socket::Socket::with_options(options)) }
@@ -120,11 +120,11 @@ impl<T: Kind> Socket<T> {
         self.socket.as_mut().ok_or_else(Error::closed)
     }
 
-    /// Listens on an endpoint, as [`socket::Socket::bind`].
+    /// Listens on an endpoint, like [`socket::Socket::bind`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`socket::Socket::bind`].
     pub fn bind<E>(&self, endpoint: E) -> Result<Endpoint>
     where
         E: TryInto<Endpoint>,
@@ -133,11 +133,11 @@ impl<T: Kind> Socket<T> {
         wait(self.socket()?.bind(endpoint))?
     }
 
-    /// Connects to an endpoint, as [`socket::Socket::connect`]. Does not wait for the connection.
+    /// Connects to an endpoint, like [`socket::Socket::connect`]. Does not wait for the connection.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`socket::Socket::connect`].
     pub fn connect<E>(&self, endpoint: E) -> Result<bool>
     where
         E: TryInto<Endpoint>,
@@ -147,11 +147,11 @@ impl<T: Kind> Socket<T> {
         wait(async { socket.connect(endpoint) })?
     }
 
-    /// Stops listening, as [`socket::Socket::unbind`].
+    /// Stops listening, like [`socket::Socket::unbind`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`socket::Socket::unbind`].
     pub fn unbind<E>(&self, endpoint: E) -> Result<()>
     where
         E: TryInto<Endpoint>,
@@ -160,11 +160,11 @@ impl<T: Kind> Socket<T> {
         self.socket()?.unbind(endpoint)
     }
 
-    /// Ends the connection to an endpoint, as [`socket::Socket::disconnect`].
+    /// Ends the connection to an endpoint, like [`socket::Socket::disconnect`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`socket::Socket::disconnect`].
     pub fn disconnect<E>(&self, endpoint: E) -> Result<()>
     where
         E: TryInto<Endpoint>,
@@ -173,28 +173,28 @@ impl<T: Kind> Socket<T> {
         self.socket()?.disconnect(endpoint)
     }
 
-    /// Returns the number of peers, of what is queued and of what was dropped.
+    /// Returns the numbers of peers, of queued messages and of dropped messages.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.socket.as_ref().map(socket::Socket::statistics).unwrap_or_default()
     }
 
-    /// Returns what happens to the socket's connections from now on; read it with
-    /// [`Monitor::try_next`].
+    /// Returns a monitor, which reads the events of the socket's connections from now on. Read it
+    /// with [`Monitor::try_next`].
     ///
     /// # Errors
     ///
-    /// None while the socket is open.
+    /// [`Error::is_closed`] if the socket is closed.
     pub fn monitor(&self) -> Result<Monitor> {
         Ok(self.socket()?.monitor())
     }
 
-    /// Sends what is queued, for at most [`SocketOptions::linger`], and closes the socket. Returns
-    /// how many messages were not sent. Dropping it does the same.
+    /// Sends queued messages, for at most [`SocketOptions::linger`], and closes the socket. Returns
+    /// the number of messages that were not sent. Dropping the socket does the same.
     ///
     /// # Errors
     ///
-    /// Within a tokio runtime: [`Error::is_state`]. The socket closes there in the background.
+    /// [`Error::is_state`] within a tokio runtime. The socket then closes in the background.
     pub fn close(mut self) -> Result<u64> {
         self.close_and_wait()
     }
@@ -205,30 +205,30 @@ impl<T: Kind> Socket<T> {
 }
 
 impl<T: Sends> Socket<T> {
-    /// Sends a message, as [`socket::Socket::send`]; waits for room.
+    /// Sends a message, like [`socket::Socket::send`]. Waits for room.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`socket::Socket::send`].
     pub fn send(&mut self, message: impl Into<Message>) -> Result<()> {
         wait(self.socket_mut()?.send(message))?
     }
 
-    /// Sends a message, and waits for room no longer than this: `false` if it was not sent.
+    /// Sends a message and waits for room for at most `limit`. Returns `false` if it was not sent.
     ///
     /// # Errors
     ///
-    /// As [`send`](Self::send).
+    /// Returns the errors of [`send`](Self::send).
     pub fn send_timeout(&mut self, message: impl Into<Message>, limit: Duration) -> Result<bool> {
         let socket = self.socket_mut()?;
         wait(async { timeout(limit, socket.send(message)).await })?.map_or(Ok(false), |sent| sent.map(|()| true))
     }
 
-    /// Sends a message if that can be done at once, as [`socket::Socket::try_send`].
+    /// Sends a message if that can be done at once, like [`socket::Socket::try_send`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`socket::Socket::try_send`].
     pub fn try_send(&mut self, message: impl Into<Message>) -> std::result::Result<(), TrySendError> {
         match &mut self.socket {
             Some(socket) => socket.try_send(message),
@@ -238,53 +238,53 @@ impl<T: Sends> Socket<T> {
 }
 
 impl<T: Receives> Socket<T> {
-    /// Returns the next message, as [`socket::Socket::recv`]; waits for one.
+    /// Waits for the next message and returns it, like [`socket::Socket::recv`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`socket::Socket::recv`].
     pub fn recv(&mut self) -> Result<Message> {
         wait(self.socket_mut()?.recv())?
     }
 
-    /// Returns the next message, or `None` if there is none for so long.
+    /// Returns the next message, or `None` if none arrives within `limit`.
     ///
     /// # Errors
     ///
-    /// As [`recv`](Self::recv).
+    /// Returns the errors of [`recv`](Self::recv).
     pub fn recv_timeout(&mut self, limit: Duration) -> Result<Option<Message>> {
         let socket = self.socket_mut()?;
         wait(async { timeout(limit, socket.recv()).await })?.map_or(Ok(None), |received| received.map(Some))
     }
 
-    /// Returns the next message with the peer that sent it, as [`socket::Socket::recv_with_peer`];
-    /// waits for one.
+    /// Waits for the next message and returns it with the peer that sent it, like
+    /// [`socket::Socket::recv_with_peer`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`socket::Socket::recv_with_peer`].
     pub fn recv_with_peer(&mut self) -> Result<(Message, RemotePeer)> {
         wait(self.socket_mut()?.recv_with_peer())?
     }
 
-    /// Returns the next message if one is there now.
+    /// Returns the next message if one is ready.
     pub fn try_recv(&mut self) -> Option<Message> {
         self.socket.as_mut()?.try_recv()
     }
 }
 
 impl<T: Subscribes> Socket<T> {
-    /// Subscribes to all messages whose first frame begins with `topic`, as
+    /// Subscribes to all messages whose first frame begins with `topic`, like
     /// [`socket::Socket::subscribe`].
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`socket::Socket::subscribe`].
     pub fn subscribe(&self, topic: impl IntoFrame) -> Result<()> {
         self.socket()?.subscribe(topic)
     }
 
-    /// Takes one subscription back, as [`socket::Socket::cancel`].
+    /// Cancels one subscription, like [`socket::Socket::cancel`].
     pub fn cancel(&self, topic: impl IntoFrame) {
         if let Some(socket) = &self.socket {
             socket.cancel(topic);
@@ -292,35 +292,35 @@ impl<T: Subscribes> Socket<T> {
     }
 }
 
-// REQ and REP take turns, and have methods of their own.
+// REQ and REP take turns, so they have their own methods.
 macro_rules! dialogue {
     ($($kind:ident)*) => {$(
         impl Socket<$kind> {
-            /// Sends the next message of the dialogue, as the socket of the crate's root does;
-            /// waits for room.
+            /// Sends the next request or reply, like the socket of the crate's root. Waits for
+            /// room.
             ///
             /// # Errors
             ///
-            /// As there.
+            /// Returns the errors of that socket's method.
             pub fn send(&mut self, message: impl Into<Message>) -> Result<()> {
                 wait(self.socket_mut()?.send(message))?
             }
 
-            /// Returns the next message of the dialogue, as the socket of the crate's root does;
-            /// waits for it.
+            /// Waits for the next request or reply and returns it, like the socket of the crate's
+            /// root.
             ///
             /// # Errors
             ///
-            /// As there.
+            /// Returns the errors of that socket's method.
             pub fn recv(&mut self) -> Result<Message> {
                 wait(self.socket_mut()?.recv())?
             }
 
-            /// Returns the next message of the dialogue, or `None` if there is none for so long.
+            /// Returns the next request or reply, or `None` if none arrives within `limit`.
             ///
             /// # Errors
             ///
-            /// As [`recv`](Self::recv).
+            /// Returns the errors of [`recv`](Self::recv).
             pub fn recv_timeout(&mut self, limit: Duration) -> Result<Option<Message>> {
                 let socket = self.socket_mut()?;
                 wait(async { timeout(limit, socket.recv()).await })?.map_or(Ok(None), |received| received.map(Some))
@@ -343,10 +343,10 @@ impl<T: Kind> fmt::Debug for Socket<T> {
     }
 }
 
-/// Waits until what is queued was sent, or the time to linger is over.
+/// Waits until queued messages are sent, or the linger time is over.
 impl<T: Kind> Drop for Socket<T> {
     fn drop(&mut self) {
-        // Within a runtime it closes in the background.
+        // Within a runtime the socket closes in the background.
         let _ = self.close_and_wait();
     }
 }

@@ -1,4 +1,4 @@
-//! The repository's documents, read here so that `cargo test` compiles the examples in them.
+//! The repository's documents, included so that `cargo test` compiles their examples.
 
 mod sockets {
     #![doc = include_str!("../../../docs/guides/sockets.md")]

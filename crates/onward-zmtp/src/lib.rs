@@ -1,14 +1,14 @@
-//! A fair queue over many sources, and ZeroMQ-compatible sockets.
+//! A fair queue over many sources, and sockets compatible with ZeroMQ.
 //!
 //! * [`FairQueue`] reads from many sources (connections, channels, any
-//!   [`Stream`](futures_core::Stream)) and lets none of them starve. It needs neither sockets nor a
-//!   runtime; [its module](fair_queue) has a complete example, and says how it works and what it
-//!   costs.
-//! * [`socket`] has ZeroMQ's sockets on tokio, from PUSH to XSUB, which talk to libzmq and to each
-//!   other.
+//!   [`Stream`](futures_core::Stream)) and starves none of them. It needs neither sockets nor a
+//!   runtime. [Its module](fair_queue) has a complete example and explains how the queue works and
+//!   what it costs.
+//! * [`socket`] has the ZeroMQ sockets on tokio, from PUSH to XSUB. They interoperate with libzmq
+//!   and with each other.
 //! * [`blocking`] has the same sockets for programs without a runtime.
 //! * [`protocol`] is ZMTP 3.1 as a state machine without I/O: bytes in, events out. It runs on any
-//!   stream and any runtime, or none.
+//!   stream and any runtime, or without one.
 //!
 //! ```
 //! use onward_zmtp::{RepSocket, ReqSocket};
@@ -31,7 +31,7 @@
 //!     client.connect(&endpoint)?;
 //!     client.send("what is six times seven?").await?;
 //!     assert_eq!(client.recv().await?.frames(), ["42"]);
-//!     // Sends what is queued before the runtime ends with `main`.
+//!     // Sends queued messages before the runtime ends with `main`.
 //!     client.close().await;
 //!     Ok(())
 //! }
@@ -39,8 +39,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! The sockets stand behind the feature `tokio`, which is on by default. Without it, the crate
-//! needs no runtime.
+//! The sockets require the feature `tokio`, which is on by default. Without it, the crate needs no
+//! runtime.
 
 #[cfg(feature = "tokio")]
 pub mod blocking;

@@ -1,1 +1,1 @@
-//! Holds no code: `tests/` shows that sqlx finishes tasks of Onward in its own transactions.
+//! Contains no code. `tests/` shows that sqlx completes tasks of Onward in its own transactions.

@@ -1,5 +1,5 @@
-//! A handler pays and finishes its task in one transaction of sqlx. `cargo xtask test --all` starts
-//! the server.
+//! Tests a handler that pays and completes its task in one transaction of sqlx. `cargo xtask test
+//! --all` starts the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,8 @@ fn url() -> String {
     std::env::var("ONWARD_POSTGRES_URL").expect("ONWARD_POSTGRES_URL; run this with `cargo xtask test --all`")
 }
 
-/// Pays and finishes; fails after both before the third attempt.
+/// Pays and completes the task in one transaction. Fails after both, before the commit, in the
+/// first two attempts.
 async fn pay(context: Context) -> Result<Finished, Failure> {
     let mut connection = PgConnection::connect(&url()).await?;
     let mut transaction = connection.begin().await?;

@@ -1,8 +1,8 @@
-//! What is inside of a connection and nobody sees from outside: the input, and the runs that the
-//! sockets take from it.
+//! The internals of a connection, which its interface does not show: the input, and the runs that
+//! the sockets take from it.
 //!
-//! It is the protocol's own text once more, for there is no way to a run but through a socket with
-//! a stream and a runtime.
+//! The module includes the protocol's source files a second time, because a run is reachable only
+//! through a socket with a stream and a runtime.
 
 #[path = "../../src/protocol/error.rs"]
 mod error;

@@ -1,5 +1,5 @@
-//! What the fuzz targets share: a connection is given the same bytes whole and in pieces, must see
-//! and answer the same, and keep no more than it may.
+//! The shared code of the fuzz targets. A connection gets the same bytes whole and in pieces. Both
+//! must give the same events and replies, with bounded memory.
 
 #[cfg(feature = "tokio")]
 #[allow(dead_code, reason = "the sockets use what the targets do not")]
@@ -18,12 +18,11 @@ use onward_zmtp::protocol::{
     Security, SocketType,
 };
 
-/// How much may ever wait to be written for what was received, beyond as many bytes again: answers
-/// are bounded.
+/// The bound on the bytes that may ever wait to be written.
 const ANSWERS: usize = 64 * 1024;
 
-/// What can be compared of an event. Text is what takes longest to make, so that what is frequent
-/// is none.
+/// The comparable part of an event. Formatting text takes most of the time, so the frequent events
+/// are not compared as text.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Message(Message),
@@ -44,20 +43,21 @@ impl From<Event> for Seen {
     }
 }
 
-/// All that a connection comes to: what is seen of it, and what it has to say.
+/// The outcome of a connection: its events and its output.
 #[derive(Debug, Default, PartialEq)]
 struct Outcome {
     seen: Vec<Seen>,
     written: Vec<u8>,
 }
 
-/// How a connection is given its bytes, and asked for what came of them.
+/// The manner in which a connection gets its bytes and is asked for events.
 #[derive(Clone, Copy, Default)]
 pub struct Manner<'a> {
-    /// How long the pieces are, less one, again and again; all of it is one piece if there are
-    /// none.
+    /// The lengths of the pieces, less one, repeated in a cycle. All bytes are one piece if there
+    /// are none.
     pub cuts: &'a [u8],
-    /// How many short messages are taken at once before everything else is taken one by one.
+    /// The number of short messages that are taken at once before everything else is taken one by
+    /// one.
     pub wanted: usize,
 }
 
@@ -71,7 +71,7 @@ fn keys(seed: u8) -> KeyPair {
     KeyPair::from(SecretKey::from_bytes([seed; 32]))
 }
 
-/// Both sides of each mechanism.
+/// Returns one side of a mechanism. Five numbers give all of them.
 pub fn security(number: u8) -> Security {
     static CURVE: OnceLock<[Security; 2]> = OnceLock::new();
     let curve = CURVE.get_or_init(|| {
@@ -87,7 +87,7 @@ pub fn security(number: u8) -> Security {
     }
 }
 
-/// Small ones, so that they are reached.
+/// Returns small limits, so that inputs reach them.
 pub fn limits() -> Limits {
     let mut limits = Limits::default();
     limits.frame_bytes = 100_000;
@@ -100,18 +100,18 @@ pub fn limits() -> Limits {
     limits
 }
 
-/// A socket with small limits.
+/// Returns the options of a socket with small limits.
 pub fn options(socket_type: SocketType, security: Security) -> Options {
     let heartbeat = Heartbeat::every(Duration::from_secs(1));
     Options::new(socket_type).security(security).limits(limits()).heartbeat(heartbeat)
 }
 
-/// A connection that comes out the same each time.
+/// Returns a connection with fixed entropy, so that runs are reproducible.
 pub fn connection(options: &Arc<Options>, seed: u8) -> Connection {
     Connection::new(options.clone(), entropy(seed), moment())
 }
 
-/// The same of a stream that the peer opened.
+/// Returns such a connection on a stream that the peer opened.
 pub fn accepted(options: &Arc<Options>, seed: u8) -> Connection {
     Connection::accepted(options.clone(), entropy(seed), moment())
 }
@@ -120,7 +120,7 @@ fn entropy(seed: u8) -> Entropy {
     Entropy::from_octets(std::array::from_fn(|index| (index as u8).wrapping_mul(31) ^ seed))
 }
 
-/// A greeting as it should be.
+/// Returns a valid greeting.
 pub fn greeting(minor: u8, mechanism: &str, as_server: bool) -> Vec<u8> {
     let mut greeting = vec![0xFF, 0, 0, 0, 0, 0, 0, 0, 1, 0x7F, 3, minor];
     greeting.extend_from_slice(mechanism.as_bytes());
@@ -130,13 +130,14 @@ pub fn greeting(minor: u8, mechanism: &str, as_server: bool) -> Vec<u8> {
     greeting
 }
 
-/// All that is to be written.
+/// Takes all bytes that are to be written.
 pub fn drain(connection: &mut Connection) -> Vec<u8> {
     let count = connection.output().remaining();
     connection.output().copy_to_bytes(count).to_vec()
 }
 
-/// Hands all of it in, takes what comes of it, and answers whether the connection goes on.
+/// Passes all bytes to the connection and takes the events. Returns whether the connection
+/// continues.
 fn feed(connection: &mut Connection, mut bytes: &[u8], wanted: usize, outcome: &mut Outcome) -> bool {
     loop {
         let taken = connection.receive(bytes);
@@ -153,7 +154,7 @@ fn feed(connection: &mut Connection, mut bytes: &[u8], wanted: usize, outcome: &
     }
 }
 
-/// Takes all there is, accepts whoever asks, and answers whether the connection goes on.
+/// Takes all events and accepts every peer. Returns whether the connection continues.
 fn take_events(connection: &mut Connection, wanted: usize, seen: &mut Vec<Seen>) -> bool {
     loop {
         take_short_messages(connection, wanted, seen);
@@ -186,7 +187,7 @@ fn take_short_messages(connection: &mut Connection, wanted: usize, seen: &mut Ve
     assert!(seen.len() <= all, "more than was wanted");
 }
 
-/// Takes what is to be written, and answers how many bytes that were.
+/// Takes the bytes that are to be written, and returns their number.
 fn write(connection: &mut Connection, written: &mut Vec<u8>) -> usize {
     let bytes = drain(connection);
     assert!(bytes.len() <= ANSWERS, "{} bytes of answers", bytes.len());
@@ -194,7 +195,7 @@ fn write(connection: &mut Connection, written: &mut Vec<u8>) -> usize {
     bytes.len()
 }
 
-/// The bytes cut to these lengths, less one, again and again.
+/// Splits the bytes into pieces of these lengths, less one, repeated in a cycle.
 fn pieces<'a>(mut bytes: &'a [u8], cuts: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     let mut cuts = cuts.iter().cycle();
     std::iter::from_fn(move || {
@@ -217,19 +218,19 @@ fn outcome(mut connection: Connection, bytes: &[u8], manner: Manner<'_>) -> Outc
     outcome
 }
 
-/// The bytes whole, with everything taken one by one, and in this manner must come to the same,
-/// with no more memory than there is a use for.
+/// Checks that the bytes in this manner have the same outcome as whole and one by one. Also checks
+/// that the connection keeps no more memory than it needs.
 pub fn compare_manner(new: impl Fn() -> Connection, bytes: &[u8], manner: Manner<'_>) {
     assert_eq!(outcome(new(), bytes, Manner::default()), outcome(new(), bytes, manner));
     memory::check(new, bytes, manner);
 }
 
-/// The bytes whole and in pieces must come to the same.
+/// Checks that the bytes have the same outcome whole and in pieces.
 pub fn compare(new: impl Fn() -> Connection, bytes: &[u8], cuts: &[u8]) {
     compare_manner(new, bytes, Manner { cuts, wanted: 0 });
 }
 
-/// The same of a connection whichever side has opened it.
+/// Checks the same of a connection that this side opened, and of one that the peer opened.
 pub fn compare_either_side(options: &Arc<Options>, bytes: &[u8], cuts: &[u8]) {
     compare(|| connection(options, 1), bytes, cuts);
     compare(|| accepted(options, 1), bytes, cuts);
@@ -246,8 +247,8 @@ pub fn cuts(data: &[u8]) -> (&[u8], &[u8]) {
     rest.split_at(usize::from(count % 16).min(rest.len()))
 }
 
-/// Changes octets of `bytes` as `data` says, three octets for each change; what is left goes to the
-/// end.
+/// Changes octets of `bytes` according to `data`, three octets for each change. The rest of `data`
+/// is appended.
 pub fn damage(mut bytes: Vec<u8>, data: &[u8]) -> Vec<u8> {
     let (count, mut data) = octet(data);
     for _ in 0..count % 4 {

@@ -1,5 +1,5 @@
-//! What a connection keeps in memory, counted by the allocator: no more than the limits allow, and
-//! than it has a use for.
+//! The memory that a connection keeps, counted by the allocator. It must not exceed what the limits
+//! allow and what the connection needs.
 
 use allocation_counter::measure;
 use onward_zmtp::protocol::limits::{
@@ -10,16 +10,16 @@ use onward_zmtp::protocol::{Connection, SocketType};
 
 use super::{Manner, Outcome, drain, feed, limits, pieces};
 
-/// What a connection is beside what its peer sent, in bytes: the mechanism with its keys, who the
-/// peer is, the timers, and the reason why it is over.
+/// The memory of a connection beside the data from its peer, in bytes: the mechanism with its keys,
+/// the peer's description, the timers and the reason of the end.
 const CONNECTION_BYTES: usize = 1024 + ERROR_REASON_BYTES;
 
-/// What a command of the handshake has beside metadata, in bytes: the name and the password of
-/// PLAIN, or the vouch of CURVE.
+/// The bytes of a handshake command beside its metadata: the name and the password of PLAIN, or the
+/// vouch of CURVE.
 const BESIDE_METADATA_BYTES: usize = 2 * PLAIN_FIELD_BYTES + 8;
 
-/// What a property, a part of a message or a topic takes beside its text, in bytes: its place in a
-/// list that grows by doubling, and whose the text is.
+/// The memory of a property, a part of a message or a topic beside its text, in bytes: its entry in
+/// a list that grows by doubling, and the reference to the text.
 const ENTRY_BYTES: usize = 128;
 
 const GREETING_BYTES: usize = 64;
@@ -27,7 +27,7 @@ const MORE: u8 = 1;
 const LONG: u8 = 2;
 const COMMAND: u8 = 4;
 
-/// However the bytes are cut, a connection must never keep more than it has a use for.
+/// Checks that a connection never keeps more memory than it needs, however the bytes are cut.
 pub(crate) fn check(new: impl FnOnce() -> Connection, bytes: &[u8], manner: Manner<'_>) {
     let mut connection = None;
     let mut kept = kept_by(|| connection = Some(new()));
@@ -49,21 +49,21 @@ pub(crate) fn check(new: impl FnOnce() -> Connection, bytes: &[u8], manner: Mann
     }
 }
 
-/// How many bytes more there are after `work` than before.
+/// Returns the growth of the allocated bytes during `work`.
 fn kept_by(work: impl FnOnce()) -> i64 {
     measure(work).bytes_current
 }
 
-/// What came and went so far, of which all events were taken and all that was to be written.
+/// The bytes received and written so far. All events and all output were taken.
 #[derive(Debug)]
 struct Account {
     received: usize,
-    /// How many bytes of that are of a message, or a command, that has no end yet.
+    /// The bytes of a message or a command that is not complete.
     unfinished: usize,
     frames: Frames,
-    /// How many bytes there were to be written at the most.
+    /// The largest number of bytes that waited to be written.
     written: usize,
-    /// What was kept when the handshake was done.
+    /// The bytes that were kept when the handshake was done.
     kept_at_first: Option<i64>,
 }
 
@@ -79,7 +79,7 @@ impl Account {
         self.written = self.written.max(written);
     }
 
-    /// How much may be kept.
+    /// Returns the largest number of bytes that may be kept.
     fn most(&mut self, connection: &Connection, kept: i64, goes_on: bool) -> i64 {
         let limits = limits();
         let metadata = limits.metadata_bytes + limits.metadata_properties * ENTRY_BYTES;
@@ -91,7 +91,7 @@ impl Account {
         let traffic = topics(peer.socket_type()) + message(self.unfinished);
         let most = (always + read_buffer(self.received, self.unfinished) + traffic) as i64;
         let at_first = *self.kept_at_first.get_or_insert(kept);
-        // Neither an error nor a larger read buffer was there at first.
+        // At first there was neither an error nor a larger read buffer.
         let may_compare = goes_on && self.received < READ_BUFFER_BYTES;
         if may_compare { most.min(at_first + (2 * self.written + traffic) as i64) } else { most }
     }
@@ -105,8 +105,8 @@ fn topics(peer: SocketType) -> usize {
     }
 }
 
-/// What is read into. Parts of a message pin what they came with only where a peer fills the
-/// buffer.
+/// Returns the memory of the read buffer. Parts of a message hold the bytes that arrived with them
+/// only where a peer fills the buffer.
 fn read_buffer(received: usize, unfinished: usize) -> usize {
     if received < READ_BUFFER_BYTES {
         READ_BUFFER_BYTES
@@ -115,7 +115,7 @@ fn read_buffer(received: usize, unfinished: usize) -> usize {
     }
 }
 
-/// A message of which so many bytes have come and the end has not.
+/// Returns the memory of a message that has this many bytes and no end yet.
 fn message(unfinished: usize) -> usize {
     let limits = limits();
     let parts = unfinished.div_ceil(2).min(limits.message_parts);
@@ -123,8 +123,8 @@ fn message(unfinished: usize) -> usize {
     step + parts * ENTRY_BYTES + (2 * unfinished).min(limits.message_bytes + limits.frame_bytes)
 }
 
-/// Where in all that was received the message, or the command, begins that has no end yet, and
-/// where its last frame does.
+/// The offsets in the received bytes at which the incomplete message or command begins, and at
+/// which its last frame begins.
 #[derive(Debug)]
 struct Frames {
     message: usize,
@@ -132,8 +132,8 @@ struct Frames {
 }
 
 impl Frames {
-    /// Goes on to the end of what was received, and answers how many bytes are without an end. What
-    /// CURVE hides counts as the end of a message.
+    /// Follows the frames to the end of the received bytes, and returns the number of bytes without
+    /// an end. A frame encrypted by CURVE counts as the end of a message.
     fn follow(&mut self, received: &[u8]) -> usize {
         while let Some((flags, length)) = received.get(self.frame..).and_then(whole_frame) {
             let is_between_parts = self.message < self.frame;
@@ -146,7 +146,7 @@ impl Frames {
     }
 }
 
-/// The flags of the frame that comes first, and how long it is, if it is complete.
+/// Returns the flags and the length of the first frame, if it is complete.
 fn whole_frame(bytes: &[u8]) -> Option<(u8, usize)> {
     let (flags, rest) = bytes.split_first()?;
     let (header, body) =

@@ -1,4 +1,5 @@
-//! Runs of short messages, as the sockets take them, beside the same bytes taken frame by frame.
+//! Compares runs of short messages, as the sockets take them, with the same bytes taken frame by
+//! frame.
 
 use std::sync::OnceLock;
 
@@ -9,20 +10,20 @@ use onward_zmtp::protocol::limits::{COMMAND_BYTES, RUN_BYTES, SHARE_BYTES};
 use super::inside::{Error, Frame, FrameLimits, Input, Run, SHORT_BODY};
 use super::pieces;
 
-/// What is asked for with each run.
+/// The bounds of each run that is taken.
 pub(crate) struct Asked {
     /// The longest frame, in bytes.
     pub(crate) longest: usize,
-    /// How many messages at most.
+    /// The largest number of messages.
     pub(crate) messages: usize,
-    /// Their payloads before the last one are fewer bytes than this.
+    /// The bound on the bytes of the payloads before the last one.
     pub(crate) bytes: usize,
-    /// By how much less than 256 bytes there is room for in a run that has something already;
-    /// `None` if it has nothing.
+    /// The room of a run that already has messages, as the number of bytes below 256. `None` for an
+    /// empty run.
     pub(crate) room: Option<u8>,
 }
 
-/// What can be compared of a frame, and of the end.
+/// The comparable parts of a frame, or of the end.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Frame {
@@ -31,7 +32,7 @@ enum Seen {
         body: Vec<u8>,
     },
     Error(Error),
-    /// How many bytes were left, apart from those of a large frame.
+    /// The number of bytes that are not decoded, apart from those of a large frame.
     End {
         bytes: usize,
         is_empty: bool,
@@ -50,7 +51,7 @@ impl From<Frame<'_>> for Seen {
     }
 }
 
-/// The bytes whole, frame by frame, and in pieces with runs must come to the same.
+/// Checks that the bytes give the same frames in pieces with runs as whole and frame by frame.
 pub(crate) fn compare(bytes: &[u8], cuts: &[u8], asked: &Asked) {
     assert_eq!(frames(bytes, &[], asked, false), frames(bytes, cuts, asked, true));
 }
@@ -65,7 +66,7 @@ fn frames(bytes: &[u8], cuts: &[u8], asked: &Asked, takes_runs: bool) -> Vec<See
     seen
 }
 
-/// Hands all of it in, takes what comes of it, and answers whether there was no error.
+/// Passes all bytes to the input and takes the frames. Returns whether there was no error.
 fn feed(input: &mut Input, mut bytes: &[u8], asked: &Asked, takes_runs: bool, seen: &mut Vec<Seen>) -> bool {
     while !bytes.is_empty() {
         let mut buffer = input.read_buf();
@@ -80,7 +81,7 @@ fn feed(input: &mut Input, mut bytes: &[u8], asked: &Asked, takes_runs: bool, se
     true
 }
 
-/// As the sockets do: a run where there may be one, and a frame where there is none.
+/// Decodes as the sockets do: takes a run where there may be one, and otherwise a frame.
 fn decode(input: &mut Input, asked: &Asked, takes_runs: bool, seen: &mut Vec<Seen>) -> bool {
     let limits = FrameLimits { message: asked.longest, command: COMMAND_BYTES, share_from: SHARE_BYTES };
     loop {
@@ -98,7 +99,7 @@ fn decode(input: &mut Input, asked: &Asked, takes_runs: bool, seen: &mut Vec<See
     }
 }
 
-/// Answers whether there was anything.
+/// Takes a run and returns whether it has any message.
 fn take_run(input: &mut Input, asked: &Asked, seen: &mut Vec<Seen>) -> bool {
     let mut run = asked.room.map_or_else(Run::default, nearly_full);
     let before = run.messages();
@@ -120,7 +121,7 @@ fn take_run(input: &mut Input, asked: &Asked, seen: &mut Vec<Seen>) -> bool {
     is_any
 }
 
-/// What is taken out of a run, at once or one by one, are its payloads.
+/// Checks that the messages taken out of a run, together or one by one, are its payloads.
 fn check_popped(mut run: Run) {
     let expected: Vec<Vec<u8>> = run.payloads().map(<[u8]>::to_vec).collect();
     let bytes: usize = expected.iter().map(Vec::len).sum();
@@ -132,7 +133,7 @@ fn check_popped(mut run: Run) {
     assert_eq!(popped, expected.into_iter().map(Message::from).collect::<Vec<_>>());
 }
 
-/// A run with room for 256 bytes less so many, or for one less still.
+/// Returns a run with room for `256 - less` bytes, or for one byte less.
 fn nearly_full(less: u8) -> Run {
     static FULL: OnceLock<Run> = OnceLock::new();
     let full = |mut run: Run, room: usize| {

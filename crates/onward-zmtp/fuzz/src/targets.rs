@@ -1,4 +1,4 @@
-//! The targets: what each makes of its input.
+//! The fuzz targets, as functions of their input.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +14,7 @@ use super::{
 const READY_OF_SUB: &[u8] = b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03SUB";
 const READY_OF_PUSH: &[u8] = b"\x04\x1a\x05READY\x0bSocket-Type\0\0\0\x04PUSH";
 
-/// Octets of any kind from the first one on, for each side of each mechanism.
+/// Tests octets of any kind from the first one on, for each side of each mechanism.
 pub fn zmtp_greeting(data: &[u8]) {
     let (side, data) = octet(data);
     let (cuts, bytes) = cuts(data);
@@ -22,14 +22,14 @@ pub fn zmtp_greeting(data: &[u8]) {
     compare_either_side(&options, bytes, cuts);
 }
 
-/// A greeting as it should be, then anything.
+/// Tests a valid greeting with anything after it.
 pub fn zmtp_null(data: &[u8]) {
     let (cuts, bytes) = cuts(data);
     let options = Arc::new(options(SocketType::Router, security(0)));
     compare_either_side(&options, &[&greeting(1, "NULL", false), bytes].concat(), cuts);
 }
 
-/// A greeting as it should be, then anything, for client and server.
+/// Tests a valid greeting with anything after it, for client and server.
 pub fn zmtp_plain(data: &[u8]) {
     let (side, data) = octet(data);
     let (cuts, bytes) = cuts(data);
@@ -37,8 +37,8 @@ pub fn zmtp_plain(data: &[u8]) {
     compare_either_side(&options, &[&greeting(1, "PLAIN", side % 2 == 0), bytes].concat(), cuts);
 }
 
-/// A handshake as it should be, then frames and commands of any kind, from peers of ZMTP 3.0 and
-/// 3.1.
+/// Tests a valid handshake with frames and commands of any kind after it, from peers of ZMTP 3.0
+/// and 3.1.
 pub fn zmtp_traffic(data: &[u8]) {
     let (kind, data) = octet(data);
     let (cuts, bytes) = cuts(data);
@@ -49,10 +49,10 @@ pub fn zmtp_traffic(data: &[u8]) {
     compare(|| connection(&options, 1), &bytes, cuts);
 }
 
-/// A handshake as it should be, then short messages among anything, of which so many are taken at
-/// once as the second octet says.
+/// Tests a valid handshake with short messages among anything after it. The second octet is the
+/// number of messages that are taken at once.
 ///
-/// The third is a limit: the first has a bit for each of those that it may be.
+/// The third octet is a limit. The first octet has a bit for each limit that it may set.
 pub fn zmtp_runs(data: &[u8]) {
     let (kind, data) = octet(data);
     let (wanted, data) = octet(data);
@@ -90,7 +90,7 @@ fn asked(kind: u8, messages: usize, limit: u8, limits: &Limits) -> Asked {
     }
 }
 
-/// A conversation with changes, or a greeting with anything behind it, for client and server.
+/// Tests a conversation with changes, or a greeting with anything after it, for client and server.
 pub fn zmtp_curve(data: &[u8]) {
     let (side, data) = octet(data);
     let (cuts, data) = cuts(data);
@@ -121,7 +121,8 @@ fn hear(connection: &mut Connection, bytes: &[u8]) {
     }
 }
 
-/// What client and server say to each other when nothing is wrong; the same each time.
+/// Returns what client and server send to each other in a valid conversation. It is always the
+/// same.
 fn conversation() -> &'static Conversation {
     static CONVERSATION: OnceLock<Conversation> = OnceLock::new();
     CONVERSATION.get_or_init(|| {

@@ -5,11 +5,11 @@
 /// A number that has had its turn becomes the last. This moves only the point where the circle
 /// begins, so a turn costs the same for two numbers as for a thousand.
 ///
-/// Invariant: `last` is in the circle, or [`NOBODY`] if the circle is empty.\
+/// Invariant: `last` is in the circle, unless the circle is empty.\
 /// Invariant: following the links from any number in the circle visits every number in it and no
 /// other.
 pub(super) struct Circle {
-    /// The follower of each number; [`NOBODY`] for a number that is not in the circle.
+    /// The follower of each number. A number outside the circle has none.
     followers: Vec<usize>,
     last: usize,
 }

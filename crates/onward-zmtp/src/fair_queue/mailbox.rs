@@ -8,8 +8,8 @@ use super::signal::Signal;
 use super::source::{Entry, SourceId};
 use super::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
-/// State shared by the reader and its handles. The reader locks it only when the signal tells it
-/// to, and when a source ends.
+/// The state shared by the reader and its handles. The reader locks it only when the signal is
+/// raised for it, and when a source ends.
 ///
 /// Invariant: no user code runs under the lock. Keys and sources are not polled, cloned or dropped
 /// there.

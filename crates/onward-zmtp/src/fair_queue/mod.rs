@@ -42,7 +42,8 @@
 //! }
 //!
 //! # let mut reading = pin!(read_all());
-//! # let Poll::Ready(messages) = reading.as_mut().poll(&mut Context::from_waker(Waker::noop())) else { panic!() };
+//! # let mut context = Context::from_waker(Waker::noop());
+//! # let Poll::Ready(messages) = reading.as_mut().poll(&mut context) else { panic!() };
 //! // The sources took turns.
 //! assert_eq!(messages, [(1, "a"), (2, "x"), (1, "b"), (1, "c")]);
 //! ```

@@ -59,7 +59,7 @@ impl Signal {
     }
 }
 
-/// A waker for the reader's task that gives the reader no reason.
+/// A waker for the reader's task that notifies it without an order.
 impl Wake for Signal {
     fn wake(self: Arc<Self>) {
         self.raise(NUDGE);

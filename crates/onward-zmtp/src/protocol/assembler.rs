@@ -1,4 +1,4 @@
-//! Frames become messages.
+//! Assembles frames into messages.
 
 use bytes::Bytes;
 
@@ -14,7 +14,7 @@ pub(crate) struct Assembler {
 }
 
 impl Assembler {
-    /// Adds a frame and answers the message if it was the last.
+    /// Adds a frame and returns the message if the frame was the last.
     #[inline]
     pub(crate) fn push(&mut self, frame: Bytes, more: bool, limits: &Limits) -> Result<Option<Message>> {
         self.bytes = self.bytes.saturating_add(frame.len());
@@ -33,12 +33,12 @@ impl Assembler {
         Ok(Some(std::mem::take(&mut self.partial)))
     }
 
-    /// How many bytes a next frame may have.
+    /// Returns the largest size that the next frame may have, in bytes.
     pub(crate) fn room(&self, limits: &Limits) -> usize {
         limits.frame_bytes.min(limits.message_bytes.saturating_sub(self.bytes))
     }
 
-    /// Whether the message is incomplete.
+    /// Returns whether a message is incomplete.
     pub(crate) fn is_incomplete(&self) -> bool {
         !self.partial.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Commands: a name, and data that only the name explains.
+//! Commands: a name, and data whose meaning depends on the name.
 
 use bytes::Bytes;
 
@@ -13,9 +13,11 @@ pub(crate) fn split(body: &[u8]) -> Result<(&[u8], &[u8])> {
     }
 }
 
-/// The same during a handshake. libzmq's server of PLAIN (seen in 4.3.4) writes `^RROR` where the
-/// length 5 and `ERROR` belong (in C, the literal `"\x05ERROR"` begins with the octet 0x5E), and a
-/// refusal must be known as one.
+/// Splits the body of a command of the handshake into its name and its data.
+///
+/// libzmq's PLAIN server (seen in 4.3.4) writes `^RROR` where the length 5 and `ERROR` belong: in
+/// C, the literal `"\x05ERROR"` begins with the octet 0x5E. Such a refusal must still be recognised
+/// as an `ERROR`.
 pub(crate) fn split_in_handshake(body: &[u8]) -> Result<(&[u8], &[u8])> {
     match body.strip_prefix(b"^RROR") {
         Some(data) => Ok((b"ERROR", data)),
@@ -23,22 +25,22 @@ pub(crate) fn split_in_handshake(body: &[u8]) -> Result<(&[u8], &[u8])> {
     }
 }
 
-/// Takes a field with a length of one octet from the front.
+/// Takes a field with a length of one octet from the front of `bytes`.
 pub(crate) fn take_short(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&length, rest) = bytes.split_first()?;
     rest.split_at_checked(usize::from(length))
 }
 
-/// Appends a field with a length of one octet. What is longer is cut; callers have checked that it
-/// is not.
+/// Appends a field with a length of one octet. A field longer than 255 bytes is cut, but callers
+/// have checked the length.
 pub(crate) fn push_short(buffer: &mut Vec<u8>, field: &[u8]) {
     let field = &field[..field.len().min(usize::from(u8::MAX))];
     buffer.push(field.len() as u8);
     buffer.extend_from_slice(field);
 }
 
-/// A `PING`: for how long the sender must hear from us (in tenths of a second, 0 for ever), and
-/// what it wants back.
+/// A `PING`: the sender's time to live, and the context that the sender wants back. The receiver
+/// gives the sender up after this much silence, in tenths of a second. 0 means never.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ping<'a> {
     pub(crate) ttl: u16,
@@ -57,19 +59,20 @@ impl<'a> Ping<'a> {
     }
 }
 
-/// The data of our `PING`.
+/// Returns the data of a `PING` to send.
 pub(crate) fn ping_data(ttl: u16, context: &Bytes) -> Vec<u8> {
     [&ttl.to_be_bytes()[..], context].concat()
 }
 
-/// The data of an `ERROR` with this reason, cut to what fits.
+/// Returns the data of an `ERROR` with this reason. A reason that is too long is cut at a whole
+/// character.
 pub(crate) fn error_data(reason: &str) -> Vec<u8> {
     let mut data = Vec::new();
     push_short(&mut data, &reason.as_bytes()[..reason.floor_char_boundary(ERROR_REASON_BYTES)]);
     data
 }
 
-/// The reason of an `ERROR` from the peer, as the error that ends the connection.
+/// Returns the error that ends the connection for the reason in the peer's `ERROR`.
 pub(crate) fn error_from_peer(data: &[u8]) -> Error {
     match take_short(data) {
         Some((reason, [])) => {

@@ -18,30 +18,30 @@ use super::run::Run;
 use super::state::{Progress, State};
 use super::subscriptions::Subscriptions;
 
-/// The state of one connection, either side. It does no I/O and reads no clock.
+/// The state of one connection, on either side. It does no I/O and reads no clock.
 ///
 /// The loop around it:
 ///
-/// 1. read from the stream into [`read_buf`](Self::read_buf) (or hand it received bytes with
-///    [`receive`](Self::receive));
-/// 2. take events from [`poll_event`](Self::poll_event) until there is none;
-/// 3. add messages with [`send`](Self::send) while [`output`](Self::output) is not full;
-/// 4. write what is in [`output`](Self::output);
-/// 5. at [`next_timeout`](Self::next_timeout), if nothing happened before, call
-///    [`handle_timeout`](Self::handle_timeout).
+/// 1. Read from the stream into [`read_buf`](Self::read_buf), or pass received bytes to
+///   [`receive`](Self::receive).
+/// 2. Take events from [`poll_event`](Self::poll_event) until there is none.
+/// 3. Add messages with [`send`](Self::send) while [`output`](Self::output) is not full.
+/// 4. Write what is in [`output`](Self::output).
+/// 5. At [`next_timeout`](Self::next_timeout), if nothing happened before, call
+///   [`handle_timeout`](Self::handle_timeout).
 ///
-/// After an error the connection is over: write what is left in the output if that can be done at
-/// once (it may tell the peer the reason), then close the stream.
+/// After an error the connection is over. Write the rest of the output if that can be done at once,
+/// because it may hold the reason for the peer. Then close the stream.
 #[derive(Debug)]
 pub struct Connection {
     input: Input,
-    /// Apart from `input`, so that a frame can be handled while it is still in there.
+    /// Separate from `input`, so that a frame can be handled while it is still in there.
     state: State,
 }
 
 impl Connection {
-    /// A connection on a stream that has just been opened, by either side. Its greeting is in the
-    /// output already.
+    /// Returns a connection on a stream that was just opened, by either side. Its greeting is in
+    /// the output already.
     ///
     /// `entropy` must be new for each connection. The time for the handshake begins `now`.
     #[must_use]
@@ -49,44 +49,45 @@ impl Connection {
         Self { input: Input::new(), state: State::new(options, entropy, now, false) }
     }
 
-    /// The same on a stream that the peer opened. It tells [who the peer is](Event::Introduced)
-    /// before it says `READY`, so that a peer that cannot be had (its identity is taken, there are
-    /// too many) is sent away before it has sent anything.
+    /// Returns a connection on a stream that the peer opened. It reports [the
+    /// peer](Event::Introduced) before it sends `READY`. A peer that cannot be accepted (its
+    /// identity is taken, or there are too many peers) is therefore rejected before it has sent
+    /// anything.
     ///
-    /// Of two connections that talk to each other one only may be such a one: with the mechanism
-    /// NULL each would wait for the other's `READY`.
+    /// At most one end of a stream may be made with this function: with the mechanism NULL, each
+    /// would wait for the other's `READY`.
     #[must_use]
     pub fn accepted(options: Arc<Options>, entropy: Entropy, now: Instant) -> Self {
         Self { input: Input::new(), state: State::new(options, entropy, now, true) }
     }
 
-    /// Where received bytes go. It has no room while what was received before waits for
-    /// [`poll_event`](Self::poll_event).
+    /// Returns the buffer for received bytes. It has no room while it is full of bytes that wait
+    /// for [`poll_event`](Self::poll_event).
     ///
-    /// For the rest of a large frame it is that frame's own memory, so that it is copied no
-    /// further.
+    /// For the rest of a large frame, the buffer is the frame's own memory, so that the frame is
+    /// not copied again.
     pub fn read_buf(&mut self) -> impl BufMut + '_ {
         self.input.read_buf()
     }
 
-    /// There is nothing to be read or written for now: gives memory back that only a busy
-    /// connection needs. It costs hardly anything when there is none.
+    /// Releases the memory that only a busy connection needs. Call it when there is nothing to be
+    /// read or written. The call costs almost nothing when there is no such memory.
     #[inline]
     pub fn rest(&mut self) {
         self.input.rest();
         self.state.output.rest();
     }
 
-    /// Whether there is memory that [`rest`](Self::rest) would give back.
+    /// Returns whether [`rest`](Self::rest) would release memory.
     #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn has_memory_to_spare(&self) -> bool {
         self.input.has_memory_to_spare() || self.state.output.has_memory_to_spare()
     }
 
-    /// Takes received bytes from the front of a slice and answers how many: for streams that cannot
-    /// read into [`read_buf`](Self::read_buf). Fewer than all means that
-    /// [`poll_event`](Self::poll_event) must be called before the others fit.
+    /// Takes received bytes from the front of a slice and returns how many. It serves streams that
+    /// cannot read into [`read_buf`](Self::read_buf). If it takes fewer than all, call
+    /// [`poll_event`](Self::poll_event) before the rest fits.
     #[must_use = "what was not taken must be handed in again"]
     pub fn receive(&mut self, bytes: &[u8]) -> usize {
         let mut buffer = self.input.read_buf();
@@ -95,32 +96,34 @@ impl Connection {
         count
     }
 
-    /// Whether it is of use to read from the stream. Not while a peer waits for the decision about
-    /// it, nor while too many answers wait to be written, nor after an error.
+    /// Returns whether to read from the stream. It is `false` while a decision about the peer is
+    /// pending, while too many replies wait to be written, and after an error.
     #[must_use]
     pub fn wants_read(&self) -> bool {
         self.state.failure.is_none() && !self.state.is_waiting()
     }
 
-    /// The next event in what was received, or `None` if more must be received, decided or written
-    /// first. `now` is when it was received.
+    /// Returns the next event in the received bytes. Returns `None` if the connection must receive
+    /// more, write more or get a decision first. `now` is the time at which the bytes were
+    /// received.
     ///
     /// # Errors
     ///
-    /// What the peer did wrong. From then on the answer is the same.
+    /// Returns the fault of the peer. Every later call returns the same error.
     #[inline]
     pub fn poll_event(&mut self, now: Instant) -> Result<Option<Event>> {
         self.check()?;
         self.note_arrival(now);
+        // Decoding shortens the input, so the next arrival is compared with the new length.
         let outcome = self.decode(now);
         self.input.mark();
         outcome.map_err(|error| self.state.fail(error))
     }
 
-    /// Gives `take` the messages of one short frame (up to 255 bytes) that come next, for as long
-    /// as it answers that it wants more. What comes next and is something else is left to
-    /// [`poll_event`](Self::poll_event), which would give these messages, too: many of them cost a
-    /// fraction here. `now` is as there.
+    /// Passes consecutive messages of one short frame (up to 255 bytes) to `take` until it returns
+    /// `false`. It stops before anything else, which it leaves to [`poll_event`](Self::poll_event).
+    /// `poll_event` would return these messages too, but many of them cost only a fraction here.
+    /// `now` is the time at which the bytes were received.
     #[inline]
     pub fn take_short_messages(&mut self, now: Instant, mut take: impl FnMut(Message) -> bool) {
         let Some(longest) = self.state.short_messages() else { return };
@@ -129,15 +132,16 @@ impl Connection {
         self.input.mark();
     }
 
-    /// Whether [`take_short_run`](Self::take_short_run) may find any. Hardly costs anything.
+    /// Returns whether [`take_short_run`](Self::take_short_run) may find any message. It costs
+    /// almost nothing.
     #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn may_have_short_run(&self) -> bool {
         self.input.may_have_short_run()
     }
 
-    /// The same, but adds them to a run, for as long as there is room in it, there are at most so
-    /// many and their payloads before the last one are fewer bytes.
+    /// Adds consecutive messages of one short frame to a run. It stops when the run has no room,
+    /// after `messages` messages, or once their payloads reach `bytes` bytes.
     #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn take_short_run(&mut self, now: Instant, run: &mut Run, messages: usize, bytes: usize) {
@@ -147,7 +151,7 @@ impl Connection {
         self.input.mark();
     }
 
-    /// Whether nothing that was received is left to be decoded.
+    /// Returns whether all received bytes are decoded.
     #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn is_all_decoded(&self) -> bool {
@@ -178,33 +182,34 @@ impl Connection {
         Ok(None)
     }
 
-    /// The peer of [`Event::Authenticate`] or [`Event::Introduced`] may connect.
+    /// Accepts the peer of [`Event::Authenticate`] or [`Event::Introduced`].
     ///
     /// # Errors
     ///
-    /// If there is no such peer ([`Error::is_misuse`]), or if the connection is over.
+    /// If no decision is pending ([`Error::is_misuse`]), or if the connection is over.
     pub fn accept(&mut self) -> Result<()> {
         self.check()?;
         self.state.accept()
     }
 
-    /// The peer of [`Event::Authenticate`] or [`Event::Introduced`] may not connect, and shall not
-    /// come back. `reason` is told to it: up to 255 bytes, by convention a status code like `400`.
-    /// Say no more than it may know. From now on the connection is over, with
+    /// Refuses the peer of [`Event::Authenticate`] or [`Event::Introduced`], which shall not come
+    /// back. The peer receives `reason`: up to 255 bytes, by convention a status code such as
+    /// `400`. Include no more than the peer may know. The connection is then over, with
     /// [`Error::is_refused`].
     ///
     /// # Errors
     ///
-    /// If there is no such peer ([`Error::is_misuse`]), or if the connection is over.
+    /// If no decision is pending ([`Error::is_misuse`]), or if the connection is over.
     pub fn refuse(&mut self, reason: &str) -> Result<()> {
         self.check()?;
         self.state.refuse(reason)
     }
 
-    /// Adds a message to the output. Small frames are copied, large ones referred to; with CURVE
-    /// all are encrypted now.
+    /// Adds a message to the output. Small frames are copied, large ones are referred to. With
+    /// CURVE all frames are encrypted now.
     ///
-    /// Nothing limits the output but the caller: add while it is not [full](Output::is_full).
+    /// The output has no limit of its own. Add messages only while it is not
+    /// [full](Output::is_full).
     ///
     /// # Errors
     ///
@@ -217,7 +222,7 @@ impl Connection {
         traffic.send(&message, output)
     }
 
-    /// The same of a message that stays where it is, without its payload if that is not copied now.
+    /// Adds a message to the output and takes the payloads that are not copied now.
     #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn send_taking(&mut self, message: &mut Message) -> Result<()> {
@@ -235,7 +240,8 @@ impl Connection {
         Ok(())
     }
 
-    /// The same of many that are encoded already. Of the run only its memory is of use then.
+    /// Adds a run of encoded messages to the output. Afterwards only the memory of the run is of
+    /// use.
     #[cfg(feature = "tokio")]
     pub(crate) fn send_run(&mut self, run: &mut Run) -> Result<()> {
         self.check()?;
@@ -243,21 +249,22 @@ impl Connection {
         traffic.send_run(run, output)
     }
 
-    /// Adds a subscription to the output, in the form that the peer's version knows.
+    /// Adds a subscription to the output, in the form that the peer's version of ZMTP knows.
     ///
     /// # Errors
     ///
-    /// If the handshake is not done, this is no SUB or XSUB socket, or the topic is longer than
-    /// [`TOPIC_BYTES`] ([`Error::is_misuse`]), or if the connection is over.
+    /// If the handshake is not done, if this is no SUB or XSUB socket, or if the topic is longer
+    /// than [`TOPIC_BYTES`] ([`Error::is_misuse`]). Also if the connection is over.
     pub fn subscribe(&mut self, topic: &[u8]) -> Result<()> {
         self.subscription(topic, true)
     }
 
-    /// Adds the end of one subscription to the output, in the form that the peer's version knows.
+    /// Adds the end of one subscription to the output, in the form that the peer's version of ZMTP
+    /// knows.
     ///
     /// # Errors
     ///
-    /// As those of [`subscribe`](Self::subscribe).
+    /// The same as those of [`subscribe`](Self::subscribe).
     pub fn cancel(&mut self, topic: &[u8]) -> Result<()> {
         self.subscription(topic, false)
     }
@@ -275,43 +282,44 @@ impl Connection {
         traffic.send_subscription(topic, is_new, output)
     }
 
-    /// What is to be written to the stream.
+    /// Returns the bytes to be written to the stream.
     pub fn output(&mut self) -> &mut Output {
         &mut self.state.output
     }
 
-    /// Whether anything is to be written.
+    /// Returns whether anything is to be written.
     #[must_use]
     pub fn wants_write(&self) -> bool {
         self.state.output.has_remaining()
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout), if nothing happens before; `None` if
-    /// there is nothing to wait for. It may be another moment after every other call.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout) if nothing happens before.
+    /// Returns `None` if there is nothing to wait for. Every other call may change the time.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
         self.state.next_timeout()
     }
 
-    /// Does what is due: ends a handshake that takes too long, asks a silent peer for signs of
-    /// life, gives up a dead one. To call it too early does nothing.
+    /// Does what is due: ends a handshake that takes too long, sends a `PING` to a silent peer,
+    /// gives up a dead one. A call that is too early does nothing.
     ///
     /// # Errors
     ///
-    /// If the time is over ([`Error::is_timeout`]), or if the connection was over before.
+    /// If the time is up ([`Error::is_timeout`]), or if the connection was over before.
     pub fn handle_timeout(&mut self, now: Instant) -> Result<()> {
         self.check()?;
         self.note_arrival(now);
         self.state.timeout(now).map_err(|error| self.state.fail(error))
     }
 
-    /// Counts the time until `now` as if something had come: for a loop that has not read for a
-    /// while, so that the peer could not be heard.
+    /// Restarts the silence of the peer at `now`, as if bytes had arrived. Call it when the loop
+    /// has not read for a while, so that bytes of the peer may be unread.
     pub fn excuse_silence(&mut self, now: Instant) {
         self.state.heard(now);
     }
 
-    /// The peer closed the stream: why the connection is over. Take all events first.
+    /// Ends the connection because the peer closed the stream, and returns the reason. Take all
+    /// events first.
     pub fn end_of_stream(&mut self) -> Error {
         if let Some(failure) = &self.state.failure {
             return failure.clone();
@@ -330,14 +338,14 @@ impl Connection {
         self.state.fail(Error::disconnected(text))
     }
 
-    /// Who is at the other end, once the handshake is done.
+    /// Returns the peer, once the handshake is done.
     #[must_use]
     pub fn peer(&self) -> Option<&Peer> {
         self.state.traffic().map(|traffic| &traffic.peer)
     }
 
-    /// What the peer is subscribed to, once the handshake is done. Empty unless this is a PUB or
-    /// XPUB socket.
+    /// Returns the peer's subscriptions, once the handshake is done. They are empty unless this is
+    /// a PUB or XPUB socket.
     #[must_use]
     pub fn subscriptions(&self) -> Option<&Subscriptions> {
         self.state.traffic().map(|traffic| &traffic.subscriptions)

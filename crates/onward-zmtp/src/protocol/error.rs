@@ -1,15 +1,16 @@
-//! The one error type of the protocol.
+//! The error type of the protocol.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// The result of what a connection does.
+/// The result of a call on a connection.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a connection ended, or why a call was refused.
+/// The reason why a connection ended or a call was rejected.
 ///
-/// The predicates tell the cases apart on which a program acts; the text is for people, names the
-/// thing and the remedy where there is one, never holds a secret, and must not be depended on.
+/// The predicates distinguish the cases on which a program acts. The text is for people: it names
+/// the thing and the remedy where there is one, and never contains a secret. Programs must not
+/// depend on it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error {
     kind: Kind,
@@ -33,7 +34,7 @@ enum Kind {
     Entropy,
 }
 
-/// The start of the text of every error about a limit. The peer does not get it.
+/// The start of the text of every error about a limit. It is removed from the text for the peer.
 const LIMIT_PREFIX: &str = "the peer sent ";
 
 impl Error {
@@ -57,8 +58,8 @@ impl Error {
         )
     }
 
-    /// The text that the peer gets, if it is to learn why the connection ends: what it sent does
-    /// not fit our limits.
+    /// Returns the text for the peer, if the peer is to learn why the connection ends. Only a peer
+    /// that exceeded a limit is.
     pub(crate) fn for_peer(&self) -> Option<&str> {
         match self.kind {
             Kind::Limit => {
@@ -127,74 +128,77 @@ impl Error {
         Self::new(Kind::Entropy, message)
     }
 
-    /// The peer sent bytes that the protocol does not allow.
+    /// Returns whether the peer sent bytes that the protocol does not allow.
     #[must_use]
     pub fn is_malformed(&self) -> bool {
         self.kind == Kind::Malformed
     }
 
-    /// The peer went beyond one of the [`Limits`](super::Limits).
+    /// Returns whether the peer exceeded one of the [`Limits`](super::Limits).
     #[must_use]
     pub fn is_limit(&self) -> bool {
         self.kind == Kind::Limit
     }
 
-    /// The handshake took too long, or the peer has been silent for too long.
+    /// Returns whether the handshake took too long or the peer was silent for too long.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         self.kind == Kind::Timeout
     }
 
-    /// The peer does not speak ZMTP 3, or nothing of the kind.
+    /// Returns whether the peer does not speak ZMTP 3 or later, or not ZMTP at all.
     #[must_use]
     pub fn is_version(&self) -> bool {
         self.kind == Kind::Version
     }
 
-    /// The two sides are not configured for the same mechanism, or both for the same side of it.
+    /// Returns whether the two sides have different mechanisms, or have the same side of one
+    /// mechanism.
     #[must_use]
     pub fn is_mechanism(&self) -> bool {
         self.kind == Kind::Mechanism
     }
 
-    /// The two socket types do not go together.
+    /// Returns whether the two socket types are incompatible.
     #[must_use]
     pub fn is_incompatible(&self) -> bool {
         self.kind == Kind::Incompatible
     }
 
-    /// Something could not be decrypted, or was sent a second time.
+    /// Returns whether encryption or decryption failed, a number was repeated, or a key was weak.
     #[must_use]
     pub fn is_cryptographic(&self) -> bool {
         self.kind == Kind::Cryptographic
     }
 
-    /// We refused the peer: [`Connection::refuse`](super::Connection::refuse).
+    /// Returns whether this side refused the peer:
+    /// [`Connection::refuse`](super::Connection::refuse).
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.kind == Kind::Refused
     }
 
-    /// The peer refused us. To come back with the same credentials is of no use.
+    /// Returns whether the peer refused this side. A new connection with the same credentials will
+    /// fail, too.
     #[must_use]
     pub fn is_peer_error(&self) -> bool {
         self.kind == Kind::PeerError
     }
 
-    /// The peer closed the stream.
+    /// Returns whether the peer closed the stream.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
         matches!(self.kind, Kind::Disconnected | Kind::Unanswered)
     }
 
-    /// A server of CURVE closed the stream in place of an answer to `HELLO`. libzmq does so when
-    /// the client has the wrong key of the server.
+    /// Returns whether a server of CURVE closed the stream instead of replying to `HELLO`. libzmq
+    /// does so when the client has a wrong key for the server.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         self.kind == Kind::Unanswered
     }
 
-    /// The caller asked for what cannot be. The connection is as it was.
+    /// Returns whether the caller asked for something impossible. The connection is unchanged.
     #[must_use]
     pub fn is_misuse(&self) -> bool {
         self.kind == Kind::Misuse
@@ -215,8 +219,8 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// Text of a peer for a message of ours: what cannot be printed is replaced, so that no terminal or
-/// log is misled.
+/// Returns a peer's text for use in a local message. Control characters are replaced, so that they
+/// cannot mislead a terminal or a log.
 pub(crate) fn printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes)
         .chars()

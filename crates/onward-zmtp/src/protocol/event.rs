@@ -1,4 +1,4 @@
-//! What a connection tells.
+//! The events of a connection.
 
 use bytes::Bytes;
 
@@ -8,34 +8,36 @@ use super::message::Message;
 use super::metadata::Metadata;
 use super::socket_type::SocketType;
 
-/// What happened on a connection.
+/// An event on a connection.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
     /// A client showed these credentials. Decide with
     /// [`Connection::accept`](super::Connection::accept) or
-    /// [`Connection::refuse`](super::Connection::refuse), before the time for the handshake is
-    /// over. Nothing is decoded until then, so there is no message from a peer that was not
-    /// accepted.
+    /// [`Connection::refuse`](super::Connection::refuse) before the time for the handshake is over.
+    /// Nothing is decoded until then, so an unaccepted peer never delivers a message.
     Authenticate(Credentials),
-    /// Who the peer is, before it is told that it may send: only of a connection that was
-    /// [accepted](super::Connection::accepted). Decide as above. To drop the connection refuses the
-    /// peer for now: it was told nothing, and has sent nothing that could be lost.
+    /// The peer introduced itself and does not know yet that it may send. Only a connection made
+    /// with [`accepted`](super::Connection::accepted) reports this event. Decide as for
+    /// `Authenticate`.
+    ///
+    /// A program that drops the connection rejects the peer for now. The peer was told nothing and
+    /// has sent nothing that could be lost.
     Introduced(Box<Peer>),
-    /// The handshake is done: messages may be sent, and will come.
+    /// The handshake is done: messages can be sent and received.
     Ready(Box<Peer>),
-    /// A whole message.
+    /// A complete message.
     Message(Message),
-    /// The peer subscribed to a topic. Only for PUB and XPUB; it is in
+    /// The peer subscribed to a topic. Only PUB and XPUB report it. The topic is in
     /// [`Connection::subscriptions`](super::Connection::subscriptions) already.
     Subscribe(Bytes),
-    /// The peer took back one subscription to a topic, which was there.
+    /// The peer cancelled one existing subscription to a topic.
     Cancel(Bytes),
-    /// The peer answered a heartbeat, with the context that it was asked with.
+    /// The peer replied to a heartbeat, with the context that the `PING` carried.
     Pong(Bytes),
 }
 
-/// Who is at the other end.
+/// The peer at the other end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
     pub(crate) socket_type: SocketType,
@@ -46,37 +48,38 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// The type of its socket.
+    /// Returns the type of the peer's socket.
     #[must_use]
     pub fn socket_type(&self) -> SocketType {
         self.socket_type
     }
 
-    /// The identity that it chose, if it did. Nothing says that no other peer chose the same.
+    /// Returns the identity that the peer chose, if any. Another peer may have chosen the same.
     #[must_use]
     pub fn identity(&self) -> Option<&Identity> {
         self.identity.as_ref()
     }
 
-    /// Its version of ZMTP: major and minor.
+    /// Returns the peer's version of ZMTP: major and minor.
     #[must_use]
     pub fn version(&self) -> (u8, u8) {
         self.version
     }
 
-    /// With CURVE, on the server's side: the client's long-term key, which it proved to have.
+    /// Returns the client's long-term key, which it proved to have. Only the server of CURVE has
+    /// one.
     #[must_use]
     pub fn client_key(&self) -> Option<PublicKey> {
         self.client_key
     }
 
-    /// All that it told about itself.
+    /// Returns all properties that the peer sent about itself.
     #[must_use]
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// Whether it knows subscriptions as commands, and heartbeats.
+    /// Returns whether the peer knows the commands for subscriptions and heartbeats.
     pub(crate) fn knows_3_1(&self) -> bool {
         self.version >= (3, 1)
     }

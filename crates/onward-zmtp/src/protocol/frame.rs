@@ -2,34 +2,34 @@
 
 use super::error::{Error, Result};
 
-/// More frames of the same message follow.
+/// The flag that more frames of the same message follow.
 pub(crate) const MORE: u8 = 1;
-/// The length takes eight octets.
+/// The flag that the length takes eight octets.
 const LONG: u8 = 2;
-/// The frame is a command.
+/// The flag that the frame is a command.
 pub(crate) const COMMAND: u8 = 4;
 
 /// The flags of a short frame that is a message of its own.
 pub(crate) const SHORT_MESSAGE: u8 = 0;
 
-/// The longest body with a length of one octet.
+/// The longest body whose length fits in one octet.
 pub(crate) const SHORT_BODY: usize = 255;
-/// The longest body that the protocol knows.
+/// The longest body that the protocol allows.
 const LONGEST_BODY: u64 = i64::MAX as u64;
 
-/// A frame's header as it came.
+/// The header of a received frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) more: bool,
     pub(crate) command: bool,
-    /// The length that the peer announces, in bytes. Nothing may be reserved for it.
+    /// The length that the peer announces, in bytes. No memory may be reserved for it.
     pub(crate) body: u64,
-    /// How long the header itself is, in bytes.
+    /// The length of the header itself, in bytes.
     pub(crate) length: usize,
 }
 
 impl Header {
-    /// Reads a header, or `None` while bytes of it are missing.
+    /// Reads a header. Returns `None` while bytes of it are missing.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Self>> {
         let Some((&flags, rest)) = bytes.split_first() else { return Ok(None) };
         check(flags)?;
@@ -46,7 +46,8 @@ impl Header {
         Ok(Some(Self { more: flags & MORE != 0, command: flags & COMMAND != 0, body, length }))
     }
 
-    /// Writes the header of a frame with a body of this length; the short form where it will do.
+    /// Writes the header of a frame with a body of this length, in the short form where it
+    /// suffices.
     #[inline]
     pub(crate) fn write(flags: u8, body: usize, output: &mut Vec<u8>) {
         if body <= SHORT_BODY {

@@ -1,10 +1,10 @@
-//! The first 64 octets of each side.
+//! The greeting: the first 64 octets that each side sends.
 
 use super::error::{Error, Result, printable};
 use super::mechanism::MechanismName;
 use super::output::Output;
 
-/// How long a greeting is, in bytes.
+/// The length of a greeting, in bytes.
 pub(crate) const GREETING_BYTES: usize = 64;
 
 const SIGNATURE_START: u8 = 0xFF;
@@ -17,11 +17,11 @@ const MINOR_AT: usize = 11;
 const MECHANISM_AT: usize = 12;
 const AS_SERVER_AT: usize = 32;
 
-/// Writes our greeting.
+/// Writes the local greeting.
 pub(crate) fn write(mechanism: MechanismName, as_server: bool, output: &mut Output) {
     let mut greeting = [0; GREETING_BYTES];
     greeting[0] = SIGNATURE_START;
-    // Peers of ZMTP 1.0 read the padding as a length; libzmq writes this too.
+    // Peers of ZMTP 1.0 read the padding as a length. libzmq writes the same value.
     greeting[SIGNATURE_END_AT - 1] = 1;
     greeting[SIGNATURE_END_AT] = SIGNATURE_END;
     greeting[MAJOR_AT] = MAJOR;
@@ -31,9 +31,11 @@ pub(crate) fn write(mechanism: MechanismName, as_server: bool, output: &mut Outp
     output.push_bytes(&greeting);
 }
 
-/// Reads as much of the peer's greeting as is there, and answers its version once it is complete.
-/// Whoever speaks something else is refused at the first octet that shows it; there is no fallback
-/// to older protocols.
+/// Reads as much of the peer's greeting as is there. Returns the peer's version once the greeting
+/// is complete.
+///
+/// A peer that does not speak ZMTP 3 is rejected at the first octet that shows it. There is no
+/// fallback to older protocols.
 pub(crate) fn read(bytes: &[u8], mechanism: MechanismName, as_server: bool) -> Result<Option<(u8, u8)>> {
     check_signature(bytes)?;
     check_version(bytes)?;
@@ -70,8 +72,8 @@ fn check_mechanism(greeting: &[u8; GREETING_BYTES], mechanism: MechanismName) ->
     Err(Error::mechanism(format!("the peer wants the mechanism `{name}`, and here it is {}", mechanism.as_str())))
 }
 
-/// Two servers would wait for each other. A peer that does not say it is the server may be one all
-/// the same: libzmq never says it.
+/// Rejects a peer that is a server too: two servers would wait for each other. A peer whose
+/// `as-server` is 0 may still be a server, because libzmq never sets it.
 fn check_side(greeting: &[u8; GREETING_BYTES], mechanism: MechanismName, as_server: bool) -> Result<()> {
     match greeting[AS_SERVER_AT] {
         // NULL has no sides.

@@ -1,4 +1,4 @@
-//! When to ask for signs of life, and when to take a peer for dead.
+//! Heartbeats: when to send a `PING`, and when to give a peer up.
 
 use std::time::{Duration, Instant};
 
@@ -8,29 +8,30 @@ use super::options::Heartbeat;
 /// The timers of one established connection.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    /// When the next `PING` is due.
+    /// The time at which the next `PING` is due.
     next_ping: Option<Instant>,
-    /// Until when anything must have come since the last `PING`.
+    /// The time by which anything must arrive after the last `PING`.
     answer_by: Option<Instant>,
     heard_at: Instant,
-    /// What the peer's last `PING` said: how long it may be silent.
+    /// The time to live in the peer's last `PING`: how long the peer may be silent.
     peer_ttl: Option<Duration>,
 }
 
 impl Timers {
-    /// Timers that begin now; with `heartbeat` if this peer is to be asked.
+    /// Starts the timers now. Pass `heartbeat` if the connection sends `PING` to this peer.
     pub(crate) fn start(heartbeat: Option<&Heartbeat>, now: Instant) -> Self {
         let next_ping = heartbeat.and_then(|heartbeat| now.checked_add(heartbeat.interval));
         Self { next_ping, answer_by: None, heard_at: now, peer_ttl: None }
     }
 
-    /// Something came.
+    /// Notes that bytes arrived from the peer.
     pub(crate) fn heard(&mut self, now: Instant) {
         self.heard_at = now;
         self.answer_by = None;
     }
 
-    /// The peer said in a `PING` for how many tenths of a second it may be silent.
+    /// Sets the time to live that the peer's `PING` announced, in tenths of a second. 0 means
+    /// without limit.
     pub(crate) fn peer_ttl(&mut self, tenths: u16) {
         self.peer_ttl = (tenths != 0).then(|| Duration::from_millis(u64::from(tenths) * 100));
     }
@@ -39,12 +40,12 @@ impl Timers {
         self.peer_ttl.and_then(|ttl| self.heard_at.checked_add(ttl))
     }
 
-    /// The earliest moment at which there is something to do.
+    /// Returns the earliest time at which a timer is due.
     pub(crate) fn next(&self) -> Option<Instant> {
         [self.next_ping, self.answer_by, self.silent_by()].into_iter().flatten().min()
     }
 
-    /// What is due: an error if the peer must be taken for dead, else whether to send a `PING`.
+    /// Returns whether to send a `PING`, or an error if the peer was silent for too long.
     pub(crate) fn due(&mut self, heartbeat: Option<&Heartbeat>, now: Instant) -> Result<bool> {
         let is_due = |moment: Option<Instant>| moment.is_some_and(|moment| moment <= now);
         if is_due(self.answer_by) {
@@ -55,7 +56,8 @@ impl Timers {
         }
         let Some(heartbeat) = heartbeat.filter(|_| is_due(self.next_ping)) else { return Ok(false) };
         self.next_ping = now.checked_add(heartbeat.interval);
-        // One question at a time, so that none pile up for a peer that does not read.
+        // Only one `PING` is unanswered at a time, so that none pile up for a peer that does not
+        // read.
         if self.answer_by.is_some() {
             return Ok(false);
         }

@@ -1,4 +1,4 @@
-//! The name by which a ROUTER knows a peer.
+//! The identity by which a ROUTER addresses a peer.
 
 use std::fmt;
 
@@ -8,17 +8,17 @@ use super::error::{Error, Result, printable};
 use super::limits::IDENTITY_BYTES;
 use super::message::IntoFrame;
 
-/// An identity that a socket chose for itself: 1 to 255 octets. Ours do not begin with zero, as the
-/// protocol wants it; those of peers may.
+/// An identity that a socket chose for itself: 1 to 255 octets. A local identity does not begin
+/// with zero, as the protocol requires. A peer's identity may.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Identity(Bytes);
 
 impl Identity {
-    /// An identity of these octets.
+    /// Returns an identity of these octets.
     ///
     /// # Errors
     ///
-    /// If there are none or more than 255, or if the first is zero: [`Error::is_misuse`].
+    /// If there are none or more than 255, or if the first one is zero: [`Error::is_misuse`].
     pub fn new(identity: impl IntoFrame) -> Result<Self> {
         let identity = identity.into_frame();
         if identity.is_empty() || identity.len() > IDENTITY_BYTES {
@@ -30,7 +30,8 @@ impl Identity {
         Ok(Self(identity))
     }
 
-    /// The identity that a peer chose, which may begin with a zero octet: libzmq lets it.
+    /// Returns the identity that a peer chose. It may begin with a zero octet, because libzmq
+    /// allows that.
     pub(crate) fn of_peer(identity: Bytes) -> Result<Self> {
         if identity.is_empty() || identity.len() > IDENTITY_BYTES {
             return Err(Error::malformed(format!(
@@ -41,7 +42,7 @@ impl Identity {
         Ok(Self(identity))
     }
 
-    /// The octets.
+    /// Returns the octets.
     #[must_use]
     pub fn as_bytes(&self) -> &Bytes {
         &self.0

@@ -1,4 +1,4 @@
-//! What was received and is not decoded yet.
+//! The received bytes that are not decoded yet.
 
 use std::mem;
 
@@ -12,17 +12,17 @@ use super::limits::{BODY_STEP_BYTES, HANDSHAKE_BUFFER_BYTES, LARGE_READ_BUFFER_B
 #[cfg(feature = "tokio")]
 use super::run::Run;
 
-/// How large frames may be at this stage, in bytes of their bodies.
+/// The largest bodies of frames that this phase of the connection accepts, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FrameLimits {
     pub(crate) message: usize,
     pub(crate) command: usize,
-    /// From which size on a message's frame is worth it to be shared with the read buffer in place
-    /// of being copied.
+    /// The size of a message's frame, in bytes, from which the frame may share the read buffer. A
+    /// smaller frame is copied.
     pub(crate) share_from: usize,
 }
 
-/// A frame with its body, either still in the read buffer or in memory of its own.
+/// A frame with its body, which is either still in the read buffer or in its own memory.
 #[derive(Debug)]
 pub(crate) struct Frame<'a> {
     pub(crate) more: bool,
@@ -33,9 +33,9 @@ pub(crate) struct Frame<'a> {
 /// The body of a frame.
 #[derive(Debug)]
 pub(crate) enum Body<'a> {
-    /// In the read buffer: copy what is to be kept.
+    /// In the read buffer. Copy what is to be kept.
     Borrowed(&'a [u8]),
-    /// A part of what was the read buffer.
+    /// A part of a former read buffer.
     Shared(Bytes),
     /// In an allocation that holds nothing else.
     Owned(Vec<u8>),
@@ -51,33 +51,34 @@ impl Body<'_> {
     }
 }
 
-/// A read buffer, and beside it the one large frame that is being received.
+/// A read buffer, and the one large frame that is being received.
 ///
-/// A frame that is small compared with the buffer waits in it until it is complete. A larger one
-/// gets an allocation of its own, into which the rest of it is read directly; that allocation grows
-/// with what was received and never with the announced length.
+/// A frame that is small compared with the buffer waits in it until the frame is complete. A larger
+/// frame gets its own allocation, and the rest of it is read directly into that. The allocation
+/// grows with the bytes received and never with the announced length.
 ///
-/// Once a read has filled at least half of the buffer and has frames that are worth it, the buffer
-/// becomes a chunk, of which those frames are parts, and the next read has a new buffer. So a
-/// message pins hardly more than what came with it; and one that comes alone is copied and pins
-/// nothing. A peer that sends large frames among much else has all of them copied.
+/// When a read has filled at least half of the buffer and has frames that are large enough to
+/// share, the buffer becomes a chunk. Those frames become parts of the chunk, and the next read
+/// gets a new buffer. A message therefore holds little more memory than what arrived with it, and a
+/// message that arrives alone is copied. A peer that sends large frames among much else has all of
+/// them copied.
 ///
 /// Invariant: while there is a chunk, the buffer is empty.
 #[derive(Debug)]
 pub(crate) struct Input {
     buffer: Vec<u8>,
     chunk: Bytes,
-    /// Where in the buffer, or in the chunk, what is not decoded begins.
+    /// The offset in the buffer, or in the chunk, of the first byte that is not decoded.
     start: usize,
     capacity: usize,
     large: Option<LargeFrame>,
-    /// How many bytes of the buffer, or of the chunk, were frames that are worth it, so far.
+    /// The bytes of frames in the buffer, or in the chunk, that were large enough to share.
     worth_it: usize,
-    /// Whether that was at least half of the buffer before.
+    /// Set if that was at least half of the previous buffer.
     may_share: bool,
-    /// Whether some of them are too small to be parts of a buffer of [`LARGE_READ_BUFFER_BYTES`].
+    /// Set if some of those frames are too small to share a buffer of [`LARGE_READ_BUFFER_BYTES`].
     is_half_enough: bool,
-    /// What `len` was when it was last looked at.
+    /// The value of `len` at the last check.
     seen: usize,
 }
 
@@ -118,8 +119,8 @@ impl Input {
         }
     }
 
-    /// The handshake is over: a larger buffer from now on, and nothing of what was received so far
-    /// stays in memory.
+    /// Makes the buffer larger after the handshake. No byte received during the handshake stays in
+    /// memory.
     pub(crate) fn grow(&mut self) {
         self.capacity = READ_BUFFER_BYTES;
         let mut buffer = Vec::with_capacity(self.capacity);
@@ -129,7 +130,8 @@ impl Input {
         self.start = 0;
     }
 
-    /// Where received bytes go. Has no room while what was received before is not decoded.
+    /// Returns the buffer for received bytes. It has no room while it is full of bytes that are not
+    /// decoded.
     pub(crate) fn read_buf(&mut self) -> Limit<&mut Vec<u8>> {
         if self.large.is_none() {
             self.make_room();
@@ -141,8 +143,8 @@ impl Input {
         }
     }
 
-    /// As much room as there can be without moving more than a frame that waits for its end; none
-    /// where the buffer is full of what is not decoded.
+    /// Makes as much room as possible while it moves no more than one incomplete frame. There is
+    /// none if the buffer is full of bytes that are not decoded.
     fn make_room(&mut self) {
         let is_scarce = self.buffer.len() > self.capacity / 2;
         if !self.chunk.is_empty() || self.start == self.buffer.len() || (self.start > 0 && is_scarce) {
@@ -151,8 +153,8 @@ impl Input {
         self.buffer.reserve_exact(self.capacity - self.buffer.len());
     }
 
-    /// Begins the buffer anew with what is not decoded: a part of a frame, unless the caller reads
-    /// before it has taken all events.
+    /// Starts the buffer again with the bytes that are not decoded. That is a part of one frame,
+    /// unless the caller reads before it has taken all events.
     fn begin_buffer(&mut self) {
         let filled = self.buffer.len().max(self.chunk.len());
         self.may_share = mem::take(&mut self.worth_it) >= filled / 2;
@@ -168,11 +170,11 @@ impl Input {
         self.start = 0;
     }
 
-    /// A peer that fills the buffer gets a large one, for as long as it fills at least half of
-    /// that.
+    /// Gives a large buffer to a peer that fills the buffer, as long as it fills at least half of
+    /// the large one.
     ///
-    /// What is left always fits: what is less than half full is begun anew only when nothing is
-    /// left in it, and what is fuller becomes smaller only for as much as may wait there.
+    /// The remaining bytes always fit. A buffer that is less than half full starts again only when
+    /// nothing is left in it. A fuller buffer shrinks only if the remaining bytes fit.
     fn adapt(&mut self, filled: usize) {
         let is_half_enough = mem::take(&mut self.is_half_enough);
         if self.capacity < READ_BUFFER_BYTES || filled == 0 {
@@ -188,7 +190,7 @@ impl Input {
         };
     }
 
-    /// There is nothing to be read: what only a busy peer needs is given back.
+    /// Releases the memory that only a busy peer needs. Nothing is waiting to be read.
     #[inline]
     pub(crate) fn rest(&mut self) {
         if self.has_memory_to_spare() {
@@ -196,7 +198,7 @@ impl Input {
         }
     }
 
-    /// Whether there is any.
+    /// Returns whether [`rest`](Self::rest) would release memory.
     #[inline]
     pub(crate) fn has_memory_to_spare(&self) -> bool {
         self.capacity > READ_BUFFER_BYTES && self.peek().is_empty()
@@ -208,7 +210,7 @@ impl Input {
         self.capacity = READ_BUFFER_BYTES;
     }
 
-    /// What is not decoded, apart from a large frame.
+    /// Returns the bytes that are not decoded, without a large frame.
     #[inline]
     pub(crate) fn peek(&self) -> &[u8] {
         if self.chunk.is_empty() { &self.buffer[self.start..] } else { &self.chunk[self.start..] }
@@ -223,24 +225,24 @@ impl Input {
         self.peek().len() + self.large.as_ref().map_or(0, |large| large.body.len())
     }
 
-    /// Whether nothing was received that is not decoded.
+    /// Returns whether all received bytes are decoded.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0 && self.large.is_none()
     }
 
-    /// Whether anything came since this was last asked. Decoding in between must end with
-    /// [`Input::mark`].
+    /// Returns whether bytes arrived since the last [`Input::mark`]. The caller must call `mark`
+    /// after it decodes.
     pub(crate) fn has_grown(&self) -> bool {
         self.len() > self.seen
     }
 
-    /// What is there now has been seen.
+    /// Marks the present bytes as seen.
     pub(crate) fn mark(&mut self) {
         self.seen = self.len();
     }
 
-    /// The next complete frame, or `None` while bytes of it are missing.
+    /// Returns the next complete frame, or `None` while bytes of it are missing.
     pub(crate) fn next_frame(&mut self, limits: FrameLimits) -> Result<Option<Frame<'_>>> {
         if self.large.is_some() {
             return Ok(self.finish_large());
@@ -262,8 +264,8 @@ impl Input {
         Ok(None)
     }
 
-    /// Gives out the bodies of messages of one short frame of at most `longest` bytes, for as long
-    /// as such are at the front and `take` wants more.
+    /// Passes the bodies of consecutive messages of one short frame, of at most `longest` bytes, to
+    /// `take` until it returns `false`.
     #[inline]
     pub(crate) fn take_short_messages(&mut self, longest: usize, mut take: impl FnMut(&[u8]) -> bool) {
         if self.large.is_some() {
@@ -282,15 +284,15 @@ impl Input {
         self.start += received.len() - rest.len();
     }
 
-    /// Whether what is next looks like such a message.
+    /// Returns whether the next bytes look like a message of one short frame.
     #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn may_have_short_run(&self) -> bool {
         self.large.is_none() && self.peek().first() == Some(&SHORT_MESSAGE)
     }
 
-    /// Adds such messages to a run, for as long as there is room in it, there are at most so many
-    /// and their payloads before the last one are fewer bytes.
+    /// Adds such messages to a run. It stops when the run has no room, after `messages` messages,
+    /// or once their payloads reach `bytes` bytes.
     #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn take_short_run(&mut self, longest: usize, run: &mut Run, messages: usize, bytes: usize) {
@@ -301,6 +303,8 @@ impl Input {
         let (mut rest, mut count) = (received, 0);
         while let [SHORT_MESSAGE, length, behind @ ..] = rest {
             let taken = received.len() - rest.len();
+            // Each message has a header of two octets, so `taken - 2 * count` is the payload so
+            // far.
             if count == messages || taken - 2 * count >= bytes || taken >= run.room() {
                 break;
             }
@@ -314,13 +318,13 @@ impl Input {
         self.start += taken;
     }
 
-    /// What was decoded last, from `begin` on.
+    /// Returns the bytes decoded last, from `begin` on.
     fn decoded(&self, begin: usize) -> &[u8] {
         if self.chunk.is_empty() { &self.buffer[begin..self.start] } else { &self.chunk[begin..self.start] }
     }
 
-    /// Whether a frame of this length, which is worth it, would pin not much more than itself and
-    /// others like it.
+    /// Returns whether a frame of this length may share the buffer. It then holds little more
+    /// memory than itself and other such frames.
     fn may_share(&mut self, length: usize) -> bool {
         self.worth_it += length;
         self.is_half_enough |= length < LARGE_READ_BUFFER_BYTES / SHARED_PART;
@@ -329,7 +333,7 @@ impl Input {
             && (!self.chunk.is_empty() || self.buffer.len() >= self.capacity / 2)
     }
 
-    /// What was decoded last, from `begin` on, as a part of the chunk.
+    /// Returns the bytes decoded last, from `begin` on, as a part of the chunk.
     fn share(&mut self, begin: usize) -> Body<'static> {
         if self.chunk.is_empty() {
             self.chunk = Bytes::from(mem::take(&mut self.buffer));
@@ -352,17 +356,16 @@ impl Input {
     }
 }
 
-/// A frame that is larger than this part of the buffer and not complete gets an allocation of its
-/// own.
+/// The divisor of the buffer's capacity above which an incomplete frame gets its own allocation.
 const LARGEST_OF_BUFFER: usize = 4;
 
-/// Moves what begins at `start` to the front.
+/// Moves the bytes from `start` on to the front.
 fn compact(buffer: &mut Vec<u8>, start: usize) {
     buffer.copy_within(start.., 0);
     buffer.truncate(buffer.len() - start);
 }
 
-/// The length of a frame's body, if it may be that long.
+/// Returns the length of a frame's body, or an error if it exceeds the limit.
 fn allowed(header: Header, limits: FrameLimits) -> Result<usize> {
     let (what, limit) = if header.command { ("a command", limits.command) } else { ("a frame", limits.message) };
     match usize::try_from(header.body) {
@@ -378,8 +381,8 @@ mod tests {
 
     const LIMITS: FrameLimits = FrameLimits { message: 100, command: 100, share_from: usize::MAX };
 
-    /// Messages that come in two pieces: short ones in a row, a long one and a command between
-    /// them.
+    /// Returns messages to be received in two pieces: short ones in a row, then a long one and a
+    /// command between others.
     fn wire() -> Vec<u8> {
         let long = [&[2, 0, 0, 0, 0, 0, 0, 0, 3][..], b"two"].concat();
         [b"\x00\x03one\x00\x00", &long[..], b"\x00\x05three\x04\x02ab\x00\x04four\x00\x04five"].concat()

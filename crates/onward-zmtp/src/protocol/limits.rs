@@ -1,111 +1,113 @@
-//! Every limit on what a peer may make us keep, by name.
+//! The limits on what a peer can make a connection keep.
 
-/// The largest body of one frame, in bytes, unless the connection was made with another limit.
+/// The default for the largest body of one frame, in bytes.
 pub const FRAME_BYTES: usize = 64 * 1024 * 1024;
 
-/// The largest message, all its frames together, in bytes; so also the most that an incomplete
-/// message can hold.
+/// The default for the largest message, in bytes. It counts all frames, also those of an incomplete
+/// message.
 pub const MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// How many frames one message may have; so also how many an incomplete message can hold.
+/// The default for the number of frames in one message. It also bounds an incomplete message.
 pub const MESSAGE_PARTS: usize = 1024;
 
-/// The largest body of one command after the handshake, in bytes.
+/// The default for the largest body of one command after the handshake, in bytes.
 pub const COMMAND_BYTES: usize = 8 * 1024;
 
-/// The largest metadata (properties of `READY` or `INITIATE`) of a peer, in bytes.
+/// The default for the largest metadata (properties of `READY` or `INITIATE`) of a peer, in bytes.
 pub const METADATA_BYTES: usize = 8 * 1024;
 
-/// How many properties a peer's metadata may have.
+/// The default for the number of properties in a peer's metadata.
 pub const METADATA_PROPERTIES: usize = 64;
 
-/// The longest topic that a peer may subscribe to, in bytes.
+/// The default for the longest topic that a peer may subscribe to, in bytes.
 pub const TOPIC_BYTES: usize = 1024;
 
-/// How many different topics one peer may be subscribed to at a time.
+/// The default for the number of different topics that one peer may be subscribed to at a time.
 pub const TOPICS: usize = 65_536;
 
-/// The longest identity, in bytes; the protocol fixes it.
+/// The longest identity, in bytes. The protocol fixes it.
 pub const IDENTITY_BYTES: usize = 255;
 
-/// The longest user name and the longest password of PLAIN, in bytes; the protocol fixes it.
+/// The longest user name and the longest password of PLAIN, in bytes. The protocol fixes it.
 pub const PLAIN_FIELD_BYTES: usize = 255;
 
-/// The longest context of a `PING`, in bytes; the protocol fixes it.
+/// The longest context of a `PING`, in bytes. The protocol fixes it.
 pub const PING_CONTEXT_BYTES: usize = 16;
 
-/// The longest reason that an `ERROR` may carry, in bytes; the protocol fixes it.
+/// The longest reason that an `ERROR` may carry, in bytes. The protocol fixes it.
 pub const ERROR_REASON_BYTES: usize = 255;
 
-/// How many bytes of answers to heartbeats may wait to be written before no more is decoded.
+/// The number of bytes of unwritten `PONG` replies at which a connection stops decoding.
 pub const ANSWER_BYTES: usize = 4 * 1024;
 
-/// What is received is kept here until it is decoded, in bytes; until the handshake is done it is
-/// [`HANDSHAKE_BUFFER_BYTES`].
+/// The size of the read buffer, in bytes, which holds received bytes until they are decoded. Until
+/// the handshake is done the size is [`HANDSHAKE_BUFFER_BYTES`].
 pub const READ_BUFFER_BYTES: usize = 64 * 1024;
 
-/// The same while a peer sends as much as fills [`READ_BUFFER_BYTES`] with one read, and then at
-/// least half of this, and until there is nothing to be read. Half of it where frames come that
-/// could be [shared](SHARED_PART) then.
+/// The size of the read buffer while a peer sends fast, in bytes.
+///
+/// The buffer grows to this size when one read fills [`READ_BUFFER_BYTES`]. It keeps the size as
+/// long as the peer fills at least half of it and until nothing is left to be read. If frames
+/// arrive that only a smaller buffer can [share](SHARED_PART), it has half this size.
 pub const LARGE_READ_BUFFER_BYTES: usize = 256 * 1024;
 
-/// The payload of a frame of at least so many bytes may share memory with what was received
-/// together with it, in place of being copied, if it is large enough beside that ([`SHARED_PART`]),
-/// if that is at least half a read buffer, and if such frames made up at least half of what was
-/// received before.
+/// The size of a payload, in bytes, from which it may share memory with the bytes received together
+/// with it. A smaller payload is always copied.
 ///
-/// So a message that is smaller and is kept pins nothing but itself; and messages that wait to be
-/// read take at most some four times what they count.
+/// A payload is shared if all of these hold: it is large enough beside the read buffer
+/// ([`SHARED_PART`]), the buffer is at least half full, and such frames made up at least half of
+/// the previous buffer. A smaller message that the program keeps therefore holds only its own
+/// memory. Messages that wait to be read take at most about four times the bytes they count.
 pub const SHARE_BYTES: usize = 4 * 1024;
 
-/// Which part of the read buffer a frame is at least that shares memory with what was received
-/// together with it: if it is kept, it pins at most so many times its own size.
+/// The divisor of the read buffer's size that gives the smallest frame to share. A shared frame
+/// that the program keeps holds at most this many times its own size.
 pub const SHARED_PART: usize = 32;
 
-/// The buffer of a connection whose handshake is not done, in bytes: what a silent connection
-/// costs.
+/// The size of the read buffer until the handshake is done, in bytes. It is the cost of a silent
+/// connection.
 pub const HANDSHAKE_BUFFER_BYTES: usize = 512;
 
-/// By how much a frame that is larger than the read buffer may be larger in memory than what has
-/// been received of it, in bytes. (Beyond that memory doubles with what was received.)
+/// The memory that a frame larger than the read buffer may reserve beyond the bytes received of it,
+/// in bytes. Above this size the memory doubles with the received bytes.
 pub const BODY_STEP_BYTES: usize = 64 * 1024;
 
-/// A connection takes no more messages to send while so many bytes wait to be written.
+/// The number of unwritten bytes at which a connection takes no more messages to send.
 pub const WRITE_BATCH_BYTES: usize = 256 * 1024;
 
-/// What is kept of the write buffer's memory when everything has been written, in bytes.
+/// The write buffer's memory that is kept when everything has been written, in bytes.
 pub const WRITE_BUFFER_KEPT_BYTES: usize = 512 * 1024;
 
-/// What is kept of the write buffer's memory while there is nothing to be written, in bytes.
+/// The write buffer's memory that is kept while there is nothing to be written, in bytes.
 pub const IDLE_WRITE_BUFFER_BYTES: usize = 128 * 1024;
 
-/// Short messages that follow one another are queued together while they are fewer bytes than this,
-/// with their headers.
+/// The number of bytes, headers included, below which consecutive short messages are queued
+/// together.
 ///
-/// A connection keeps memory for a few such runs, however long nothing passes.
+/// A connection keeps memory for a few such runs, however long it is idle.
 pub const RUN_BYTES: usize = 64 * 1024;
 
-/// A payload of at least so many bytes is not copied into the write buffer but written from where
-/// it is, unless the connection was made with another bound. (With CURVE every payload is copied,
-/// since it is encrypted.)
+/// The default for the size of a payload, in bytes, from which it is written from where it is. A
+/// smaller payload is copied into the write buffer. CURVE copies every payload, because it encrypts
+/// it.
 ///
-/// On some processors the operating system takes a batch from one piece faster than from many, by
-/// more than it costs to make one piece of payloads of 4 KiB ([`JOIN_BYTES`]).
+/// On some processors the operating system takes one piece faster than many, by more than it costs
+/// to copy payloads of 4 KiB into one piece ([`JOIN_BYTES`]).
 pub const GATHER_BYTES: usize = 8 * 1024;
 
-/// A payload of at least so many bytes that is below [`GATHER_BYTES`] is copied by the sockets when
-/// it is written, where that is quicker than to write it from where it is, and a smaller one when
-/// it is taken from the queue.
+/// The size of a payload, in bytes, from which the sockets copy it when they write it. The range
+/// ends below [`GATHER_BYTES`], and the copy happens only where it is faster than a write from
+/// where the payload is. A smaller payload is copied when it is taken from the queue.
 ///
-/// What is copied when it is written goes into a buffer of the thread, which stays in the
+/// A payload copied at the write goes into a buffer of the thread. That buffer stays in the
 /// processor's cache, however many connections the thread serves.
 pub const JOIN_BYTES: usize = 2 * 1024;
 
-/// What one connection accepts from its peer.
+/// The limits on what one connection accepts from its peer.
 ///
-/// A peer that goes beyond is disconnected, with an error for which
-/// [`Error::is_limit`](super::Error::is_limit) holds. Memory grows with what was received and never
-/// with an announced length, so a high limit costs nothing until it is used.
+/// A peer that exceeds one of them is disconnected with an error for which
+/// [`Error::is_limit`](super::Error::is_limit) holds. Memory grows with the bytes received and
+/// never with an announced length, so a high limit costs nothing until it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -114,17 +116,18 @@ pub struct Limits {
     /// The largest message, all frames together, complete or not, in bytes. Default:
     /// [`MESSAGE_BYTES`].
     pub message_bytes: usize,
-    /// How many frames a message may have, complete or not. Default: [`MESSAGE_PARTS`].
+    /// The largest number of frames in a message, complete or not. Default: [`MESSAGE_PARTS`].
     pub message_parts: usize,
     /// The largest command after the handshake, in bytes. Default: [`COMMAND_BYTES`].
     pub command_bytes: usize,
     /// The largest metadata, in bytes. Default: [`METADATA_BYTES`].
     pub metadata_bytes: usize,
-    /// How many properties metadata may have. Default: [`METADATA_PROPERTIES`].
+    /// The largest number of properties in metadata. Default: [`METADATA_PROPERTIES`].
     pub metadata_properties: usize,
     /// The longest topic of a subscription, in bytes. Default: [`TOPIC_BYTES`].
     pub topic_bytes: usize,
-    /// How many different topics the peer may be subscribed to. Default: [`TOPICS`].
+    /// The largest number of different topics that the peer may be subscribed to. Default:
+    /// [`TOPICS`].
     pub topics: usize,
 }
 

@@ -1,25 +1,26 @@
-//! Our side, as handshakes need it.
+//! The local side of a handshake.
 
 use super::error::{Error, Result};
 use super::metadata::Metadata;
 use super::options::Options;
 
-/// What a handshake needs to know about us.
+/// The facts about the local side that a handshake needs.
 #[derive(Debug)]
 pub(crate) struct Local<'a> {
     pub(crate) options: &'a Options,
-    /// Whether the peer connected to us, and is told who we are when we know who it is.
+    /// Set if the peer opened the connection. The local side then introduces itself only after it
+    /// knows the peer.
     pub(crate) was_accepted: bool,
 }
 
 impl Local<'_> {
-    /// Our metadata.
+    /// Returns the local metadata, encoded.
     pub(crate) fn metadata(&self) -> Vec<u8> {
         let options = self.options;
         Metadata::of(options.socket_type, options.identity.as_ref(), &options.properties).encode()
     }
 
-    /// Reads the peer's metadata and sees whether the two go together.
+    /// Reads the peer's metadata and rejects a peer whose socket type is incompatible.
     pub(crate) fn read(&self, metadata: &[u8]) -> Result<Metadata> {
         let metadata = Metadata::parse(metadata, &self.options.limits)?;
         let (ours, theirs) = (self.options.socket_type, metadata.socket_type()?);

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use bytes::{Bytes, BytesMut};
 use smallvec::SmallVec;
 
-/// Something that a frame is made of. What owns its bytes gives them away; what refers to them is
-/// copied.
+/// A value that becomes a frame. A value that owns its bytes gives them away; a value that refers
+/// to bytes has them copied.
 ///
 /// ```
 /// use onward_zmtp::protocol::Message;
@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 /// let message = Message::from(bytes::Bytes::from_static(b"constant"));
 /// ```
 pub trait IntoFrame {
-    /// The frame.
+    /// Returns the frame.
     fn into_frame(self) -> Bytes;
 }
 
@@ -82,7 +82,7 @@ impl IntoFrame for Cow<'_, [u8]> {
 
 /// A message of one frame or more. Frames are shared, so a clone copies no payload.
 ///
-/// Up to two frames are kept inside the message itself, without an allocation for the list.
+/// The message itself holds up to two frames, so that it needs no allocation for the list.
 ///
 /// ```
 /// use onward_zmtp::protocol::Message;
@@ -97,7 +97,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// A message without frames. One must be pushed before it can be sent.
+    /// Returns a message without frames. Push at least one before sending it.
     #[must_use]
     #[inline]
     pub fn new() -> Self {
@@ -110,18 +110,18 @@ impl Message {
         self.frames.push(frame.into_frame());
     }
 
-    /// Adds a frame in front: an envelope, an identity. Moves the others, so it takes time in their
-    /// number.
+    /// Adds a frame in front, such as an envelope or an identity. It moves the other frames, so it
+    /// takes time in their number.
     pub fn push_front(&mut self, frame: impl IntoFrame) {
         self.frames.insert(0, frame.into_frame());
     }
 
-    /// Takes the first frame away.
+    /// Removes the first frame and returns it.
     pub fn pop_front(&mut self) -> Option<Bytes> {
         if self.frames.is_empty() { None } else { Some(self.frames.remove(0)) }
     }
 
-    /// The frames, in order.
+    /// Returns the frames, in order.
     #[must_use]
     #[inline]
     pub fn frames(&self) -> &[Bytes] {
@@ -134,21 +134,21 @@ impl Message {
         &mut self.frames
     }
 
-    /// How many frames there are.
+    /// Returns the number of frames.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
         self.frames.len()
     }
 
-    /// Whether there is no frame. (A message of one empty frame is not empty.)
+    /// Returns whether there is no frame. A message of one empty frame is not empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
-    /// The payload of all frames together, in bytes.
+    /// Returns the payload of all frames together, in bytes.
     #[must_use]
     #[inline]
     pub fn byte_len(&self) -> usize {

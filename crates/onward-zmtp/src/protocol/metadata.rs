@@ -1,4 +1,4 @@
-//! The properties that the two sides tell each other in the handshake.
+//! The properties that the two sides exchange in the handshake.
 
 use bytes::Bytes;
 
@@ -11,21 +11,21 @@ use super::socket_type::SocketType;
 const SOCKET_TYPE: &str = "Socket-Type";
 const IDENTITY: &str = "Identity";
 
-/// What a peer told about itself: names with values, in the order in which they came.
+/// The properties that a peer sent about itself: names with values, in the order of arrival.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Metadata {
     properties: Vec<(String, Bytes)>,
 }
 
 impl Metadata {
-    /// The value of a property. Names are compared without regard to case, as the protocol wants
-    /// it.
+    /// Returns the value of a property. Names are compared without regard to case, as the protocol
+    /// requires.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Bytes> {
         self.properties.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// All properties.
+    /// Returns all properties.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Bytes)> {
         self.properties.iter().map(|(name, value)| (name.as_str(), value))
     }
@@ -71,7 +71,7 @@ impl Metadata {
         }
     }
 
-    /// Our own.
+    /// Returns the local metadata.
     pub(crate) fn of(socket_type: SocketType, identity: Option<&Identity>, more: &[(String, Bytes)]) -> Self {
         let mut properties = vec![(SOCKET_TYPE.to_owned(), Bytes::from_static(socket_type.name().as_bytes()))];
         if socket_type.tells_identity() {
@@ -82,7 +82,7 @@ impl Metadata {
         Self { properties }
     }
 
-    /// As it goes onto the wire.
+    /// Returns the metadata, encoded as on the wire.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut encoded = Vec::new();
         for (name, value) in &self.properties {
@@ -92,7 +92,7 @@ impl Metadata {
     }
 }
 
-/// A name, its value, and what follows.
+/// Returns a property's name, its value, and the bytes after them.
 fn take_property(bytes: &[u8]) -> Result<(&[u8], &[u8], &[u8])> {
     let property = || {
         let (name, rest) = take_short(bytes)?;
@@ -103,7 +103,8 @@ fn take_property(bytes: &[u8]) -> Result<(&[u8], &[u8], &[u8])> {
     property().ok_or_else(|| Error::malformed("the peer's metadata ends in the middle of a property"))
 }
 
-/// A name as the protocol allows it: letters, digits and `-_.+`.
+/// Returns a property's name, if it has only the characters that the protocol allows: letters,
+/// digits and `-_.+`.
 pub(crate) fn property_name(name: &[u8]) -> Result<&str> {
     let allowed = |octet: &u8| octet.is_ascii_alphanumeric() || b"-_.+".contains(octet);
     match str::from_utf8(name) {
@@ -114,7 +115,7 @@ pub(crate) fn property_name(name: &[u8]) -> Result<&str> {
 
 fn push_property(buffer: &mut Vec<u8>, name: &str, value: &[u8]) {
     push_short(buffer, name.as_bytes());
-    // The options checked that no value is longer.
+    // The options checked that no value is longer than 32 bits can express.
     buffer.extend_from_slice(&(value.len() as u32).to_be_bytes());
     buffer.extend_from_slice(value);
 }

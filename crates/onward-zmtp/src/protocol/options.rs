@@ -1,4 +1,4 @@
-//! What a connection is made with.
+//! The options of a connection.
 
 use std::time::Duration;
 
@@ -12,13 +12,14 @@ use super::mechanism::Security;
 use super::metadata::property_name;
 use super::socket_type::SocketType;
 
-/// How long a handshake may take, unless the connection was made with another time.
+/// The default for the duration of a handshake.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The longest time to live that a heartbeat can tell: 65535 tenths of a second.
+/// The longest time to live that a heartbeat can announce: 65535 tenths of a second.
 pub const HEARTBEAT_TTL_LONGEST: Duration = Duration::from_millis(6_553_500);
 
-/// How a connection presents itself and what it accepts. All connections of a socket share one.
+/// The options by which a connection presents itself and accepts its peer. All connections of a
+/// socket share one value.
 ///
 /// ```
 /// use onward_zmtp::protocol::{Identity, Options, SocketType};
@@ -38,7 +39,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// A socket of this type: mechanism NULL, no identity, no heartbeats, default limits.
+    /// Returns the options of a socket of this type: mechanism NULL, no identity, no heartbeats,
+    /// default limits.
     #[must_use]
     pub fn new(socket_type: SocketType) -> Self {
         Self {
@@ -53,71 +55,74 @@ impl Options {
         }
     }
 
-    /// The identity that a ROUTER will know this socket by. Told by REQ, DEALER and ROUTER sockets
-    /// only. Default: none.
+    /// Sets the identity by which a ROUTER addresses this socket. Only REQ, DEALER and ROUTER
+    /// sockets send it. Default: none.
     #[must_use]
     pub fn identity(mut self, identity: Identity) -> Self {
         self.identity = Some(identity);
         self
     }
 
-    /// The mechanism, and which side of it we are. The peer must use exactly the same. Default:
-    /// [`Security::Null`].
+    /// Sets the mechanism and the local side of it. The peer must use exactly the same mechanism.
+    /// Default: [`Security::Null`].
     #[must_use]
     pub fn security(mut self, security: Security) -> Self {
         self.security = security;
         self
     }
 
-    /// What is accepted from the peer. Default: [`Limits::default`].
+    /// Sets the limits on what the peer may send. Default: [`Limits::default`].
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// How long the whole handshake may take, the decision about the peer included. Default:
-    /// [`HANDSHAKE_TIMEOUT`].
+    /// Sets the longest duration of the whole handshake, including the decision about the peer.
+    /// Default: [`HANDSHAKE_TIMEOUT`].
     #[must_use]
     pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
         self.handshake_timeout = timeout;
         self
     }
 
-    /// Asks a silent peer for signs of life. Default: does not ask. (Heartbeats of the peer are
-    /// answered in any case.)
+    /// Sends heartbeats to the peer. Default: none. The connection always replies to heartbeats of
+    /// the peer.
     #[must_use]
     pub fn heartbeat(mut self, heartbeat: Heartbeat) -> Self {
         self.heartbeat = Some(heartbeat);
         self
     }
 
-    /// Payloads of at least so many bytes are written from where they are; smaller ones are copied
-    /// into the write buffer. Default: [`GATHER_BYTES`].
+    /// Sets the size of a payload, in bytes, from which it is written from where it is. Smaller
+    /// payloads are copied into the write buffer. Default: [`GATHER_BYTES`].
     #[must_use]
     pub fn gather_bytes(mut self, bytes: usize) -> Self {
         self.gather_bytes = bytes;
         self
     }
 
-    /// Whether heartbeats are wanted and this peer is not asked for them.
+    /// Returns whether heartbeats are set but are not sent to this peer.
     #[cfg(feature = "tokio")]
     pub(crate) fn lacks_heartbeat(&self, peer: &Peer) -> bool {
         self.heartbeat.is_some() && self.heartbeat_for(peer).is_none()
     }
 
-    /// Returns how this peer is asked for signs of life.
+    /// Returns the heartbeats to send to this peer.
     pub(crate) fn heartbeat_for(&self, peer: &Peer) -> Option<&Heartbeat> {
         self.heartbeat.as_ref().filter(|heartbeat| peer.knows_3_1() || heartbeat.asks_version_3_0)
     }
 
-    /// Tells the peer a property more; by convention its name begins with `X-`.
+    /// Adds a property to the metadata for the peer. By convention its name begins with `X-`.
     ///
     /// # Errors
     ///
-    /// If the name is not 1 to 255 letters, digits and `-_.+`, is one that the protocol uses or was
-    /// given before, or if all of it is more than [`METADATA_BYTES`] or [`METADATA_PROPERTIES`]:
-    /// [`Error::is_misuse`].
+    /// [`Error::is_misuse`] in these cases:
+    ///
+    /// * The name is not 1 to 255 letters, digits and `-_.+`.
+    /// * The protocol uses the name, or it was given before.
+    /// * The properties would take more than half of [`METADATA_BYTES`], or more than
+    ///   [`METADATA_PROPERTIES`] with the protocol's own.
     pub fn property(mut self, name: &str, value: impl Into<Bytes>) -> Result<Self> {
         let value = value.into();
         property_name(name.as_bytes()).map_err(|error| Error::misuse(error.to_string()))?;
@@ -127,8 +132,9 @@ impl Options {
         {
             return Err(Error::misuse(format!("the property `{name}` is there already")));
         }
+        // A property has one octet for the length of its name and four for that of its value.
         let bytes: usize = self.properties.iter().map(|(name, value)| name.len() + value.len() + 5).sum();
-        // Half is left to what the protocol itself says there.
+        // The other half is left to the protocol's own properties.
         if bytes + name.len() + value.len() + 5 > METADATA_BYTES / 2 || self.properties.len() + 2 >= METADATA_PROPERTIES
         {
             return Err(Error::misuse(format!("there is no room for the property `{name}`")));
@@ -138,10 +144,10 @@ impl Options {
     }
 }
 
-/// How we ask a silent peer for signs of life.
+/// The heartbeats to a silent peer.
 ///
-/// A `PING` goes out every `interval`, unless the one before is unanswered. Anything that the peer
-/// sends counts as an answer.
+/// A `PING` goes out every `interval`, unless the previous one is unanswered. Anything that the
+/// peer sends counts as a reply.
 #[derive(Debug, Clone)]
 pub struct Heartbeat {
     pub(crate) interval: Duration,
@@ -152,34 +158,34 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Asks so often, and takes the peer for dead when nothing came for as long after a question.
-    /// Tells the peer no time to live.
+    /// Sends a `PING` at this interval, and gives the peer up if nothing arrives for the same time
+    /// after one. Announces no time to live to the peer.
     ///
-    /// More than zero: with none, the peer has no time to answer. (A socket is not bound or
-    /// connected with that; to ask nobody, set no heartbeat.)
+    /// The interval must be more than zero, because otherwise the peer has no time to reply. A
+    /// socket rejects a zero interval when it binds or connects. To send no heartbeats, set none.
     #[must_use]
     pub fn every(interval: Duration) -> Self {
         Self { interval, timeout: interval, ttl: Duration::ZERO, context: Bytes::new(), asks_version_3_0: false }
     }
 
-    /// How long the peer may be silent after a `PING` before it is taken for dead; more than zero.
-    /// Default: the interval.
+    /// Sets how long the peer may be silent after a `PING` before it is given up. It must be more
+    /// than zero. Default: the interval.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Tells the peer to take us for dead when it has not heard from us for so long; rounded down
-    /// to tenths of a second, but to no less than one. Default: zero, which says nothing. At most
-    /// [`HEARTBEAT_TTL_LONGEST`]; what is longer is cut.
+    /// Announces to the peer how long this side may be silent before the peer gives it up. The time
+    /// is rounded down to tenths of a second, but to no less than one. A time above
+    /// [`HEARTBEAT_TTL_LONGEST`] is cut to it. Default: zero, which announces nothing.
     #[must_use]
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.ttl = ttl.min(HEARTBEAT_TTL_LONGEST);
         self
     }
 
-    /// What the peer sends back with its answer. Default: nothing.
+    /// Sets the context that the peer returns with its reply. Default: empty.
     ///
     /// # Errors
     ///
@@ -192,8 +198,8 @@ impl Heartbeat {
         Ok(self)
     }
 
-    /// Asks peers of ZMTP 3.0 too, which does not know `PING`. libzmq 4.2 understands it all the
-    /// same; others may disconnect. Default: no.
+    /// Sends heartbeats also to peers of ZMTP 3.0, which does not define `PING`. libzmq 4.2
+    /// understands it anyway; other peers may disconnect. Default: no.
     #[must_use]
     pub fn ask_version_3_0(mut self) -> Self {
         self.asks_version_3_0 = true;
@@ -202,7 +208,7 @@ impl Heartbeat {
 
     pub(crate) fn ttl_in_tenths(&self) -> u16 {
         let tenths = u16::try_from(self.ttl.as_millis() / 100).unwrap_or(u16::MAX);
-        // Zero would say that we may be silent for ever.
+        // Zero would announce that this side may be silent without limit.
         tenths.max(u16::from(!self.ttl.is_zero()))
     }
 }

@@ -1,4 +1,4 @@
-//! What is to be written.
+//! The bytes to be written.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -15,34 +15,33 @@ use super::limits::{IDLE_WRITE_BUFFER_BYTES, WRITE_BATCH_BYTES, WRITE_BUFFER_KEP
 #[cfg(feature = "tokio")]
 use super::run::Run;
 
-/// When so much of the arena has been written and more than half of it, the rest moves to the
-/// front.
+/// The number of written bytes in the arena from which the rest may move to the front. More than
+/// half of the arena must be written, too.
 const COMPACT_BYTES: usize = 64 * 1024;
 
-/// The bytes that a connection wants to have written, in order.
+/// The bytes that a connection wants to write, in order.
 ///
-/// Headers and small payloads are copied into one arena; large payloads stay where they are, with a
-/// reference. It is a [`Buf`], so that `write_buf` and `write_all_buf` of tokio write it with
-/// vectored writes; for others there is [`Output::slices`].
+/// Headers and small payloads are copied into one arena. Large payloads stay where they are and are
+/// referred to. The output is a [`Buf`], so tokio's `write_buf` and `write_all_buf` write it with
+/// vectored writes. Other writers use [`Output::slices`].
 #[derive(Debug, Default)]
 pub struct Output {
     arena: Vec<u8>,
-    /// How much of the arena has been written.
+    /// The number of bytes of the arena that have been written.
     written: usize,
-    /// Payloads by reference, each with the end of what stands before it in the arena.
+    /// Payloads by reference, each with the end of the arena's bytes that come before it.
     gathered: VecDeque<(usize, Bytes)>,
-    /// How many bytes of `gathered` are left.
+    /// The number of bytes in `gathered` that are not written.
     gathered_bytes: usize,
     gather_from: usize,
-    /// How many bytes have been written in all.
+    /// The number of bytes written in all.
     total: u64,
-    /// Whether the handshake goes on, so that what was written must be wiped.
+    /// Set during the handshake, when written bytes must be wiped.
     is_secret: bool,
 }
 
 impl Output {
-    /// How many bytes are joined at most: what the output holds when it is full, and the end of the
-    /// last payload.
+    /// The largest number of bytes that are joined: a full output, and the end of the last payload.
     #[cfg(feature = "tokio")]
     pub(crate) const JOINED_BYTES: usize = WRITE_BATCH_BYTES + GATHER_BYTES;
 
@@ -50,14 +49,16 @@ impl Output {
         Self { gather_from, is_secret: true, ..Self::default() }
     }
 
-    /// Whether so much waits to be written ([`WRITE_BATCH_BYTES`]) that no message should be added.
+    /// Returns whether at least [`WRITE_BATCH_BYTES`] wait to be written, so that no message should
+    /// be added.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.remaining() >= WRITE_BATCH_BYTES
     }
 
-    /// Fills `slices` from the front with what is to be written next and answers how many it
-    /// filled. After writing, call [`Buf::advance`] with the number of bytes that were taken.
+    /// Fills `slices` from the front with the next bytes to be written, and returns how many slices
+    /// it filled. After the write, call [`Buf::advance`] with the number of bytes that were
+    /// written.
     pub fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut pieces = self.pieces();
         let mut count = 0;
@@ -69,19 +70,20 @@ impl Output {
         count
     }
 
-    /// All that waits to be written, if it is in one piece.
+    /// Returns all waiting bytes, if they are in one piece.
     #[cfg(feature = "tokio")]
     pub(crate) fn whole(&self) -> Option<&[u8]> {
         self.gathered.is_empty().then(|| &self.arena[self.written..])
     }
 
-    /// Whether what waits is in many pieces that are small, which are better [joined](Self::join).
+    /// Returns whether the waiting bytes are in many small pieces, which are better
+    /// [joined](Self::join).
     #[cfg(feature = "tokio")]
     pub(crate) fn has_small_pieces(&self) -> bool {
         self.gathered_bytes < self.gathered.len().saturating_mul(self.gather_from)
     }
 
-    /// Copies the front of what waits to the end of a buffer: one batch.
+    /// Copies one batch of waiting bytes, from the front, to the end of a buffer.
     #[cfg(feature = "tokio")]
     pub(crate) fn join(&self, buffer: &mut Vec<u8>) {
         let mut start = self.written;
@@ -106,7 +108,7 @@ impl Output {
             .filter(|piece| !piece.is_empty())
     }
 
-    /// How many bytes have been written since the connection began.
+    /// Returns the number of bytes written since the connection began.
     pub(crate) fn total_written(&self) -> u64 {
         self.total
     }
@@ -127,8 +129,9 @@ impl Output {
         }
     }
 
-    /// The same. Takes the payload unless it is so small that it is copied at once; those in
-    /// between are to be [joined](Self::join).
+    /// Adds a frame of a message, and takes its payload unless that is small enough to be copied at
+    /// once. Payloads of a size between [`JOIN_BYTES`] and `gather_from` are to be
+    /// [joined](Self::join).
     #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn push_frame_taking(&mut self, more: bool, payload: &mut Bytes) {
@@ -146,8 +149,7 @@ impl Output {
         self.gathered.push_back((self.arena.len(), payload));
     }
 
-    /// Adds messages that are encoded already, and takes their memory for it if nothing else is to
-    /// be written.
+    /// Adds encoded messages. It takes their memory if nothing else waits to be written.
     #[cfg(feature = "tokio")]
     pub(crate) fn push_run(&mut self, run: &mut Run) {
         if !self.gathered.is_empty() || !run.swap_wire(&mut self.arena) {
@@ -155,13 +157,13 @@ impl Output {
         }
     }
 
-    /// Adds a command: its name and what follows it.
+    /// Adds a command: its name and its data.
     pub(crate) fn push_command(&mut self, name: &str, data: &[u8]) {
         Header::write(COMMAND, 1 + name.len() + data.len(), &mut self.arena);
         push_command_body(&mut self.arena, name, data);
     }
 
-    /// Adds a frame whose body is written in place by `fill`, which gets it zeroed.
+    /// Adds a frame whose body `fill` writes in place. `fill` gets the body zeroed.
     pub(crate) fn push_frame_with<T>(&mut self, length: usize, fill: impl FnOnce(&mut [u8]) -> T) -> T {
         Header::write(0, length, &mut self.arena);
         let start = self.arena.len();
@@ -169,13 +171,13 @@ impl Output {
         fill(&mut self.arena[start..])
     }
 
-    /// The handshake is over: from now on what was written need not be wiped.
+    /// Ends the handshake: bytes written from now on need not be wiped.
     pub(crate) fn end_of_secrets(&mut self) {
         self.arena[..self.written].zeroize();
         self.is_secret = false;
     }
 
-    /// There is nothing to be written: what only a busy peer needs is given back.
+    /// Releases the memory that only a busy peer needs. Nothing is waiting to be written.
     #[inline]
     pub(crate) fn rest(&mut self) {
         if self.has_memory_to_spare() {
@@ -183,7 +185,7 @@ impl Output {
         }
     }
 
-    /// Whether there is any.
+    /// Returns whether [`rest`](Self::rest) would release memory.
     #[inline]
     pub(crate) fn has_memory_to_spare(&self) -> bool {
         self.arena.capacity() > IDLE_WRITE_BUFFER_BYTES && self.arena.is_empty()
@@ -207,7 +209,7 @@ impl Output {
     }
 }
 
-/// Copies as much as is joined at most.
+/// Appends as much of `piece` as fits in one batch.
 #[cfg(feature = "tokio")]
 #[inline]
 fn append(buffer: &mut Vec<u8>, piece: &[u8]) {
@@ -215,7 +217,7 @@ fn append(buffer: &mut Vec<u8>, piece: &[u8]) {
     buffer.extend_from_slice(&piece[..piece.len().min(room)]);
 }
 
-/// A command's body: the length of its name, its name, its data.
+/// Appends the body of a command: the length of its name, its name, its data.
 pub(crate) fn push_command_body(buffer: &mut Vec<u8>, name: &str, data: &[u8]) {
     buffer.push(name.len() as u8);
     buffer.extend_from_slice(name.as_bytes());
@@ -235,10 +237,11 @@ impl Buf for Output {
         self.slices(slices)
     }
 
-    /// Takes away what was written. More than there is counts as all there is.
+    /// Drops written bytes. A count beyond the end drops all bytes.
     fn advance(&mut self, mut count: usize) {
         let remaining = self.remaining();
         self.total += count.min(remaining) as u64;
+        // Everything is written, so no piece needs a visit.
         if count >= remaining {
             self.gathered.clear();
             self.gathered_bytes = 0;
@@ -246,6 +249,7 @@ impl Buf for Output {
             return self.recycle();
         }
         while let Some((end, payload)) = self.gathered.front_mut() {
+            // The bytes of the arena up to `end` come before this payload.
             let before = count.min(*end - self.written);
             self.written += before;
             count -= before;
@@ -275,7 +279,8 @@ mod tests {
         (0..size).map(|index| (index % 251) as u8).collect()
     }
 
-    /// Both what copies at once and what copies when it writes, with frames of these sizes.
+    /// Returns the wire bytes of frames of these sizes, and an output that copies them only when it
+    /// writes.
     fn filled(sizes: &[usize]) -> (Vec<u8>, Output) {
         let (mut copied, mut joined) = (Output::new(usize::MAX), Output::new(GATHER_BYTES));
         for size in sizes {

@@ -1,4 +1,4 @@
-//! Short messages in a row, as they are on the wire.
+//! Consecutive short messages, encoded as on the wire.
 
 use std::{iter, mem};
 
@@ -8,37 +8,37 @@ use super::frame::{SHORT_BODY, SHORT_MESSAGE};
 use super::limits::RUN_BYTES;
 use super::message::Message;
 
-/// Messages of one short frame each, one after the other, encoded. They need no allocation each,
-/// and are moved all at once.
+/// Encoded messages of one short frame each, in order. They need no allocation each, and they move
+/// all at once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Run {
     wire: Vec<u8>,
-    /// Where the first that was not taken begins.
+    /// The offset of the first message that was not taken.
     start: usize,
     messages: usize,
 }
 
-/// What memory a run has at least, in bytes.
+/// The smallest memory of a run, in bytes.
 const LEAST_MEMORY: usize = 1024;
 
 impl Run {
-    /// What memory one has at most, in bytes: it has room until there is no more, and then one
-    /// message more.
+    /// The largest memory of a run, in bytes. A run takes messages while it has room, and the last
+    /// one may exceed the room.
     pub(crate) const MEMORY: usize = RUN_BYTES + 2 + SHORT_BODY;
 
-    /// An empty one, in memory that was another's.
+    /// Returns an empty run in the memory of another.
     pub(crate) fn in_buffer(mut buffer: Vec<u8>) -> Self {
         buffer.clear();
         Self { wire: buffer, start: 0, messages: 0 }
     }
 
-    /// Its memory, for another.
+    /// Returns the memory of the run, for another run.
     pub(crate) fn into_buffer(mut self) -> Vec<u8> {
         self.wire.clear();
         self.wire
     }
 
-    /// The payload of a message that may be in a run: of one frame, which is short.
+    /// Returns the payload of a message that fits in a run: a message of one short frame.
     #[inline]
     pub(crate) fn payload(message: &Message) -> Option<&[u8]> {
         match message.frames() {
@@ -47,19 +47,19 @@ impl Run {
         }
     }
 
-    /// Whether one more is to be added.
+    /// Returns whether one more message may be added.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.room() > 0
     }
 
-    /// For how many bytes more there is room, of which the last message may take more.
+    /// Returns the room in bytes. The last message may exceed it.
     #[inline]
     pub(crate) fn room(&self) -> usize {
         RUN_BYTES.saturating_sub(self.wire.len())
     }
 
-    /// Adds a [payload](Self::payload).
+    /// Adds the message with this [payload](Self::payload).
     #[inline]
     pub(crate) fn push(&mut self, payload: &[u8]) {
         self.reserve(2 + payload.len());
@@ -75,21 +75,21 @@ impl Run {
         }
     }
 
-    /// Takes twice as much memory, but not more than [`Run::MEMORY`] if that will do.
+    /// Doubles the memory, but keeps it within [`Run::MEMORY`] if that suffices.
     #[cold]
     fn grow(&mut self, bytes: usize) {
         let twice = (2 * self.wire.capacity()).clamp(LEAST_MEMORY, Self::MEMORY);
         self.wire.reserve_exact(bytes.max(twice.saturating_sub(self.wire.len())));
     }
 
-    /// Adds messages that are encoded already, of which there are so many.
+    /// Adds `messages` encoded messages.
     pub(crate) fn extend(&mut self, wire: &[u8], messages: usize) {
         self.reserve(wire.len());
         self.wire.extend_from_slice(wire);
         self.messages += messages;
     }
 
-    /// Adds all of another, which has none any more, if there is room.
+    /// Moves all messages of another run into this one, if there is room.
     pub(crate) fn join(&mut self, other: &mut Self) -> bool {
         if other.wire().len() > self.room() {
             return false;
@@ -99,7 +99,7 @@ impl Run {
         true
     }
 
-    /// Takes the first message out, into memory of its own.
+    /// Takes the first message out, into its own memory.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Message> {
         let [_, length, rest @ ..] = &self.wire[self.start..] else { return None };
@@ -109,8 +109,8 @@ impl Run {
         Some(Message::from(payload))
     }
 
-    /// Takes the first messages out, at most `limit`, and appends them. Each is made where it is to
-    /// be: they are small, and to move them costs as much.
+    /// Takes the first messages out, at most `limit`, and appends them. It makes each message in
+    /// its final position, because moving such a small message costs as much as making it.
     #[inline]
     pub(crate) fn pop_into(&mut self, messages: &mut Vec<Message>, limit: usize) {
         let (first, count) = (messages.len(), self.messages.min(limit));
@@ -133,19 +133,19 @@ impl Run {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of messages.
     #[inline]
     pub(crate) fn messages(&self) -> usize {
         self.messages
     }
 
-    /// The payload of all, in bytes.
+    /// Returns the payload of all messages, in bytes.
     #[inline]
     pub(crate) fn bytes(&self) -> usize {
         self.wire.len() - self.start - 2 * self.messages
     }
 
-    /// The payloads, in order.
+    /// Returns the payloads, in order.
     pub(crate) fn payloads(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = self.wire();
         iter::from_fn(move || {
@@ -156,13 +156,13 @@ impl Run {
         })
     }
 
-    /// All of them, as they are on the wire.
+    /// Returns all messages, encoded as on the wire.
     pub(crate) fn wire(&self) -> &[u8] {
         &self.wire[self.start..]
     }
 
-    /// Gives its memory for `other`, which is empty, if it is whole. What it has is in there then,
-    /// and it has none any more.
+    /// Swaps the memory with `other`, if `other` is empty and no message was taken from the run.
+    /// The messages are then in `other`, and the run is empty.
     pub(crate) fn swap_wire(&mut self, other: &mut Vec<u8>) -> bool {
         if self.start > 0 || !other.is_empty() {
             return false;

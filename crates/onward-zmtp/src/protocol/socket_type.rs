@@ -1,14 +1,14 @@
-//! Socket types, and which of them may talk to which.
+//! Socket types, and which of them are compatible.
 
 use std::fmt;
 
-/// The type of a socket: which messages it sends and expects.
+/// The type of a socket, which determines the messages that it sends and expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SocketType {
-    /// `REQ`: a question, then its answer.
+    /// `REQ`: sends a request, then receives its reply.
     Req,
-    /// `REP`: answers questions.
+    /// `REP`: replies to requests.
     Rep,
     /// `DEALER`: like REQ, but asynchronous.
     Dealer,
@@ -16,9 +16,9 @@ pub enum SocketType {
     Router,
     /// `PUB`: sends to all subscribers.
     Pub,
-    /// `XPUB`: a PUB that sees subscriptions.
+    /// `XPUB`: a PUB that reports subscriptions.
     Xpub,
-    /// `SUB`: receives what it subscribed to.
+    /// `SUB`: receives messages of the topics it subscribed to.
     Sub,
     /// `XSUB`: a SUB that sends subscriptions as messages.
     Xsub,
@@ -51,7 +51,7 @@ use SocketType::{
     Xpub, Xsub,
 };
 
-/// Each socket type, its name on the wire, and the types it may talk to (RFC 37, "The Socket-Type
+/// Each socket type, its name on the wire, and its compatible types (RFC 37, "The Socket-Type
 /// Property").
 const TABLE: [(SocketType, &str, &[SocketType]); 19] = [
     (Req, "REQ", &[Rep, Router]),
@@ -76,31 +76,31 @@ const TABLE: [(SocketType, &str, &[SocketType]); 19] = [
 ];
 
 impl SocketType {
-    /// Every socket type there is.
+    /// All socket types.
     pub const ALL: [Self; 19] = [
         Req, Rep, Dealer, Router, Pub, Xpub, Sub, Xsub, Push, Pull, Pair, Client, Server, Radio, Dish, Scatter, Gather,
         Peer, Channel,
     ];
 
-    /// The name on the wire: capital letters.
+    /// Returns the name on the wire, in capital letters.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.entry().1
     }
 
-    /// The type of this name, which must match exactly.
+    /// Returns the type with this name, which must match exactly.
     #[must_use]
     pub fn from_name(name: &[u8]) -> Option<Self> {
         TABLE.iter().find(|entry| entry.1.as_bytes() == name).map(|entry| entry.0)
     }
 
-    /// The types that a socket of this type may talk to.
+    /// Returns the types that are compatible with this type.
     #[must_use]
     pub fn peers(self) -> &'static [Self] {
         self.entry().2
     }
 
-    /// Whether the two may talk to each other. Symmetric.
+    /// Returns whether the two types are compatible. The relation is symmetric.
     ///
     /// ```
     /// use onward_zmtp::protocol::SocketType;
@@ -112,24 +112,24 @@ impl SocketType {
         self.peers().contains(&peer)
     }
 
-    /// Whether peers of this socket subscribe.
+    /// Returns whether peers of this socket subscribe.
     pub(crate) fn has_subscribers(self) -> bool {
         matches!(self, Pub | Xpub)
     }
 
-    /// Whether this socket subscribes.
+    /// Returns whether this socket subscribes.
     pub(crate) fn subscribes(self) -> bool {
         matches!(self, Sub | Xsub)
     }
 
-    /// Whether this socket tells its identity.
+    /// Returns whether this socket sends its identity.
     pub(crate) fn tells_identity(self) -> bool {
         matches!(self, Req | Dealer | Router)
     }
 
     fn entry(self) -> &'static (Self, &'static str, &'static [Self]) {
-        // The table is in the order of the variants; `the_table_is_in_the_order_of_the_variants`
-        // holds it there.
+        // The table is in the order of the variants, which
+        // `the_table_is_in_the_order_of_the_variants` checks.
         &TABLE[self as usize]
     }
 }

@@ -1,4 +1,4 @@
-//! What a connection is beside its input: greeting, then handshake, then traffic, or over.
+//! The phases of a connection: greeting, handshake, traffic, failure. The input is separate.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,17 +14,18 @@ use super::options::Options;
 use super::output::Output;
 use super::traffic::Traffic;
 
-/// By how much a command of a handshake may be larger than the metadata in it, in bytes: `INITIATE`
-/// of CURVE is by 257, `HELLO` of PLAIN, which has none, up to 518.
+/// The largest excess of a handshake command over the metadata in it, in bytes. CURVE's `INITIATE`
+/// exceeds it by 257. PLAIN's `HELLO`, which has no metadata, has up to 518.
 const HANDSHAKE_OVERHEAD_BYTES: usize = 518;
 
-/// Apart from the input, so that a frame can be handled while it is still in there.
+/// The state of a connection without its input, so that a frame can be handled while it is still in
+/// the input.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) options: Arc<Options>,
     pub(crate) output: Output,
     phase: Phase,
-    /// Whether somebody decides about the peer before it may send anything.
+    /// Set if the caller decides about the peer before the peer may send anything.
     was_accepted: bool,
     handshake_by: Option<Instant>,
     pub(crate) failure: Option<Error>,
@@ -32,11 +33,11 @@ pub(crate) struct State {
 
 #[derive(Debug)]
 enum Phase {
-    /// The peer's greeting is not complete.
+    /// Waits for the rest of the peer's greeting.
     Greeting(Entropy),
-    /// Commands of the mechanism come and go.
+    /// Exchanges commands of the mechanism.
     Handshake(Box<Handshake>),
-    /// Messages come and go.
+    /// Exchanges messages.
     Traffic(Box<Traffic>),
 }
 
@@ -44,11 +45,11 @@ enum Phase {
 struct Handshake {
     negotiation: Negotiation,
     version: (u8, u8),
-    /// Whether somebody decides about the peer just now.
+    /// Set while a decision about the peer is pending.
     decides: bool,
-    /// What the decision led to, or is about.
+    /// The result that the caller is deciding about, or that its decision led to.
     finished: Option<Box<Finished>>,
-    /// Whether the peer was introduced.
+    /// Set after the peer was introduced.
     is_introduced: bool,
 }
 
@@ -57,7 +58,7 @@ impl Handshake {
         Self { negotiation, version, decides: false, finished: None, is_introduced: false }
     }
 
-    /// Has somebody decide whether the peer that is known now may be told who we are, and send.
+    /// Asks the caller whether the known peer may learn the local metadata and send.
     fn introduce(&mut self, finished: Box<Finished>) -> Result<Event> {
         let peer = finished.peer(self.version)?;
         (self.decides, self.is_introduced, self.finished) = (true, true, Some(finished));
@@ -73,7 +74,7 @@ impl Finished {
     }
 }
 
-/// What came of looking at the input.
+/// The result of decoding the input.
 pub(crate) enum Progress {
     Event(Event),
     /// Something was decoded that is no event.
@@ -90,7 +91,7 @@ impl State {
         Self { options, output, phase: Phase::Greeting(entropy), was_accepted, handshake_by, failure: None }
     }
 
-    /// Whether nothing may be decoded for now.
+    /// Returns whether nothing may be decoded for now.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
         match &self.phase {
@@ -100,8 +101,8 @@ impl State {
         }
     }
 
-    /// How large a frame may be that is a message and nothing else, if one may be decoded now and
-    /// needs no more than to be copied.
+    /// Returns the largest frame that may be decoded now as a whole message by a mere copy. Returns
+    /// `None` if no frame may.
     #[inline]
     pub(crate) fn short_messages(&self) -> Option<usize> {
         match &self.phase {
@@ -112,7 +113,7 @@ impl State {
         }
     }
 
-    /// Decodes the next piece of the input.
+    /// Decodes the next part of the input.
     #[inline]
     pub(crate) fn decode(&mut self, input: &mut Input, now: Instant) -> Result<Progress> {
         match &mut self.phase {
@@ -170,6 +171,7 @@ impl State {
 
     fn establish(&mut self, finished: Finished, version: (u8, u8), input: &mut Input, now: Instant) -> Result<Event> {
         let peer = finished.peer(version)?;
+        // `READY` allows the peer to send messages, so it is written only after the decision.
         if let Some(ready) = &finished.ready {
             self.output.push_command("READY", ready);
         }
@@ -208,7 +210,7 @@ impl State {
         }
     }
 
-    /// The parts that an established connection is sent with.
+    /// Returns the parts that send on an established connection.
     #[inline]
     pub(crate) fn established(&mut self) -> Result<(&mut Traffic, &mut Output)> {
         match &mut self.phase {
@@ -217,7 +219,7 @@ impl State {
         }
     }
 
-    /// Whether this is a client of CURVE that has said HELLO and heard nothing since.
+    /// Returns whether this is a client of CURVE that has sent `HELLO` and received no reply.
     pub(crate) fn awaits_welcome(&self) -> bool {
         match &self.phase {
             Phase::Handshake(handshake) => handshake.negotiation.awaits_welcome(),
@@ -256,9 +258,9 @@ impl State {
         }
     }
 
-    /// Ends the connection. A peer that does not fit gets the reason as an `ERROR`: in the
-    /// handshake one of another type, and after it one that sent more than our limits allow, which
-    /// otherwise would see no more than a connection that breaks.
+    /// Ends the connection. A peer that does not fit gets the reason as an `ERROR`, because
+    /// otherwise it would only see a broken connection. That is a peer of an incompatible type in
+    /// the handshake, and one that exceeds the local limits after it.
     #[cold]
     pub(crate) fn fail(&mut self, error: Error) -> Error {
         match &mut self.phase {
@@ -266,7 +268,7 @@ impl State {
                 self.output.push_command("ERROR", &command::error_data(&error.to_string()));
             }
             Phase::Traffic(traffic) if let Some(reason) = error.for_peer() => {
-                // Without the text the peer sees a connection that ends, as before.
+                // A failure to encrypt only costs the peer the reason.
                 let _ = traffic.push_command("ERROR", &command::error_data(reason), &mut self.output);
             }
             _ => {}
@@ -276,7 +278,7 @@ impl State {
     }
 }
 
-/// What the next command leads to, or `None` while bytes of it are missing.
+/// Returns the step that the next command leads to, or `None` while bytes of it are missing.
 fn next_command(
     handshake: &mut Handshake,
     local: &Local<'_>,

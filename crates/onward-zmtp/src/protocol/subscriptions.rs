@@ -1,4 +1,4 @@
-//! What one peer is subscribed to.
+//! The subscriptions of one peer.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,33 +7,33 @@ use bytes::Bytes;
 use super::error::{Error, Result};
 use super::limits::Limits;
 
-/// The topics of one subscriber, each as often as it was subscribed to: two subscriptions need two
-/// cancellations.
+/// The topics of one subscriber, each with the number of its subscriptions: two subscriptions need
+/// two cancellations.
 ///
-/// Nothing here recurses, whatever the peer sends. Memory is bounded by [`Limits::topics`] times
+/// No operation recurses, whatever the peer sends. Memory is bounded by [`Limits::topics`] times
 /// [`Limits::topic_bytes`].
 #[derive(Debug, Default)]
 pub struct Subscriptions {
     counts: HashMap<Bytes, u64>,
-    /// How many topics there are of each length.
+    /// The number of topics of each length.
     lengths: BTreeMap<usize, usize>,
 }
 
 impl Subscriptions {
-    /// Whether a message whose first frame this is goes to the subscriber. Takes time in the number
-    /// of different lengths of topics.
+    /// Returns whether a message with this first frame goes to the subscriber. The time is
+    /// proportional to the number of different lengths of topics.
     #[must_use]
     pub fn matches(&self, frame: &[u8]) -> bool {
         self.lengths.range(..=frame.len()).any(|(length, _)| self.counts.contains_key(&frame[..*length]))
     }
 
-    /// How many different topics there are.
+    /// Returns the number of different topics.
     #[must_use]
     pub fn len(&self) -> usize {
         self.counts.len()
     }
 
-    /// Whether there is no subscription.
+    /// Returns whether there is no subscription.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
@@ -55,7 +55,7 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Takes one subscription back and answers whether there was one.
+    /// Cancels one subscription and returns whether there was one.
     pub(crate) fn cancel(&mut self, topic: &Bytes) -> bool {
         let Some(count) = self.counts.get_mut(topic) else { return false };
         *count -= 1;

@@ -1,4 +1,4 @@
-//! An established connection: frames become events, messages become frames.
+//! An established connection: decodes frames into events and encodes messages into frames.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ use super::output::{Output, push_command_body};
 use super::run::Run;
 use super::subscriptions::Subscriptions;
 
-/// What is known of an established connection.
+/// The state of an established connection.
 #[derive(Debug)]
 pub(crate) struct Traffic {
     pub(crate) peer: Peer,
@@ -28,9 +28,9 @@ pub(crate) struct Traffic {
     assembler: Assembler,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) timers: Timers,
-    /// How many bytes of answers may still wait to be written.
+    /// The bytes of `PONG` replies that may still wait to be written.
     answers: usize,
-    /// Where in all that is ever written the last answer ends.
+    /// The value of [`Output::total_written`] once the last reply is written.
     answered_at: u64,
 }
 
@@ -47,40 +47,40 @@ impl Traffic {
         }
     }
 
-    /// How large the next frame may be.
+    /// Returns the largest size of the next frame.
     pub(crate) fn frame_limits(&self, options: &Options) -> FrameLimits {
         let overhead = if self.cipher.is_some() { Cipher::OVERHEAD } else { 0 };
         let message = self.assembler.room(&options.limits);
-        // An encrypted command comes in a frame that does not say that it is one.
+        // The frame of an encrypted command does not show that it is a command.
         let message = if overhead > 0 { message.max(options.limits.command_bytes) } else { message };
         let command = options.limits.command_bytes;
         FrameLimits {
             message: message.saturating_add(overhead),
             command: if overhead > 0 { message.saturating_add(overhead) } else { command },
-            // What is encrypted is decrypted into memory of its own.
+            // Encrypted frames are decrypted into their own memory.
             share_from: if overhead > 0 { usize::MAX } else { SHARE_BYTES },
         }
     }
 
-    /// How large a frame may be that is a message and nothing else, if that needs no more than to
-    /// be copied.
+    /// Returns the largest frame that is a whole message and needs only a copy. Returns `None` if
+    /// no frame is.
     #[inline]
     pub(crate) fn short_messages(&self, options: &Options) -> Option<usize> {
         let is_plain = self.cipher.is_none() && !self.is_incomplete() && !options.socket_type.has_subscribers();
         is_plain.then(|| self.assembler.room(&options.limits))
     }
 
-    /// Whether so many answers wait to be written that nothing more may be decoded.
+    /// Returns whether decoding must stop until the waiting replies are written.
     pub(crate) fn is_stalled(&self, output: &Output) -> bool {
         self.answers >= ANSWER_BYTES && output.total_written() < self.answered_at
     }
 
-    /// Whether the peer owes the rest of a message.
+    /// Returns whether the peer has sent only a part of a message.
     pub(crate) fn is_incomplete(&self) -> bool {
         self.assembler.is_incomplete()
     }
 
-    /// Takes a frame.
+    /// Handles a received frame.
     #[inline]
     pub(crate) fn frame(&mut self, frame: Frame<'_>, options: &Options, output: &mut Output) -> Result<Option<Event>> {
         if let Some(cipher) = &mut self.cipher {
@@ -114,7 +114,8 @@ impl Traffic {
         Ok(Some(Event::Message(message)))
     }
 
-    /// Peers of ZMTP 3.0 subscribe with messages: 1 or 0, then the topic.
+    /// Handles a message from a subscriber. Peers of ZMTP 3.0 subscribe with messages: 1 or 0, then
+    /// the topic.
     fn subscriber_message(&mut self, message: Message, options: &Options) -> Result<Option<Event>> {
         match message.frames() {
             [frame] if frame.first() == Some(&1) => self.subscribe(&frame[1..], options),
@@ -141,8 +142,8 @@ impl Traffic {
         self.command(body, options, output)
     }
 
-    /// Commands that are not known are ignored, so that later versions of the protocol can have
-    /// more of them.
+    /// Handles a command. Unknown commands are ignored, so that later versions of the protocol can
+    /// add more.
     fn command(&mut self, body: &[u8], options: &Options, output: &mut Output) -> Result<Option<Event>> {
         let (name, data) = command::split(body)?;
         let has_subscribers = options.socket_type.has_subscribers();
@@ -159,6 +160,7 @@ impl Traffic {
     fn ping(&mut self, data: &[u8], output: &mut Output) -> Result<()> {
         let ping = Ping::parse(data)?;
         self.timers.peer_ttl(ping.ttl);
+        // All earlier replies are written, so none of them counts any more.
         if output.total_written() >= self.answered_at {
             self.answers = 0;
         }
@@ -169,7 +171,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// Does what is due: an error if the peer must be taken for dead.
+    /// Does what is due: sends a `PING`, or returns an error if the peer was silent for too long.
     pub(crate) fn timeout(&mut self, options: &Options, now: Instant, output: &mut Output) -> Result<()> {
         let heartbeat = options.heartbeat.as_ref();
         if !self.timers.due(heartbeat, now)? {
@@ -194,7 +196,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// The same, and takes the payloads that are not copied now.
+    /// Writes a message and takes the payloads that are not copied now.
     #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn send_taking(&mut self, message: &mut Message, output: &mut Output) -> Result<()> {
@@ -209,7 +211,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// Writes short messages, all at once. Of the run only its memory is of use then.
+    /// Writes a run of short messages. Afterwards only the memory of the run is of use.
     #[cfg(feature = "tokio")]
     pub(crate) fn send_run(&mut self, run: &mut Run, output: &mut Output) -> Result<()> {
         let Some(cipher) = &mut self.cipher else {
@@ -219,7 +221,8 @@ impl Traffic {
         run.payloads().try_for_each(|payload| cipher.seal(0, &[payload], output))
     }
 
-    /// Writes a subscription or its cancellation, in the form that the peer knows.
+    /// Writes a subscription or its cancellation, in the form that the peer's version of ZMTP
+    /// knows.
     pub(crate) fn send_subscription(&mut self, topic: &[u8], is_new: bool, output: &mut Output) -> Result<()> {
         if self.peer.knows_3_1() {
             return self.push_command(if is_new { "SUBSCRIBE" } else { "CANCEL" }, topic, output);

@@ -11,7 +11,8 @@ use super::error::{Error, Result};
 /// ```
 /// use onward_zmtp::socket::{AddressRange, SocketOptions};
 ///
-/// let options = SocketOptions::new().allow_from("127.0.0.0/8".parse()?).allow_from("::1".parse()?);
+/// let options =
+///     SocketOptions::new().allow_from("127.0.0.0/8".parse()?).allow_from("::1".parse()?);
 /// # Ok::<(), onward_zmtp::socket::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

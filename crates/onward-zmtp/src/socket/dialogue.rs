@@ -1,4 +1,4 @@
-//! The request state of REQ and REP: question and answer in turn.
+//! The request state of REQ and REP, which take turns: request, then reply.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use super::pipe::Pipe;
 use super::typed::Socket;
 use crate::protocol::Message;
 
-/// The state of the dialogue.
+/// The state of the exchange.
 pub(super) enum Dialogue {
     Idle,
-    /// A REQ has sent a question to this peer.
+    /// A REQ has sent a request to this peer.
     Asked {
         pipe: Arc<Pipe>,
-        /// The number of the question, if the option to number questions is set.
+        /// The number of the request, if the option to number requests is set.
         number: Option<Bytes>,
     },
-    /// A REP has received a question from this peer. It sends the answer with this envelope.
+    /// A REP has received a request from this peer. It sends the reply with this envelope.
     Answers {
         peer: u64,
         envelope: Message,
@@ -29,15 +29,15 @@ pub(super) enum Dialogue {
 }
 
 impl Socket<Req> {
-    /// Sends a question to the next peer in turn that has room, and waits until there is one.
-    /// [`recv`](Self::recv) then returns the answer.
+    /// Sends a request to the next peer in turn that has room, and waits until there is one.
+    /// [`recv`](Self::recv) then returns the reply.
     ///
-    /// Cancel safe: if the future is dropped before it is ready, the question is not sent.
+    /// Cancel safe: if the future is dropped before it is ready, the request is not sent.
     ///
     /// # Errors
     ///
-    /// - [`Error::is_state`] if the answer to the previous question has not been received. With
-    ///   [numbered](super::SocketOptions::correlate) questions, the previous one is given up
+    /// - [`Error::is_state`] if the reply to the previous request has not been received. With
+    ///   [numbered](super::SocketOptions::correlate) requests, the previous one is given up
     ///   instead.
     /// - [`Error::is_state`] if the message has no frame.
     /// - [`Error::is_limit`] if the message, with the frames in front of it, is larger than
@@ -67,15 +67,15 @@ impl Socket<Req> {
         Ok(())
     }
 
-    /// Waits for the answer and returns it.
+    /// Waits for the reply and returns it.
     ///
     /// Cancel safe.
     ///
     /// # Errors
     ///
-    /// - [`Error::is_state`] if no question was sent.
-    /// - [`Error::is_gone`] if the peer has disconnected, so that no answer will come. The caller
-    ///   can send the question again.
+    /// - [`Error::is_state`] if no request was sent.
+    /// - [`Error::is_gone`] if the peer has disconnected, so that no reply will come. The caller
+    ///   can send the request again.
     pub async fn recv(&mut self) -> Result<Message> {
         poll_fn(|context| self.poll_answer(context)).await
     }
@@ -102,7 +102,7 @@ impl Socket<Req> {
     }
 }
 
-/// Returns the body of the answer to the question of this number.
+/// Returns the body of the reply to the request of this number.
 fn open_answer(mut message: Message, number: Option<&Bytes>) -> Option<Message> {
     if let Some(number) = number {
         message.pop_front().filter(|found| found == number)?;
@@ -112,14 +112,14 @@ fn open_answer(mut message: Message, number: Option<&Bytes>) -> Option<Message> 
 }
 
 impl Socket<Rep> {
-    /// Waits for the next question and returns it. Peers take turns. [`send`](Self::send) sends the
-    /// answer.
+    /// Waits for the next request and returns it. Peers take turns. [`send`](Self::send) sends the
+    /// reply.
     ///
     /// Cancel safe.
     ///
     /// # Errors
     ///
-    /// [`Error::is_state`] if the previous question has not been answered.
+    /// [`Error::is_state`] if the previous request has no reply yet.
     pub async fn recv(&mut self) -> Result<Message> {
         poll_fn(|context| self.poll_question(context)).await
     }
@@ -139,15 +139,15 @@ impl Socket<Rep> {
         }
     }
 
-    /// Sends the answer to the last question. If the peer has disconnected, the answer is dropped
-    /// and counted.
+    /// Sends the reply to the last request. If the peer has disconnected, the reply is dropped and
+    /// counted.
     ///
-    /// Cancel safe: if the future is dropped before it is ready, the question is still open.
+    /// Cancel safe: if the future is dropped before it is ready, the request is still open.
     ///
     /// # Errors
     ///
-    /// - [`Error::is_state`] if there is no open question, or the message has no frame.
-    /// - [`Error::is_limit`] if the message, with the envelope of the question, is larger than
+    /// - [`Error::is_state`] if there is no open request, or the message has no frame.
+    /// - [`Error::is_limit`] if the message, with the envelope of the request, is larger than
     ///   [`SocketOptions::send_limits`](super::SocketOptions::send_limits) allow.
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
         let message = message.into();

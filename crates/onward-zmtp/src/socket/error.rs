@@ -134,8 +134,8 @@ impl Error {
         self.kind == Kind::Unroutable
     }
 
-    /// Returns true if the call is out of turn: a REQ must receive the answer before it sends
-    /// again, and a REP must receive a question before it sends.
+    /// Returns true if the call is out of turn: a REQ must receive the reply before it sends again,
+    /// and a REP must receive a request before it sends.
     #[must_use]
     pub fn is_state(&self) -> bool {
         self.kind == Kind::State
@@ -153,7 +153,7 @@ impl Error {
         self.kind == Kind::Limit || self.protocol().is_some_and(protocol::Error::is_limit)
     }
 
-    /// Returns true if the peer of a question has disconnected, so that no answer will come. Also
+    /// Returns true if the peer of a request has disconnected, so that no reply will come. Also
     /// returned by a socket that [connects once](super::SocketOptions::connect_once) and has lost
     /// its last connection.
     #[must_use]

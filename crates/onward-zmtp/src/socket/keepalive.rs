@@ -14,8 +14,8 @@ use tokio::net::TcpStream;
 ///
 /// // A peer whose machine is gone is noticed after 30 + 3 × 10 seconds.
 /// let keepalive =
-/// TcpKeepalive::after(Duration::from_secs(30)).interval(Duration::from_secs(10)).probes(3); let
-/// options = SocketOptions::new().tcp_keepalive(keepalive);
+///     TcpKeepalive::after(Duration::from_secs(30)).interval(Duration::from_secs(10)).probes(3);
+/// let options = SocketOptions::new().tcp_keepalive(keepalive);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpKeepalive {

@@ -21,10 +21,10 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// `REQ`: sends a question, then waits for the answer.
+/// `REQ`: sends a request, then waits for the reply.
 #[derive(Debug)]
 pub enum Req {}
-/// `REP`: receives questions and sends each answer to the peer that asked.
+/// `REP`: receives requests and sends each reply to the peer that made the request.
 #[derive(Debug)]
 pub enum Rep {}
 /// `DEALER`: sends to its peers in turn and receives from all.

@@ -10,7 +10,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), onward_zmtp::socket::Error> {
 //! let mut pull = PullSocket::new();
-//! // The operating system chooses a port; the answer says which.
+//! // The operating system chooses a port; `bind` returns it.
 //! let endpoint = pull.bind("tcp://127.0.0.1:*").await?;
 //!
 //! let mut push = PushSocket::new();
@@ -21,7 +21,7 @@
 //!
 //! assert_eq!(pull.recv().await?.frames(), ["a frame"]);
 //! assert_eq!(pull.recv().await?.frames(), ["two", "frames"]);
-//! // Sends what is queued, and waits until every task of the socket has ended.
+//! // Sends queued messages, and waits until every task of the socket has ended.
 //! assert_eq!(push.close().await, 0);
 //! # Ok(())
 //! # }
@@ -32,7 +32,7 @@
 //! | type | talks to | |
 //! |---|---|---|
 //! | [`PushSocket`], [`PullSocket`] | each other | work, each message for one peer in turn |
-//! | [`ReqSocket`], [`RepSocket`] | each other, ROUTER, DEALER | question and answer in turn |
+//! | [`ReqSocket`], [`RepSocket`] | each other, ROUTER, DEALER | request and reply in turn |
 //! | [`DealerSocket`] | DEALER, ROUTER, REP | both ways at any time, in turn |
 //! | [`RouterSocket`] | DEALER, ROUTER, REQ | both ways; the first frame names the peer |
 //! | [`PubSocket`], [`SubSocket`] | each other | messages for all subscribers of a topic |
@@ -57,8 +57,8 @@
 //!   background for as long as the socket [lingers](SocketOptions::linger) *and its runtime lives*:
 //!   before `main` returns, [`close`](Socket::close) it.
 //! - **A peer can end its own connection and nothing else**: see
-//!   [`protocol`](crate::protocol#what-a-peer-can-do-to-us). Peers that connect and send nothing do
-//!   not block others.
+//!   [`protocol`](crate::protocol#hostile-peers). Peers that connect and send nothing do not block
+//!   others.
 //! - **Events are reported**, with reasons, by a [`Monitor`].
 //!
 //! `Ok` from `send` means that a message is queued; there are no acknowledgements. If a connection
@@ -82,7 +82,7 @@
 //! let (mut answers, mut questions) = router.split();
 //! tokio::spawn(async move {
 //!     while let Ok(message) = questions.recv().await {
-//!         // The identity is still in front, so it goes back to whoever sent it.
+//!         // The identity is still in front, so the reply goes back to its sender.
 //!         let _ = answers.send(message).await;
 //!     }
 //! });

@@ -3,9 +3,9 @@
 use super::kind;
 use super::typed::Socket;
 
-/// `REQ`: sends a question to one of its peers, then waits for the answer.
+/// `REQ`: sends a request to one of its peers, then waits for the reply.
 pub type ReqSocket = Socket<kind::Req>;
-/// `REP`: receives questions and sends each answer to the peer that asked.
+/// `REP`: receives requests and sends each reply to the peer that made the request.
 pub type RepSocket = Socket<kind::Rep>;
 /// `DEALER`: sends to its peers in turn, and receives from all.
 pub type DealerSocket = Socket<kind::Dealer>;

@@ -496,9 +496,9 @@ impl SocketOptions {
         self
     }
 
-    /// Numbers the questions. A question can then be sent again before its answer has come, and a
-    /// late answer to an earlier question is not taken for the answer to this one. The peer must
-    /// return envelopes unchanged, as REP and ROUTER do. For REQ. Default: no.
+    /// Numbers the requests. A request can then be sent again before its reply has come, and a late
+    /// reply to an earlier request is not taken for the reply to this one. The peer must return
+    /// envelopes unchanged, as REP and ROUTER do. For REQ. Default: no.
     #[must_use]
     pub fn correlate(mut self) -> Self {
         self.correlates = true;

@@ -18,7 +18,7 @@ const MESSAGES_IN_A_ROW: usize = 256;
 ///
 /// | frontend | backend | for |
 /// |---|---|---|
-/// | ROUTER | DEALER | questions and answers |
+/// | ROUTER | DEALER | requests and replies |
 /// | XSUB | XPUB | publications and subscriptions |
 /// | PULL | PUSH | work |
 ///
@@ -33,7 +33,9 @@ const MESSAGES_IN_A_ROW: usize = 256;
 /// let (mut clients, mut workers) = (RouterSocket::new(), DealerSocket::new());
 /// clients.bind("tcp://127.0.0.1:5559").await?;
 /// workers.bind("tcp://127.0.0.1:5560").await?;
-/// Proxy::new(&mut clients, &mut workers).capture(|message| println!("{} frames", message.len())).run().await
+/// let mut proxy = Proxy::new(&mut clients, &mut workers)
+///     .capture(|message| println!("{} frames", message.len()));
+/// proxy.run().await
 /// # }
 /// ```
 pub struct Proxy<'a> {

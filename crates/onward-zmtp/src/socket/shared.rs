@@ -423,7 +423,7 @@ impl Shared {
     }
 
     /// Sends a subscription or a cancellation to all peers. The caller holds the lock of the
-    /// roster, so that a peer that connects meanwhile gets it exactly once.
+    /// roster, so that a peer that connects at the same time gets it exactly once.
     fn tell_peers(roster: &Roster, item: &Outgoing) {
         for pipe in &roster.live {
             pipe.outgoing.push_uncounted(item.clone());

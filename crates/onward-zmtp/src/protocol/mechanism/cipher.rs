@@ -1,4 +1,4 @@
-//! Messages on an established CURVE connection.
+//! Frames on an established CURVE connection.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ const PAYLOAD_AT: usize = FLAGS_AT + 1;
 const BY_CLIENT: &[u8; 16] = b"CurveZMQMESSAGEC";
 const BY_SERVER: &[u8; 16] = b"CurveZMQMESSAGES";
 
-/// Encrypts what we send and decrypts what we receive. Every frame has a number of its own, which
+/// The cipher that encrypts sent frames and decrypts received ones. Every frame has a number, which
 /// must grow.
 pub(crate) struct Cipher {
     shared: SalsaBox,
@@ -32,7 +32,7 @@ pub(crate) struct Cipher {
     received: u64,
 }
 
-/// A frame that was in a box.
+/// A frame that was decrypted.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) more: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Opened {
 }
 
 impl Cipher {
-    /// By how much an encrypted frame is longer than its payload.
+    /// The number of bytes by which an encrypted frame is longer than its payload.
     pub(crate) const OVERHEAD: usize = PAYLOAD_AT;
 
     pub(super) fn of_client(shared: SalsaBox, sent: u64, received: u64) -> Self {
@@ -52,7 +52,7 @@ impl Cipher {
         Self { shared, ours: BY_SERVER, theirs: BY_CLIENT, sent, received }
     }
 
-    /// Writes a frame. `flags` are those of the frame inside.
+    /// Writes an encrypted frame. `flags` are those of the frame inside the box.
     pub(crate) fn seal(&mut self, flags: u8, payload: &[&[u8]], output: &mut Output) -> Result<()> {
         let number = next(&mut self.sent)?;
         let nonce = short_nonce(self.ours, number);
@@ -71,7 +71,7 @@ impl Cipher {
         })
     }
 
-    /// Reads a frame. One that is in memory of its own is decrypted there.
+    /// Decrypts a frame. A frame in its own memory is decrypted in place.
     pub(crate) fn open(&mut self, body: Body<'_>) -> Result<Opened> {
         let header = body.as_slice();
         if header.len() < PAYLOAD_AT || header[..NONCE_AT] != NAME[..] {
@@ -79,6 +79,8 @@ impl Cipher {
         }
         let number = u64::from_be_bytes(array(header, NONCE_AT));
         let tag: [u8; TAG_BYTES] = array(header, BOX_AT);
+        // The number may advance before the tag is checked, because a wrong tag ends the
+        // connection.
         advance_to(&mut self.received, number)?;
         let nonce = short_nonce(self.theirs, number);
         let (mut buffer, text_at) = match body {
@@ -107,11 +109,11 @@ fn opened(buffer: Vec<u8>, text_at: usize) -> Result<Opened> {
     Ok(Opened { more: flags & MORE != 0, command: flags & INNER_COMMAND != 0, payload })
 }
 
-/// Inside a box the flag of a command is another than outside.
+/// The flag of a command inside a box. It differs from [`COMMAND`] outside.
 pub(crate) const INNER_COMMAND: u8 = 2;
 const _: () = assert!(INNER_COMMAND != COMMAND);
 
-/// The next number of ours.
+/// Returns the next number of this side.
 pub(super) fn next(sent: &mut u64) -> Result<u64> {
     *sent = sent
         .checked_add(1)

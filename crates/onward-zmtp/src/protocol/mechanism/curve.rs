@@ -1,4 +1,4 @@
-//! What both sides of CURVE (RFC 26) share: nonces, boxes, sizes.
+//! The parts that both sides of CURVE (RFC 26) share: nonces, boxes, sizes.
 
 use crypto_box::SalsaBox;
 use crypto_box::aead::AeadInPlace;
@@ -10,27 +10,27 @@ use crate::protocol::error::{Error, Result};
 
 /// The version in `HELLO`.
 pub(super) const VERSION: [u8; 2] = [1, 0];
-/// Zeros in `HELLO`, so that it is no shorter than `WELCOME`: nobody gains by sending it under
-/// another's address.
+/// The number of zeros in `HELLO`. They make it no shorter than `WELCOME`, so that a sender with a
+/// forged address gains no amplification.
 pub(super) const HELLO_PADDING: usize = 72;
-/// What is in the box of `HELLO`.
+/// The plaintext in the box of `HELLO`.
 pub(super) const HELLO_PLAIN: [u8; 64] = [0; 64];
-/// `HELLO` without its name.
+/// The length of `HELLO` without its name.
 pub(super) const HELLO_BYTES: usize = 194;
-/// `WELCOME` without its name.
+/// The length of `WELCOME` without its name.
 pub(super) const WELCOME_BYTES: usize = 160;
-/// `INITIATE` without its name and without metadata.
+/// The length of `INITIATE` without its name and without metadata.
 pub(super) const INITIATE_BYTES: usize = 248;
-/// A cookie: a nonce, and a box with the client's transient public key and the server's transient
-/// secret key.
+/// The length of a cookie: a nonce, and a box with the client's transient public key and the
+/// server's transient secret key.
 pub(super) const COOKIE_BYTES: usize = 96;
-/// What authenticates a box.
+/// The length of the tag that authenticates a box.
 pub(crate) const TAG_BYTES: usize = 16;
 
-/// A nonce: what it is for, and a number or random octets.
+/// A nonce: its purpose, then a number or random octets.
 pub(super) type Nonce = [u8; 24];
 
-/// A nonce that counts.
+/// Returns a nonce with a counter.
 #[inline]
 pub(super) fn short_nonce(purpose: &[u8; 16], number: u64) -> Nonce {
     let mut nonce = [0; 24];
@@ -39,7 +39,7 @@ pub(super) fn short_nonce(purpose: &[u8; 16], number: u64) -> Nonce {
     nonce
 }
 
-/// A nonce that is random.
+/// Returns a nonce with random octets.
 pub(super) fn long_nonce(purpose: &[u8; 8], random: &[u8; 16]) -> Nonce {
     let mut nonce = [0; 24];
     nonce[..8].copy_from_slice(purpose);
@@ -47,7 +47,7 @@ pub(super) fn long_nonce(purpose: &[u8; 8], random: &[u8; 16]) -> Nonce {
     nonce
 }
 
-/// The box between two keys.
+/// Returns the box between two keys. Rejects a weak public key.
 pub(super) fn shared(public: PublicKey, secret: &SecretKey) -> Result<SalsaBox> {
     if public.is_weak() {
         return Err(Error::cryptographic("a public key is of those with which nothing is secret"));
@@ -57,7 +57,7 @@ pub(super) fn shared(public: PublicKey, secret: &SecretKey) -> Result<SalsaBox> 
     Ok(SalsaBox::new(&public.to_crypto(), secret.as_crypto()))
 }
 
-/// Encrypts: the tag, then the text.
+/// Encrypts: returns the tag, then the ciphertext.
 pub(super) fn seal(
     cipher: &impl AeadInPlace<NonceSize = U24, TagSize = U16>,
     nonce: &Nonce,
@@ -69,7 +69,7 @@ pub(super) fn seal(
     Ok(sealed)
 }
 
-/// Encrypts what stands behind room for the tag.
+/// Encrypts the bytes after the first [`TAG_BYTES`] in place, and writes the tag in front of them.
 #[inline]
 pub(super) fn seal_in_place(
     cipher: &impl AeadInPlace<NonceSize = U24, TagSize = U16>,
@@ -82,7 +82,7 @@ pub(super) fn seal_in_place(
     Ok(())
 }
 
-/// Decrypts: the tag, then the text.
+/// Decrypts a tag and the ciphertext after it.
 pub(super) fn open(
     cipher: &impl AeadInPlace<NonceSize = U24, TagSize = U16>,
     nonce: &Nonce,
@@ -102,7 +102,7 @@ pub(super) fn cannot_open(what: &str) -> Error {
     Error::cryptographic(format!("the peer's {what} cannot be decrypted: a wrong key, or it was tampered with"))
 }
 
-/// The octets at a place that the caller has checked to be there.
+/// Returns the octets at an offset. The caller has checked that they exist.
 pub(super) fn array<const N: usize>(bytes: &[u8], start: usize) -> [u8; N] {
     std::array::from_fn(|index| bytes.get(start + index).copied().unwrap_or_default())
 }

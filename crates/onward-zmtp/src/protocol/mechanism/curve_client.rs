@@ -16,7 +16,7 @@ use crate::protocol::error::{Error, Result};
 use crate::protocol::local::Local;
 use crate::protocol::output::Output;
 
-/// `HELLO` →, ← `WELCOME`, `INITIATE` →, ← `READY`.
+/// The client's side: `HELLO` →, ← `WELCOME`, `INITIATE` →, ← `READY`.
 pub(crate) struct CurveClient {
     server: PublicKey,
     keys: KeyPair,
@@ -28,9 +28,9 @@ pub(crate) struct CurveClient {
 }
 
 enum State {
-    /// With the box between our transient key and the server's long-term key.
+    /// Has the box between the local transient key and the server's long-term key.
     AwaitsWelcome(SalsaBox),
-    /// With the box between the two transient keys.
+    /// Has the box between the two transient keys.
     AwaitsReady(SalsaBox),
     Done,
 }
@@ -56,6 +56,8 @@ impl CurveClient {
     }
 
     pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>, output: &mut Output) -> Result<Step> {
+        // The state stays `Done` unless a handler sets the next one, so a failed handshake cannot
+        // go further.
         match (std::mem::replace(&mut self.state, State::Done), name) {
             (State::AwaitsWelcome(to_server), b"WELCOME") => self.welcome(&to_server, data, local, output),
             (State::AwaitsReady(between), b"READY") => self.ready(between, data, local),
@@ -96,7 +98,8 @@ impl CurveClient {
         Ok(())
     }
 
-    /// Proves that whoever has our long-term key made our transient key, for this server.
+    /// Returns the vouch. It proves that the owner of the local long-term key made the local
+    /// transient key for this server.
     fn vouch(&self, server_transient: PublicKey) -> Result<Vec<u8>> {
         let plain = [*self.transient.public().as_bytes(), *self.server.as_bytes()].concat();
         let sealed =

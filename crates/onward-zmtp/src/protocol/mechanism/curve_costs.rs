@@ -1,5 +1,5 @@
-//! What CURVE costs a server until somebody is refused, in multiplications on the curve (X25519):
-//! beside one of them all other work of a handshake is nothing.
+//! The costs of CURVE for a server until it refuses a peer, in multiplications on the curve
+//! (X25519). All other work of a handshake is negligible beside one multiplication.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ thread_local! {
     static MULTIPLICATIONS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// There is one more, on this thread.
+/// Counts one multiplication of this thread.
 pub(super) fn multiply() {
     MULTIPLICATIONS.set(MULTIPLICATIONS.get() + 1);
 }
 
-/// How many there are in `work`.
+/// Returns the result of `work` and the number of multiplications in it.
 fn counted<T>(work: impl FnOnce() -> T) -> (T, u32) {
     let before = MULTIPLICATIONS.get();
     let result = work();
     (result, MULTIPLICATIONS.get() - before)
 }
 
-/// To answer a `HELLO`: the box to the client, and our own transient public key.
+/// The cost to reply to a `HELLO`: the box to the client, and the local transient public key.
 const ANSWERED: u32 = 2;
-/// To know a client: the box between the transient keys, and that of the vouch besides.
+/// The cost to identify a client: also the box between the transient keys and that of the vouch.
 const KNOWN: u32 = ANSWERED + 2;
 
-/// Octets of a greeting, and of what is before the data of a `HELLO` and an `INITIATE`.
+/// The octets of a greeting, and of the header before the data of a `HELLO` and an `INITIATE`.
 const GREETING: usize = 64;
 const HELLO_HEADER: usize = 8;
 const INITIATE_HEADER: usize = 18;
@@ -64,7 +64,8 @@ fn drain(connection: &mut Connection) -> Vec<u8> {
     connection.output().copy_to_bytes(count).to_vec()
 }
 
-/// What becomes of a connection that hears this: an event, nothing yet (`None`), or its end.
+/// Passes bytes to a connection. Returns an event, nothing yet (`None`), or the end of the
+/// connection.
 #[expect(clippy::disallowed_methods, reason = "the time has no part in it")]
 fn hear(connection: &mut Connection, bytes: &[u8]) -> crate::protocol::Result<Option<Event>> {
     let mut rest = bytes;
@@ -77,7 +78,7 @@ fn hear(connection: &mut Connection, bytes: &[u8]) -> crate::protocol::Result<Op
     }
 }
 
-/// What this client says to the server with entropy 2: greeting, `HELLO`, `INITIATE`.
+/// Returns what this client sends to the server with entropy 2: greeting, `HELLO`, `INITIATE`.
 fn said(mut client: Connection) -> [Vec<u8>; 3] {
     let mut server = server(2);
     hear(&mut client, &drain(&mut server)).unwrap();
@@ -88,7 +89,8 @@ fn said(mut client: Connection) -> [Vec<u8>; 3] {
     [greeting.to_vec(), hello.to_vec(), drain(&mut client)]
 }
 
-/// How many multiplications the server with entropy 2 has done when it refuses whoever says this.
+/// Returns the number of multiplications after which the server with entropy 2 refuses a peer that
+/// sends this.
 fn cost_of_refusal(said: &[Vec<u8>]) -> u32 {
     let mut server = server(2);
     let (outcome, cost) = counted(|| hear(&mut server, &said.concat()));
@@ -98,10 +100,10 @@ fn cost_of_refusal(said: &[Vec<u8>]) -> u32 {
     cost
 }
 
-/// The same, changed at one place of the data.
+/// Returns the command with one octet of its data changed.
 fn changed(command: &[u8], header: usize, at: usize) -> Vec<u8> {
     let mut command = command.to_vec();
-    // Not the highest bit, which means nothing in a key, nor one with which a number does not grow.
+    // 0x40 is not the highest bit, which a key ignores, nor a bit that keeps a number from growing.
     command[header + at] ^= 0x40;
     command
 }
@@ -142,7 +144,7 @@ fn a_hello_whose_box_cannot_be_opened_costs_one_multiplication() {
     }
 }
 
-/// The box of a `HELLO` between any keys.
+/// Returns the box of a `HELLO` between any two keys.
 fn boxed(key: [u8; 32], secret: u8) -> Vec<u8> {
     let secret = SecretKey::from_bytes([secret; 32]);
     let between = SalsaBox::new(&crypto_box::PublicKey::from_bytes(key), secret.as_crypto());
@@ -157,7 +159,7 @@ fn with_a_weak_key_a_box_is_the_same_whatever_the_secret() {
     }
 }
 
-/// With a weak key nobody needs the server's for it.
+/// Returns a `HELLO` with a weak key, for which the sender needs no key of the server.
 fn hello_with(key: [u8; 32]) -> Vec<u8> {
     let padding = [&b"\x04\xc8\x05HELLO\x01\x00"[..], &[0; HELLO_PADDING]].concat();
     [&padding[..], &key, &1_u64.to_be_bytes(), &boxed(key, 5)].concat()
@@ -209,7 +211,8 @@ fn whoever_shows_the_key_of_somebody_else_is_refused_before_anybody_is_asked() {
     assert_eq!(cost_of_refusal(&said(client(impostor))), KNOWN);
 }
 
-/// The server with entropy 2, which waits for the decision about this client.
+/// Returns the server with entropy 2, which waits for the decision about this client, and the
+/// client's key.
 fn undecided() -> (Connection, PublicKey) {
     let said = said(client(keys(7))).concat();
     let mut server = server(2);

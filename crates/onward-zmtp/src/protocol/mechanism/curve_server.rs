@@ -23,10 +23,10 @@ use crate::protocol::local::Local;
 use crate::protocol::metadata::Metadata;
 use crate::protocol::output::Output;
 
-/// → `HELLO`, `WELCOME` ←, → `INITIATE`, `READY` ←.
+/// The server's side: → `HELLO`, `WELCOME` ←, → `INITIATE`, `READY` ←.
 ///
-/// Between `WELCOME` and `INITIATE` it keeps no transient key: that is in the cookie, which only
-/// this connection can open and only once.
+/// Between `WELCOME` and `INITIATE` it keeps no transient key. The key is in the cookie, which only
+/// this connection can open, and only once.
 pub(crate) struct CurveServer {
     state: State,
     cookie_key: Zeroizing<[u8; 32]>,
@@ -34,7 +34,7 @@ pub(crate) struct CurveServer {
 }
 
 enum State {
-    /// With the random octets for `WELCOME`.
+    /// Has the random octets for `WELCOME`.
     AwaitsHello(Box<Seeds>),
     AwaitsInitiate,
     Decides(Box<Candidate>),
@@ -47,7 +47,7 @@ struct Seeds {
     cookie_nonce: [u8; 16],
 }
 
-/// A client that proved who it is.
+/// A client that proved its identity.
 struct Candidate {
     key: PublicKey,
     metadata: Metadata,
@@ -67,6 +67,8 @@ impl CurveServer {
 
     pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>, output: &mut Output) -> Result<Step> {
         let Security::CurveServer { keys } = &local.options.security else { return Err(nothing_to_decide()) };
+        // The state stays `Done` unless a handler sets the next one, so a failed handshake cannot
+        // go further.
         match (std::mem::replace(&mut self.state, State::Done), name) {
             (State::AwaitsHello(seeds), b"HELLO") => self.hello(&seeds, keys, data, output),
             (State::AwaitsInitiate, b"INITIATE") => self.initiate(keys, data, local),
@@ -121,10 +123,12 @@ impl CurveServer {
         Ok(Step::Authenticate(Credentials::Curve { key }))
     }
 
-    /// The client's transient key and our own. The key to cookies is wiped: there is no second one.
+    /// Opens the cookie and returns the client's transient key and the local one. It wipes the key
+    /// of the cookie, because the connection has only one cookie.
     fn open_cookie(&mut self, data: &[u8]) -> Result<(PublicKey, SecretKey)> {
         let nonce = long_nonce(b"COOKIE--", &array(data, 0));
         let plain = open(&self.cookie_box(), &nonce, &data[16..COOKIE_BYTES], "cookie");
+        // This comes before the check of the result, so that a failed attempt wipes the key, too.
         self.cookie_key.zeroize();
         let plain = plain?;
         Ok((PublicKey::from_bytes(array(&plain, 0)), SecretKey::from_bytes(array(&plain, 32))))
@@ -144,7 +148,7 @@ impl CurveServer {
     }
 }
 
-/// What can be refused without any cryptography.
+/// Rejects a `HELLO` whose fault shows without any cryptography.
 fn check_hello(data: &[u8]) -> Result<()> {
     if data.len() != HELLO_BYTES {
         return Err(Error::malformed("the peer's HELLO has the wrong length"));
@@ -158,7 +162,8 @@ fn check_hello(data: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Whether the vouch in an `INITIATE` says that the owner of `key` made `client_transient`, for us.
+/// Checks that the vouch in an `INITIATE` says that the owner of `key` made `client_transient` for
+/// this server.
 fn check_vouch(
     plain: &[u8],
     key: PublicKey,
@@ -187,8 +192,8 @@ mod tests {
         KeyPair::from(SecretKey::from_bytes([seed; 32]))
     }
 
-    /// Whether a server with the keys 9 takes it from the client 7 that this server got the
-    /// transient key of this number.
+    /// Returns whether a server with the keys 9 accepts a vouch of the client 7. The vouch names
+    /// the server and the transient key of these numbers.
     fn is_taken(server: u8, transient_of_client: u8) -> bool {
         let (ours, client, transient) = (keys(9), keys(7), keys(2));
         let says = [*keys(transient_of_client).public().as_bytes(), *keys(server).public().as_bytes()].concat();

@@ -6,39 +6,39 @@ use zeroize::Zeroizing;
 
 use crate::protocol::error::{Error, Result};
 
-/// How many random octets a handshake may need.
+/// The number of random octets that a handshake may need.
 const ENTROPY_BYTES: usize = 96;
 
-/// The random octets of one handshake, drawn beforehand, because the protocol itself draws none.
-/// Wiped when dropped.
+/// The random octets of one handshake. The caller draws them beforehand, because the protocol
+/// itself draws none. They are wiped when dropped.
 ///
-/// Never use the same ones for two connections: with CURVE, all secrecy rests on them.
+/// Never use the same octets for two connections: with CURVE, all secrecy depends on them.
 pub struct Entropy(Zeroizing<[u8; ENTROPY_BYTES]>);
 
 impl Entropy {
-    /// Octets from the operating system.
+    /// Returns octets from the operating system.
     ///
     /// # Errors
     ///
-    /// If the operating system has none to give.
+    /// If the operating system cannot supply them.
     pub fn from_system() -> Result<Self> {
         let mut octets = Zeroizing::new([0; ENTROPY_BYTES]);
         fill(&mut octets[..])?;
         Ok(Self(octets))
     }
 
-    /// These octets: for tests that must come out the same each time.
+    /// Returns the given octets, for tests that must be reproducible.
     #[must_use]
     pub fn from_octets(octets: [u8; 96]) -> Self {
         Self(Zeroizing::new(octets))
     }
 
-    /// Octets for the secret transient key.
+    /// Returns the octets of the secret transient key.
     pub(super) fn transient_key(&self) -> [u8; 32] {
         self.array(0)
     }
 
-    /// The first long nonce: of the vouch or of the welcome.
+    /// Returns the first long nonce: that of the vouch or of `WELCOME`.
     pub(super) fn nonce(&self) -> [u8; 16] {
         self.array(32)
     }

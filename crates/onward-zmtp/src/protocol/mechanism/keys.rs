@@ -8,18 +8,18 @@ use zeroize::Zeroizing;
 use super::{entropy, z85};
 use crate::protocol::error::{Error, Result};
 
-/// A public key of CURVE: 32 octets, or 40 characters in Z85.
+/// A public key of CURVE: 32 octets, or 40 characters of Z85.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PublicKey([u8; 32]);
 
 impl PublicKey {
-    /// The key of these octets.
+    /// Returns the key of these octets.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The key of 40 characters, as libzmq's tools print it.
+    /// Reads a key of 40 characters, as libzmq's tools print it.
     ///
     /// # Errors
     ///
@@ -28,16 +28,16 @@ impl PublicKey {
         decode(text).map(|key| Self(*key))
     }
 
-    /// The octets.
+    /// Returns the octets.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Whether anybody can pass for its owner.
+    /// Returns whether a peer can pass for the key's owner without the secret key.
     pub(super) fn is_weak(&self) -> bool {
         let mut point = self.0;
-        // It means nothing in X25519.
+        // X25519 ignores the highest bit.
         point[31] &= 0x7F;
         WEAK.contains(&point)
     }
@@ -47,7 +47,7 @@ impl PublicKey {
     }
 }
 
-/// The 40 characters of Z85.
+/// Writes the 40 characters of Z85.
 impl fmt::Display for PublicKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&z85::encode(&self.0))
@@ -60,8 +60,8 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// The points of small order, of which one finds no secret in a box: it is the same with every
-/// secret key.
+/// The points of small order. A box with such a point protects nothing, because it is the same for
+/// every secret key.
 pub(super) const WEAK: [[u8; 32]; 7] = [
     [0; 32],
     with_ends(1, 0, 0),
@@ -84,19 +84,19 @@ const fn with_ends(first: u8, between: u8, last: u8) -> [u8; 32] {
     key
 }
 
-/// A secret key of CURVE. Wiped when dropped; never shown.
+/// A secret key of CURVE. It is wiped when dropped and never shown.
 #[derive(Clone)]
 pub struct SecretKey(crypto_box::SecretKey);
 
 impl SecretKey {
-    /// The key of these octets.
+    /// Returns the key of these octets.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         let bytes = Zeroizing::new(bytes);
         Self(crypto_box::SecretKey::from_bytes(*bytes))
     }
 
-    /// The key of 40 characters, as libzmq's tools print it.
+    /// Reads a key of 40 characters, as libzmq's tools print it.
     ///
     /// # Errors
     ///
@@ -105,18 +105,18 @@ impl SecretKey {
         decode(text).map(|key| Self(crypto_box::SecretKey::from_bytes(*key)))
     }
 
-    /// A new key from the operating system's random octets.
+    /// Generates a key from the operating system's random octets.
     ///
     /// # Errors
     ///
-    /// If the operating system has none to give.
+    /// If the operating system cannot supply them.
     pub fn generate() -> Result<Self> {
         let mut octets = Zeroizing::new([0; 32]);
         entropy::fill(&mut octets[..])?;
         Ok(Self(crypto_box::SecretKey::from_bytes(*octets)))
     }
 
-    /// The 40 characters of Z85, to keep the key in a file. Show them to nobody.
+    /// Returns the 40 characters of Z85, to keep the key in a file. Do not disclose them.
     #[must_use]
     pub fn to_z85(&self) -> Zeroizing<String> {
         Zeroizing::new(z85::encode(&Zeroizing::new(self.0.to_bytes())))
@@ -141,7 +141,7 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// A secret key and the public key to it.
+/// A secret key and its public key.
 ///
 /// ```
 /// use onward_zmtp::protocol::KeyPair;
@@ -156,22 +156,22 @@ pub struct KeyPair {
 }
 
 impl KeyPair {
-    /// A new pair from the operating system's random octets.
+    /// Generates a pair from the operating system's random octets.
     ///
     /// # Errors
     ///
-    /// If the operating system has none to give.
+    /// If the operating system cannot supply them.
     pub fn generate() -> Result<Self> {
         SecretKey::generate().map(Self::from)
     }
 
-    /// The key to give to others.
+    /// Returns the public key, to be given to peers.
     #[must_use]
     pub fn public(&self) -> PublicKey {
         self.public
     }
 
-    /// The key to keep.
+    /// Returns the secret key, to be kept private.
     #[must_use]
     pub fn secret(&self) -> &SecretKey {
         &self.secret
@@ -189,7 +189,7 @@ impl From<SecretKey> for KeyPair {
 
 #[cfg(all(test, not(miri)))]
 impl KeyPair {
-    /// What somebody shows who has another's public key and not the secret one to it.
+    /// Returns the keys of an impostor, which has another's public key but not its secret key.
     pub(super) fn claimed(public: PublicKey, secret: &SecretKey) -> Self {
         Self { public, secret: secret.clone() }
     }

@@ -1,4 +1,4 @@
-//! Security mechanisms: who the peer is, and whether others may read along.
+//! Security mechanisms: authentication of the peer and encryption of the traffic.
 
 mod cipher;
 mod curve;

@@ -1,6 +1,6 @@
 //! The names of the mechanisms in the greeting.
 
-/// How long a name is in the greeting, padded with zeros.
+/// The length of a name in the greeting, in bytes. It is padded with zeros.
 const NAME_BYTES: usize = 20;
 
 /// A mechanism, without its credentials.

@@ -1,5 +1,4 @@
-//! What all mechanisms have in common: commands come, commands go, and at the end the peer is
-//! known.
+//! The part that all mechanisms share: they exchange commands until the peer is known.
 
 use super::cipher::Cipher;
 use super::curve_client::CurveClient;
@@ -16,12 +15,12 @@ use crate::protocol::local::Local;
 use crate::protocol::metadata::Metadata;
 use crate::protocol::output::Output;
 
-/// What came of a command of the peer.
+/// The result of a command of the peer.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// Wait for the next.
+    /// Wait for the next command.
     Wait,
-    /// Somebody must decide about the peer; then `accept`.
+    /// The caller must decide about the peer and then call `accept`.
     Authenticate(Credentials),
     /// The handshake is done.
     Finished(Box<Finished>),
@@ -34,8 +33,8 @@ pub(crate) struct Finished {
     /// The long-term key of a CURVE client.
     pub(crate) client_key: Option<PublicKey>,
     pub(crate) cipher: Option<Cipher>,
-    /// What our `READY` says, if it was not sent: the peer may send messages when it has that, and
-    /// not before.
+    /// The data of the local `READY`, if it was not sent. The peer may send messages only after it
+    /// has received it.
     pub(crate) ready: Option<Vec<u8>>,
 }
 
@@ -50,7 +49,7 @@ pub(crate) enum Negotiation {
 }
 
 impl Negotiation {
-    /// Begins; writes the first command if it is our turn.
+    /// Begins the handshake, and writes the first command if this side sends it.
     pub(crate) fn start(local: &Local<'_>, entropy: &Entropy, output: &mut Output) -> Result<Self> {
         Ok(match &local.options.security {
             Security::Null => Self::Null(Null::start(local, output)),
@@ -65,16 +64,17 @@ impl Negotiation {
         })
     }
 
-    /// Whether this is a client of CURVE to which the server has not said anything.
+    /// Returns whether this is a client of CURVE that awaits `WELCOME` from the server.
     pub(crate) fn awaits_welcome(&self) -> bool {
         matches!(self, Self::CurveClient(client) if client.awaits_welcome())
     }
 
-    /// Takes a command of the peer.
+    /// Handles a command of the peer.
     pub(crate) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>, output: &mut Output) -> Result<Step> {
         let security = &local.options.security;
         match name {
             b"ERROR" if !security.is_server() => return Err(error_from_peer(data)),
+            // Only a client sends `HELLO`, so both sides are clients.
             b"HELLO" if security.is_client() => return Err(both_sides("client", security.name())),
             _ => {}
         }
@@ -87,7 +87,7 @@ impl Negotiation {
         }
     }
 
-    /// The peer may connect.
+    /// Accepts the peer.
     pub(crate) fn accept(&mut self, local: &Local<'_>, output: &mut Output) -> Result<Step> {
         match self {
             Self::PlainServer(server) => server.accept(output),

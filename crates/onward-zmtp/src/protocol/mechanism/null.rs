@@ -1,4 +1,4 @@
-//! NULL: both sides say who they are, and that is all.
+//! NULL: both sides send their metadata, and nothing is authenticated.
 
 use super::negotiation::{Finished, Step, unexpected};
 use crate::protocol::error::Result;
@@ -8,9 +8,9 @@ use crate::protocol::output::Output;
 /// Waits for the peer's `READY`.
 #[derive(Debug)]
 pub(crate) enum Null {
-    /// Ours was sent.
+    /// The local `READY` was sent.
     Introduced,
-    /// Ours is the answer to the peer's.
+    /// The local `READY` replies to the peer's.
     Answers,
 }
 

@@ -11,7 +11,7 @@ use crate::protocol::limits::PLAIN_FIELD_BYTES;
 use crate::protocol::local::Local;
 use crate::protocol::output::Output;
 
-/// `HELLO` →, ← `WELCOME`, `INITIATE` →, ← `READY`.
+/// The client's side: `HELLO` →, ← `WELCOME`, `INITIATE` →, ← `READY`.
 #[derive(Debug)]
 pub(crate) enum PlainClient {
     AwaitsWelcome,
@@ -47,7 +47,7 @@ impl PlainClient {
     }
 }
 
-/// The other side of the same.
+/// The server's side of the same exchange.
 #[derive(Debug)]
 pub(crate) enum PlainServer {
     AwaitsHello,

@@ -1,4 +1,4 @@
-//! Which mechanism a socket uses, and what a peer shows of itself.
+//! The mechanism of a socket, and the credentials of a peer.
 
 use std::fmt;
 
@@ -11,32 +11,32 @@ use super::name::MechanismName;
 use crate::protocol::error::{Error, Result};
 use crate::protocol::limits::PLAIN_FIELD_BYTES;
 
-/// The mechanism of a connection and which side of it we are. The peer must be the other side of
-/// the same one; there is no negotiation and no fallback.
+/// The mechanism of a connection and the local side of it. The peer must be the other side of the
+/// same mechanism. There is no negotiation and no fallback.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Security {
-    /// No authentication, no encryption.
+    /// No authentication and no encryption.
     Null,
-    /// Shows a user name and a password, which whoever listens on the wire can read.
+    /// Sends a user name and a password, which anyone who listens on the wire can read.
     PlainClient {
         /// The user name, at most 255 bytes.
         username: String,
         /// The password.
         password: Password,
     },
-    /// Asks for a user name and a password: [`Credentials::Plain`].
+    /// Requires a user name and a password: [`Credentials::Plain`].
     PlainServer,
-    /// Encrypted, to the server that has this key.
+    /// Encrypts the traffic to the server that has this key.
     CurveClient {
         /// The server's public key, which the client must know beforehand.
         server: PublicKey,
-        /// Our own long-term keys, by which the server knows us.
+        /// The local long-term keys, by which the server identifies this client.
         keys: KeyPair,
     },
-    /// Encrypted; asks whether the client's key is welcome: [`Credentials::Curve`].
+    /// Encrypts the traffic, and asks whether the client's key is accepted: [`Credentials::Curve`].
     CurveServer {
-        /// Our own long-term keys, by which clients know us.
+        /// The local long-term keys, by which clients identify this server.
         keys: KeyPair,
     },
 }
@@ -59,12 +59,12 @@ impl Security {
     }
 }
 
-/// A password. Wiped when dropped; never shown.
+/// A password. It is wiped when dropped and never shown.
 #[derive(Clone)]
 pub struct Password(Zeroizing<Vec<u8>>);
 
 impl Password {
-    /// A password of at most 255 bytes.
+    /// Returns a password of at most 255 bytes.
     ///
     /// # Errors
     ///
@@ -77,7 +77,8 @@ impl Password {
         Ok(Self(password))
     }
 
-    /// Whether it is this one, in a time that does not tell how much of it is right.
+    /// Returns whether the two are equal. The time does not depend on how much of `password` is
+    /// right.
     #[must_use]
     pub fn is(&self, password: &[u8]) -> bool {
         self.0.ct_eq(password).into()
@@ -94,7 +95,7 @@ impl fmt::Debug for Password {
     }
 }
 
-/// What a client shows of itself, for the decision whether it may connect.
+/// The credentials of a client, on which the caller decides whether it may connect.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Credentials {
@@ -105,7 +106,7 @@ pub enum Credentials {
         /// The password; compare it with [`Password::is`].
         password: Password,
     },
-    /// A public key. The client has proved that it has the secret key to it.
+    /// A public key. The client has proved that it has the matching secret key.
     Curve {
         /// The client's long-term key.
         key: PublicKey,

@@ -16,8 +16,8 @@ pub(super) fn encode(key: &[u8; 32]) -> String {
     text
 }
 
-/// The octets, or `None` if it is not 40 digits of the base, or a group of them is more than four
-/// octets hold.
+/// Returns the octets. Returns `None` if the text is not 40 digits of the base, or if a group of
+/// digits exceeds four octets.
 pub(super) fn decode(text: &str) -> Option<Zeroizing<[u8; 32]>> {
     if text.len() != KEY_CHARACTERS {
         return None;

@@ -86,8 +86,8 @@ fn both_are_heard_when_a_source_comes_back_while_the_other_becomes_the_lone_one(
         feeder.give(1);
         assert_eq!(block_on(queue.recv()), Some((0, 1)));
         let feeding = thread::spawn(move || feeder.give(2));
-        // These reads are the pauses after which the source is demoted. Messages found meanwhile
-        // are kept.
+        // These reads are the pauses after which the source is demoted. Messages that they find are
+        // kept.
         let mut received: Vec<_> = std::iter::from_fn(|| queue.try_recv()).collect();
         received.extend(queue.try_recv());
         seen.note(&queue);

@@ -14,8 +14,8 @@ fn number(number: u32) -> Message {
     Message::from(number.to_be_bytes().to_vec())
 }
 
-/// No other task of this runtime runs between the question and the moment at which the peer has its
-/// answer.
+/// No other task of this runtime runs between the request and the moment at which the peer has its
+/// reply.
 ///
 /// Shows: M3
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn an_answer_does_not_overtake_what_was_sent_before_it() {
     let mut sent = 0;
     loop {
         // No other task runs between the two calls: the message sent first is still queued when the
-        // question is read.
+        // request is read.
         answers.try_send(number(sent)).unwrap();
         sent += 1;
         if answers.try_recv().is_some() {

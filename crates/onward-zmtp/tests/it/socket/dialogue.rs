@@ -162,7 +162,7 @@ async fn an_answer_may_have_empty_frames() {
     assert_eq!(within(req.recv()).await.unwrap().len(), 2);
 }
 
-/// libzmq queues the question for the next peer, which may never connect.
+/// libzmq queues the request for the next peer, which may never connect.
 ///
 /// Shows: M3
 #[tokio::test]

@@ -100,7 +100,7 @@ async fn a_capture_sees_questions_and_answers() {
         assert_eq!(within(req.recv()).await.unwrap().frames(), [vec![b'a', round]]);
         let (question, answer) = (within(captured.recv()).await.unwrap(), within(captured.recv()).await.unwrap());
         assert_eq!(question.frames()[1..], [vec![], vec![b'q', round]]);
-        // The identity of the asking peer is in front, then the delimiter.
+        // The identity of the requesting peer is in front, then the delimiter.
         assert_eq!(answer.frames(), [question.frames()[0].clone(), vec![].into(), vec![b'a', round].into()]);
         assert!(captured.try_recv().is_err(), "each is seen once");
     }

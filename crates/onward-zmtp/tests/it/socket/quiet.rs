@@ -34,7 +34,7 @@ struct Flood {
 
 impl Flood {
     /// Writes as much as the operating system takes. It blocks the runtime's thread, so nothing
-    /// else runs meanwhile.
+    /// else runs until it returns.
     fn fill(&mut self) {
         loop {
             match self.stream.write(&self.frame[self.written..]) {

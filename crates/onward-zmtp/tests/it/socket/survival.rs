@@ -101,7 +101,7 @@ async fn a_peer_that_stops_reading_holds_up_no_other_peer_of_a_router() {
         let question = within(router.recv()).await.unwrap();
         within(router.send(question)).await.unwrap();
         assert_eq!(within(dealer.recv()).await.unwrap().frames(), ["question"]);
-        // The full peer may take some more meanwhile.
+        // The full peer may still take some more.
         let _ = router.try_send(flood());
     }
 }

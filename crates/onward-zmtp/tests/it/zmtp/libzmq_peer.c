@@ -1,37 +1,44 @@
-// A peer that is libzmq, for the tests of interoperation.
+// A libzmq peer for the interoperation tests.
 //
 //   libzmq_peer bind|connect KIND null|plain|curve ENDPOINT HEARTBEAT_MS
 //
-// Prints the endpoint it is bound or connected to, then works until its standard input ends, as one of these kinds:
-//   dealer  sends every message back as it came
-//   xpub    answers each subscription with a message: the topic, then "!"
-//   sub     subscribes to "a" and prints each message that comes, one line, frames with spaces between
+// Prints the endpoint that it is bound or connected to, then works until its standard input ends.
+// The kinds:
+//   dealer  sends every message back unchanged
+//   xpub    replies to each subscription with a message: the topic, then "!"
+//   sub     subscribes to "a" and prints each message on one line, with spaces between the frames
 //   pull, router
 //           print messages in the same way
 //   echo-dealer, echo-router, echo-rep, echo-pair
-//           send every message back as it came
+//           send every message back unchanged
 //   ask-req, ask-dealer, ask-pair, ask-router
-//           send a message of each shape, expect it back, and print "done"; the ROUTER, called "theirs", is first sent a message by a ROUTER called "ours"
+//           send a message of each shape, expect it back, and print "done"; the ROUTER, whose
+//           identity is "theirs", first receives a message from a ROUTER named "ours"
 //   enquire-dealer
-//           does so behind an envelope with one address
+//           does the same behind an envelope with one address
 //   send-push
 //           sends a message of each shape
 //   count-push, count-dealer, count-pair, count-pub, count-xpub
-//           send the numbers from 0 on, in decimal, each below what the last line of standard input said
+//           send the numbers from 0 on, in decimal, each below the number in the last line of
+//           standard input
 //   number-sub, number-xsub, number-pair
 //           print messages in the same way as pull; subscribed to everything
 //   number-req
-//           asks each line of standard input, and prints the answer
+//           sends each line of standard input as a request, and prints the reply
 //   ignore-pull
 //           receives nothing
 //   digest-pull, digest-sub, digest-xsub
-//           print each message that comes, one line: length and Adler-32 of each frame; subscribed to "shape"
+//           print each message on one line: length and Adler-32 of each frame; subscribed to
+//           "shape"
 //   publish-pub, publish-xpub
-//           for each line of standard input: "ping" after the topic "shape", or, if the line is "go", a message of each shape after it
-//   table   binds a socket of each type, and prints the endpoints, one line each;
-//           or, if it connects, has a socket of the type and to the endpoint that the last line of standard input said;
-//           and prints "accepted" when it has of a connection, and "ended" when it is over
-// As a server of PLAIN it accepts "ali" with "open sesame"; as one of CURVE every key. The keys are those of libzmq's manual.
+//           publish for each line of standard input: "ping" after the topic "shape", or, if the
+//           line is "go", a message of each shape after it
+//   table   binds a socket of each type, and prints the endpoints, one a line;
+//           or, if it connects, connects a socket of the type and to the endpoint that each line of
+//           standard input gives;
+//           prints "accepted" when it has a connection, and "ended" when the connection is over
+// A PLAIN server accepts "ali" with "open sesame". A CURVE server accepts every key. The keys are
+// those of libzmq's manual.
 
 #include <assert.h>
 #include <pthread.h>
@@ -50,7 +57,7 @@
 #define FRAME_BYTES 256
 #define MOST_FRAMES 16
 #define HEARTBEATS_UNTIL_TIMEOUT 15
-// So many octets can be added up before the sums outgrow 32 bits.
+// The number of octets that can be added up before the sums exceed 32 bits.
 #define ADLER_BLOCK 5552
 
 static void check(int result, const char *what) {
@@ -117,7 +124,7 @@ static void secure(void *socket, const char *mechanism, int is_server) {
 static void echo_message(void *socket) {
     zmq_msg_t frames[MOST_FRAMES];
     int count = 0, more = 1;
-    // All of it first, for a REP may not answer half a question.
+    // Receives the whole message first, because a REP may not reply to half a request.
     while (more) {
         assert(count < MOST_FRAMES);
         zmq_msg_init(&frames[count]);
@@ -154,7 +161,8 @@ static void print_message(void *socket) {
 }
 
 
-// The shapes of messages: the lengths of their frames, as the tests know them. A frame's octets count up to 250 and begin again.
+// The shapes of messages: the lengths of their frames, the same as in the tests. A frame's octets
+// count up to 250 and begin again.
 #define SHAPES 7
 #define LARGEST (8 * 1024 * 1024)
 static const int shapes[SHAPES][5] = {
@@ -192,7 +200,7 @@ static void expect_shape(void *socket, int shape) {
     }
 }
 
-// The frames before each question and answer.
+// Returns the frames before each request and reply.
 static const char *const *envelope_of(const char *kind) {
     static const char *const none[] = {NULL}, *const identity[] = {"ours", NULL}, *const delimited[] = {"address", "", NULL};
     if (!strcmp(kind, "ask-router")) return identity;
@@ -202,7 +210,7 @@ static const char *const *envelope_of(const char *kind) {
 static void ask(void *socket, const char *kind) {
     const char *const *envelope = envelope_of(kind);
     if (envelope[0] && !envelope[1]) {
-        // What is sent to a peer that is not there yet is lost.
+        // A message to a peer that is not connected yet would be lost.
         expect_frame(socket, envelope[0], strlen(envelope[0]), 0);
         expect_frame(socket, "hello", 5, 1);
     }
@@ -234,7 +242,8 @@ static void ask_lines(void *socket) {
     int events;
     size_t size = sizeof events;
     while (scanf("%31s", line) == 1) {
-        // To send, it looks once in a millisecond at the most who has gone. To say what can be done, it looks at once.
+        // When libzmq sends, it checks for disconnected peers at most once in a millisecond. When it
+        // returns its events, it checks at once.
         check(zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size), "events");
         check(zmq_send(socket, line, strlen(line), 0), "ask");
         print_message(socket);
@@ -321,7 +330,8 @@ static void print_endpoint(void *socket) {
     fflush(stdout);
 }
 
-// What tells which peers are accepted by the socket. Of one whose type does not go with its own, libzmq says no more than that it has gone.
+// Returns a socket with events of the peers that the socket accepts. libzmq reports only the
+// disconnection of a peer whose type is incompatible.
 static void *monitor(void *context, void *socket) {
     static int next = 0;
     char endpoint[32];
@@ -332,7 +342,7 @@ static void *monitor(void *context, void *socket) {
     return events;
 }
 
-// Answers whether the connection is over.
+// Returns whether the connection is over.
 static int print_event(void *events) {
     unsigned char event[6];
     char endpoint[FRAME_BYTES];
@@ -378,7 +388,7 @@ static void serve_table(void *context) {
     }
 }
 
-// What the kinds do that say it before a dash. Does not return.
+// Does the work of a kind whose name has a dash. Does not return.
 static void work(void *socket, const char *kind) {
     if (!strncmp(kind, "publish", 7)) publish(socket);
     if (!strncmp(kind, "count", 5)) count_up(socket);
@@ -419,7 +429,8 @@ int main(int count, char **arguments) {
         check(zmq_setsockopt(socket, ZMQ_RCVHWM, &one, sizeof one), "mark");
     }
     if (type == ZMQ_PUB || type == ZMQ_XPUB) {
-        // It hears late of what has left its queue, and would drop what there is room for.
+        // libzmq notices late that messages have left its queue, and would drop messages for which
+        // there is room.
         int unlimited = 0;
         check(zmq_setsockopt(socket, ZMQ_SNDHWM, &unlimited, sizeof unlimited), "mark");
     }

@@ -1,11 +1,13 @@
-"""A peer that is libzmq in Python, for the tests of interoperation.
+"""A libzmq peer in Python, for the interoperation tests.
 
-Each line of standard input says what to be until the next one, in the words that are the arguments of libzmq_peer.c:
+Each line of standard input gives the role until the next line, in the form of the arguments of
+libzmq_peer.c:
 
     bind|connect KIND null|plain|curve ENDPOINT HEARTBEAT_MS
 
-Prints the endpoint it is bound or connected to, then works as one of the kinds of which that tells more, with the same keys, password and shapes:
-echo-*, ask-*, send-*, digest-*, publish-*.
+Prints the endpoint that it is bound or connected to, then works as one of the kinds that
+libzmq_peer.c describes, with the same keys, password and shapes: echo-*, ask-*, send-*, digest-*,
+publish-*.
 """
 
 import os
@@ -31,7 +33,7 @@ def say(text):
 
 
 def hear():
-    """The words of the next line. Reads no further, so that a poller sees whether there is one more."""
+    """Returns the words of the next line. Reads no further, so that a poller sees the next one."""
     line = b""
     while not line.endswith(b"\n"):
         octet = os.read(0, 1)
@@ -61,7 +63,7 @@ def secure(socket, mechanism, is_server):
 
 
 def messages(socket):
-    """What comes until there is a line to be heard."""
+    """Yields the received messages until there is a line to read."""
     poller = zmq.Poller()
     poller.register(socket, zmq.POLLIN)
     poller.register(0, zmq.POLLIN)
@@ -108,7 +110,7 @@ WORK = {"echo": echo, "ask": ask, "send": send, "digest": digest, "publish": pub
 
 
 def be(context, role, kind, mechanism, endpoint, _heartbeat):
-    """Answers what to be next."""
+    """Works in a role until the next line, and returns its words."""
     work, kind = kind.split("-")
     with context.socket(getattr(zmq, kind.upper())) as socket:
         socket.linger = 0

@@ -52,7 +52,7 @@ impl Load {
 }
 
 /// Returns the start of every message: its source and its number. Only an identity and the
-/// delimiter of a question come before it.
+/// delimiter of a request come before it.
 pub(super) fn label(source: u64, number: u64) -> Vec<u8> {
     [source.to_be_bytes(), number.to_be_bytes()].concat()
 }

@@ -1,4 +1,4 @@
-//! Questions and answers: a REQ whose peer is gone gets an error and asks again.
+//! Requests and replies: a REQ whose peer is gone gets an error and sends the request again.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,13 @@ use super::one_way::options;
 use super::wire::{Sends, Wire};
 use crate::socket::events::within;
 
-/// The number of questions answered to each REQ between two cuts.
+/// The number of replies to each REQ between two cuts.
 const BETWEEN_CUTS: u64 = 50;
 
-/// A REQ that asks until it is stopped.
+/// A REQ that sends requests until it is stopped.
 struct Asks {
     answered: watch::Receiver<u64>,
-    /// Returns the number of times that questions were asked again, by number.
+    /// Returns the number of times that requests were repeated, by number.
     task: JoinHandle<HashMap<u64, u64>>,
 }
 
@@ -46,8 +46,8 @@ impl Asks {
     }
 }
 
-/// Asks until there is an answer, which must be the question. Returns the number of times that it
-/// was asked again.
+/// Repeats a request until there is a reply, which must equal the request. Returns the number of
+/// repetitions.
 async fn ask(req: &mut ReqSocket, question: Vec<u8>) -> u64 {
     for again in 0.. {
         within(req.send(question.clone())).await.unwrap();
@@ -62,8 +62,8 @@ async fn ask(req: &mut ReqSocket, question: Vec<u8>) -> u64 {
     unreachable!()
 }
 
-/// Answers each question with itself. Returns the number of times that each was received, and the
-/// number of answers whose peer was gone.
+/// Replies to each request with itself. Returns the number of times that each was received, and the
+/// number of replies whose peer was gone.
 async fn answer(mut rep: RepSocket, mut stop: watch::Receiver<bool>) -> (HashMap<(usize, u64), u64>, u64) {
     let mut asked = HashMap::new();
     loop {
@@ -79,8 +79,8 @@ async fn answer(mut rep: RepSocket, mut stop: watch::Receiver<bool>) -> (HashMap
     }
 }
 
-/// Each question gets its own answer, and the REP is never held up. It receives a question once,
-/// and once more for each time that the REQ got the error that its peer is gone.
+/// Each request gets its own reply, and the REP is never held up. It receives a request once, and
+/// once more for each time that the REQ got the error that its peer is gone.
 ///
 /// Shows: M3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

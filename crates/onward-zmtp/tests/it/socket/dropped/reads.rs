@@ -157,7 +157,7 @@ async fn a_read_of_an_xpub_that_is_dropped_when_there_is_a_subscription_takes_no
 /// Shows: M5
 #[tokio::test]
 async fn a_rep_that_is_dropped_when_there_is_a_question_has_taken_none() {
-    // A REQ asks one question at a time; a DEALER can send all.
+    // A REQ has one open request at a time; a DEALER can send all.
     let ask = async |dealer: &mut Socket<Dealer>, number: u32| {
         dealer.send(Message::from_iter([String::new(), number.to_string()])).await.unwrap();
     };

@@ -1,4 +1,4 @@
-//! Questions, answers and proxies that wait, are woken, and are then dropped.
+//! Requests, replies and proxies that wait, are woken, and are then dropped.
 
 use futures_util::FutureExt;
 use onward_zmtp::protocol::Message;
@@ -57,7 +57,8 @@ async fn a_question_to_a_full_peer_that_is_dropped_when_there_is_room_is_still_t
     assert!(router.try_recv().is_none());
 }
 
-/// Answers the next question of a DEALER with `number`, or an earlier question that is still open.
+/// Replies to the next request of a DEALER with `number`, or to an earlier request that is still
+/// open.
 fn answer(rep: &mut RepSocket, number: u32) -> bool {
     let _ = rep.recv().now_or_never();
     rep.send(number.to_string()).now_or_never().is_some_and(|sent| sent.is_ok())
@@ -78,7 +79,7 @@ async fn an_answer_to_a_full_peer_that_is_dropped_when_there_is_room_is_still_to
         while answer(&mut rep, given) {
             given += 1;
         }
-        // A question is open when only the full queue to the peer is in the way.
+        // A request is open when only the full queue to the peer is in the way.
         let is_at_hand = rep.recv().now_or_never().is_some_and(|received| received.is_err());
         is_at_hand && dealer.statistics().incoming.messages == 1
     })

@@ -15,7 +15,7 @@ use super::traffic::{answer, be_answered, come_back, hear, publish, pull, push, 
 use crate::socket::events::within;
 use crate::zmtp::peer::{Others, interpreter};
 
-/// A program that asks, pushes the answer, and pushes what it then receives of its topic.
+/// A program that sends a request, pushes the reply, and pushes what it then receives of its topic.
 const PROGRAM: &str = r#"
 import sys, zmq
 context = zmq.Context()

@@ -29,7 +29,7 @@ pub(super) async fn come_back<T: Sends + Receives>(others: Option<Others>, kind:
     }
 }
 
-/// Sends a question of every shape, and checks that the answer is the same.
+/// Sends a request of every shape, and checks that the reply is the same.
 pub(super) async fn be_answered(others: Option<Others>, kind: &str) {
     let Some(mut others) = others else { return };
     for field in Field::all(&others) {
@@ -41,7 +41,7 @@ pub(super) async fn be_answered(others: Option<Others>, kind: &str) {
     }
 }
 
-/// Answers a question of every shape with itself.
+/// Replies to a request of every shape with itself.
 pub(super) async fn answer(others: Option<Others>, kind: &str) {
     let Some(mut others) = others else { return };
     for field in Field::all(&others) {

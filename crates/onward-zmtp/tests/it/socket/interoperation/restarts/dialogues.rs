@@ -1,4 +1,4 @@
-//! Questions and answers.
+//! Requests and replies.
 
 use onward_zmtp::ReqSocket;
 use onward_zmtp::socket::kind::{Rep, Req};
@@ -8,7 +8,7 @@ use super::site::Site;
 use crate::socket::events::{disconnected, peers, within};
 use crate::socket::interoperation::field::Field;
 
-/// The number of questions asked before one side ends, and again after it.
+/// The number of requests before one side ends, and again after it.
 const QUESTIONS: u64 = 100;
 
 async fn ask(req: &mut ReqSocket, questions: u64) {
@@ -48,7 +48,7 @@ async fn a_rep_of_libzmq_answers_the_req_that_takes_the_place_of_ours_in_the_mid
     }
 }
 
-/// Lets a REQ of libzmq ask, and answers.
+/// Lets a REQ of libzmq send requests, and replies to them.
 async fn answer(site: &mut Site<Rep>, questions: u64) {
     for question in 0..questions {
         let question = question.to_string();
@@ -77,8 +77,8 @@ async fn our_rep_answers_a_req_of_libzmq_that_is_killed_in_the_middle_of_a_quest
     }
 }
 
-/// libzmq asks only when it is connected again. It would wait for ever for the answer to a question
-/// that was on its way to the previous socket.
+/// libzmq sends requests only when it is connected again. It would wait for ever for the reply to a
+/// request that was on its way to the previous socket.
 ///
 /// Shows: M4
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
