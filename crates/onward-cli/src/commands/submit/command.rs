@@ -53,7 +53,8 @@ pub(super) async fn within(
     })
 }
 
-/// Waits for the end of a task and prints its result. The exit code tells if it completed.
+/// Waits for the end of a task and prints its result. The exit code is [`ExitCode::Done`] if it
+/// completed.
 pub(crate) async fn wait(options: &GlobalOptions, store: &dyn Store, task: TaskId) -> anyhow::Result<ExitCode> {
     let record = wait_for_end(store, task).await?;
     let completed = record.state == TaskState::Completed;

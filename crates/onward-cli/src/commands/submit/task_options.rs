@@ -132,9 +132,9 @@ pub(crate) enum DependencyAction {
 /// The moment from which a time to live counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TtlMoment {
-    /// From its submission until it has started
+    /// Submission; the time ends when the task has started
     Submission,
-    /// From the start of its first attempt; no further attempt starts after it
+    /// Start of its first attempt; no further attempt starts after it
     FirstAttempt,
 }
 

@@ -76,7 +76,7 @@ pub(super) struct Model {
     now: Moment,
     focus: Focus,
     cursors: [Cursor; Pane::ALL.len()],
-    /// The number of columns behind the first one that each pane leaves out.
+    /// The number of columns after the first one that each pane leaves out.
     shifts: [usize; Pane::ALL.len()],
     filter: String,
     pub(super) overlay: Overlay,
@@ -283,7 +283,7 @@ impl Model {
         self.cursors[pane.index()].index
     }
 
-    /// Returns the number of columns behind the first one that a pane leaves out.
+    /// Returns the number of columns after the first one that a pane leaves out.
     pub(super) fn shift_of(&self, pane: Pane) -> usize {
         self.shifts[pane.index()]
     }

@@ -29,8 +29,7 @@ const FILES_EACH: u64 = 8;
 /// The grace of the engine for a handler, beyond the grace of the handler for its command.
 const GRACE_MARGIN: Duration = Duration::from_secs(5);
 
-/// Works until it is interrupted or, with `--until-idle`, until nothing is due and
-/// nothing runs.
+/// Works until it is interrupted or, with `--until-idle`, until nothing is due and nothing runs.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Some((program, rest)) = arguments.command.split_first() else { return Err(wrong_usage("there is no command")) };
     find_program(program)?;
