@@ -117,7 +117,7 @@ fn a_worker_whose_log_is_removed_ends() {
     assert_says(&worker.wait(), "-wal or -shm file was moved, removed or replaced");
 }
 
-/// The test gives the first process a second one that watches for its end.
+/// A second process watches for the end of the first.
 #[test]
 fn a_submit_that_waits_ends_when_the_file_is_moved() {
     let place = Place::new();

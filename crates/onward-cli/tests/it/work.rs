@@ -127,8 +127,7 @@ fn exits_and_reports_decide_what_becomes_of_a_task(place: Place) {
 /// Shows: D2, T17
 fn a_command_that_gives_no_sign_of_life_is_stopped_and_tried_again(place: Place) {
     place.pipe("hold");
-    // On a busy machine it may take several attempts until one has sent its heartbeat before its
-    // timeout.
+    // On a busy machine it may take several attempts until one ends before its heartbeat timeout.
     let limits = ["--heartbeat-timeout", "200ms", "--retries", "100", "--backoff", "0"];
     place.onward(&[&["submit", "--kind", "k"], &limits[..], &["x"]].concat());
     let script = "test $ONWARD_ATTEMPT = 1 || exit 0; echo heartbeat > $ONWARD_REPORT; exec cat hold";
