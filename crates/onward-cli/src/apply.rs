@@ -59,6 +59,7 @@ pub(crate) fn unexpected(outcome: impl std::fmt::Debug) -> anyhow::Error {
 ///
 /// Dropping the future stops only the waiting.
 pub(crate) async fn wait_for_end(store: &dyn Store, task: TaskId) -> anyhow::Result<TaskRecord> {
+    // Subscribed before the first read, so that a change right after it is not missed.
     let mut changes = store.changes();
     let mut is_told = false;
     loop {

@@ -28,6 +28,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         true => store_file::open_to_stay(options).await?,
         false => store_file::open_to_read(options).await?,
     };
+    // Subscribed before the first read, so that an event right after it is not missed.
     let mut changes = store.changes();
     let mut cursor = arguments.after.unwrap_or(EventCursor::START);
     loop {

@@ -106,6 +106,8 @@ impl Readiness {
                 Step::Go => return Turn { readiness: self, is_try: false },
                 Step::Wait => changed.await,
                 Step::Try(due) => {
+                    // Created before the pause, so that dropping this future passes the try to the
+                    // next start.
                     let turn = Turn { readiness: self, is_try: true };
                     tokio::time::sleep_until(due).await;
                     return turn;

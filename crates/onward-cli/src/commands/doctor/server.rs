@@ -67,8 +67,8 @@ fn missing_rights(missing: &[String]) -> Option<Finding> {
     Some(Finding::bad("rights", found, format!("as the owner: {}", missing.join("; "))))
 }
 
-/// Returns a finding if the store cannot be opened because rights are missing. Also returns `None`
-/// if the server cannot be asked.
+/// Returns a finding if the store cannot be opened because rights are missing. Returns `None` if
+/// none are missing, or if the server cannot be asked.
 pub(super) async fn rights_to_open(url: &str) -> Option<Finding> {
     let missing = PostgresStore::options().missing_rights(url).await.ok()?;
     missing_rights(&missing)

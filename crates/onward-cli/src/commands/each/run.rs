@@ -115,6 +115,7 @@ async fn engine(
         // A line that waits in this process's buffer could run in another process of the same run.
         .prefetch(0)
         .grace(arguments.limits().grace + GRACE_MARGIN)
+        // A stopped engine asks the running commands to stop at once.
         .shutdown_limit(Duration::ZERO)
         .serves_reserved_kinds()
         .name(format!("onward each {}", std::process::id()))
@@ -204,6 +205,7 @@ impl Lines {
             Err(error) if is_output_closed(&error) => Ok(Work::OutputClosed),
             outcome => outcome,
         };
+        // `soon` lets running commands end, so they have to end before the engine is stopped.
         if matches!(outcome, Ok(Work::Halted)) && self.halt.is_some_and(|halt| !halt.now) {
             tokio::select! {
                 () = work.runner.wind_down() => {}

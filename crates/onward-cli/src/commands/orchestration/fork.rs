@@ -48,7 +48,8 @@ pub(crate) async fn fork(options: &GlobalOptions, arguments: ForkArguments) -> a
     Ok(ExitCode::Done)
 }
 
-/// Starts such an orchestration, which takes over the key and the place of this one.
+/// Forks an orchestration like [`fork`], and lets the fork take over the key and the place of the
+/// original, which is terminated.
 pub(crate) async fn reset(options: &GlobalOptions, arguments: ResetArguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
     let ResetArguments { fork: ForkArguments { orchestration, events }, reason } = arguments;

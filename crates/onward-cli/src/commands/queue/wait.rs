@@ -49,6 +49,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
 
 /// Returns the queues once all of them are empty at the same time.
 async fn until_empty(store: &dyn Store, names: &[Name]) -> anyhow::Result<Vec<QueueRecord>> {
+    // Subscribed before the first read, so that a change right after it is not missed.
     let mut changes = store.changes();
     loop {
         let queues = chosen(store, names).await?;

@@ -93,6 +93,7 @@ async fn engine(
         .prefetch(0)
         .lease(arguments.lease)
         .grace(arguments.grace + GRACE_MARGIN)
+        // A stopped engine asks the running commands to stop at once.
         .shutdown_limit(Duration::ZERO)
         .name(format!("onward work {}", std::process::id()));
     if !arguments.queues.is_empty() {

@@ -112,6 +112,7 @@ impl Server {
                 Ok(leader) => {
                     jobs.started(leader, job);
                     self.reply(Reply::Started(job))?;
+                    // Wakes the other thread, which sleeps while there is no child.
                     self.started.notify_one();
                 }
                 Err(error) => self.reply(Reply::NotStarted(job, error.raw_os_error().unwrap_or_default()))?,

@@ -127,9 +127,11 @@ impl Supervisor {
         let bytes = wire::start(id, invocation, u8::try_from(descriptors.len()).unwrap_or_default())?;
         let (started, is_started) = oneshot::channel();
         let (ended, end) = oneshot::channel();
+        // Registered before the request is sent, so that the reply finds the job.
         lock(&self.jobs).add(id, Waiting { started: Some(started), ended })?;
         self.requests.send(Frame { bytes, descriptors }).map_err(|_| gone())?;
         let job = Job { id, requests: self.requests.clone(), is_over: false };
+        // Created before the wait, so that dropping this future kills the command.
         let child = Child { job, end, stdin, stdout: Some(stdout), stderr: Some(stderr) };
         is_started.await.map_err(|_| gone())??;
         Ok(child)
