@@ -1,4 +1,4 @@
-//! Applying one write, and waiting for the end of a task, on any store.
+//! Applying one write to any store, and waiting until a task has ended.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::options::GlobalOptions;
 use crate::output::remark;
 use crate::report;
 
-/// Applies one write and answers its outcome; a refusal becomes an error.
+/// Applies one write and returns its outcome. A refusal becomes an error.
 pub(crate) async fn apply_one(store: &dyn Store, write: Write) -> anyhow::Result<Outcome> {
     let outcomes = store.apply(vec![write]).await?;
     match outcomes.into_iter().next() {
@@ -19,11 +19,11 @@ pub(crate) async fn apply_one(store: &dyn Store, write: Write) -> anyhow::Result
     }
 }
 
-/// Does something to each of the things that a command names, also to those behind one to which it
-/// cannot be done. Each refusal is reported, and the command then ends with [`ExitCode::Failed`].
+/// Applies `action` to each thing that a command names, even after the store has refused an earlier
+/// one. Each refusal is reported, and the command then ends with [`ExitCode::Failed`].
 ///
 /// # Errors
-/// A refusal where one thing is named. What the store or the output reports, which ends the loop.
+/// A refusal, if only one thing is named. Errors of the store or the output end the loop.
 pub(crate) async fn for_each<T>(
     named: Vec<T>,
     options: &GlobalOptions,
@@ -44,21 +44,22 @@ pub(crate) async fn for_each<T>(
     Ok(code)
 }
 
-/// Returns true if one thing was refused, and not the command as a whole.
+/// Returns true if the store refused one thing, not the command as a whole.
 fn is_refused(error: &anyhow::Error) -> bool {
     !error.chain().any(|cause| cause.is::<onward_store::Error>() || cause.is::<std::io::Error>())
 }
 
-/// A store answered what the seam does not allow.
+/// Returns the error for an outcome that the storage interface does not allow.
 pub(crate) fn unexpected(outcome: impl std::fmt::Debug) -> anyhow::Error {
     anyhow::anyhow!("the store answered what it should not ({outcome:?}); please report this as a fault of Onward")
 }
 
-/// Waits until a task has ended, in any process, and returns its record. Prints once why it waits
-/// if no worker serves it.
+/// Waits until a task has ended, in any process, and returns its record. Prints the reason once if
+/// the task waits because no worker serves it.
 ///
-/// Dropping the future stops the waiting and nothing else.
+/// Dropping the future stops only the waiting.
 pub(crate) async fn wait_for_end(store: &dyn Store, task: TaskId) -> anyhow::Result<TaskRecord> {
+    // Subscribed before the first read, so that a change right after it is not missed.
     let mut changes = store.changes();
     let mut is_told = false;
     loop {
@@ -71,13 +72,13 @@ pub(crate) async fn wait_for_end(store: &dyn Store, task: TaskId) -> anyhow::Res
         }
         tokio::select! {
             changed = changes.changed() => { changed.ok_or_else(onward_store::Error::closed)?; }
-            // Workers notice that a task expires. There may be none.
+            // Workers expire tasks. If no worker runs, this process has to sweep.
             () = until_expiry(store, &record) => { store.apply(vec![Write::Sweep]).await?; }
         }
     }
 }
 
-/// Prints why a task waits if that is because no worker serves it. Returns true if it is.
+/// Prints the reason if a task waits because no worker serves it. Returns true in that case.
 async fn tell_missing_worker(store: &dyn Store, task: TaskId) -> anyhow::Result<bool> {
     let reasons = store.why(task).await?.unwrap_or_default();
     let is_missing = |reason: &&WaitReason| {
@@ -88,8 +89,8 @@ async fn tell_missing_worker(store: &dyn Store, task: TaskId) -> anyhow::Result<
     Ok(missing.is_some())
 }
 
-/// Completes when a task that waits may have expired; never if it does not expire or an attempt
-/// runs.
+/// Completes when a waiting task may have expired. Never completes if the task does not expire or
+/// is running.
 async fn until_expiry(store: &dyn Store, record: &TaskRecord) {
     match record.expires_at.filter(|_| record.state != TaskState::Running) {
         Some(at) => tokio::time::sleep((at - store.clock().now()).max(SOONEST_SWEEP)).await,
@@ -97,5 +98,5 @@ async fn until_expiry(store: &dyn Store, record: &TaskRecord) {
     }
 }
 
-/// The shortest time between two sweeps of a process that waits for a task.
+/// The shortest time between two sweeps by a process that waits for a task.
 const SOONEST_SWEEP: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line: its commands and the errors of reading them.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
@@ -17,7 +17,7 @@ use crate::output::cleaned;
 #[derive(Debug, Parser)]
 #[command(name = "onward", version, after_help = EXPLANATION, max_term_width = 100, propagate_version = true)]
 pub(crate) struct Arguments {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Options of every command.
@@ -28,17 +28,17 @@ pub(crate) struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a command once per line of input, durably: a second run goes on where the first stopped
+    /// Run a command once per line of input, durably: a second run resumes where the first stopped
     Each(Box<each::Arguments>),
     /// Run a command once per task of a kind: payload on stdin, result on stdout
     Work(work::Arguments),
-    /// Hand in tasks
+    /// Submit tasks
     Submit(Box<submit::Arguments>),
     /// List, count, show, explain, cancel, retry, delete and await tasks
     #[command(subcommand)]
     Task(task::Command),
-    /// Start, list, show, signal, cancel, retry and await orchestrations: functions that cannot be
-    /// lost
+    /// Start, list, show, signal, cancel, retry and await orchestrations: durable functions that
+    /// survive crashes
     #[command(subcommand)]
     Orchestration(orchestration::Command),
     /// List the keys and values of tags
@@ -47,24 +47,24 @@ pub(crate) enum Command {
     /// List, show, set, pause, resume, purge and delete queues
     #[command(subcommand)]
     Queue(queue::Command),
-    /// Limit how many tasks run at once and how fast they start: of all, a queue, a kind or a group
+    /// Limit how many tasks run at once and how fast they start: in total, per queue, kind or group
     #[command(subcommand)]
     Limit(limit::Command),
-    /// Make, list, show, pause, resume, trigger, backfill and delete schedules: tasks that recur
+    /// Create, list, show, pause, resume, trigger, backfill and delete schedules: recurring tasks
     #[command(subcommand)]
     Schedule(schedule::Command),
-    /// Show how much there is and how it went: queues, kinds, sessions, pauses
+    /// Show counts and statistics: queues, kinds, sessions, pauses
     Stats,
-    /// Show what happens, live on a terminal: queues, running tasks, dead letters, limits,
-    /// sessions, groups
+    /// Show live activity on a terminal: queues, running tasks, dead letters, limits, sessions,
+    /// groups
     #[cfg(feature = "top")]
     Top(top::Arguments),
-    /// Check a store and say what is wrong and what to do
+    /// Check a store and report problems with their remedies
     Doctor,
     /// Back up, restore, prune, compact and migrate the store
     #[command(subcommand)]
     Store(store::Command),
-    /// Show what happened, in order
+    /// Show events in order
     Events(events::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
@@ -75,11 +75,11 @@ pub(crate) enum Command {
     Generate(generate::Command),
 }
 
-/// The commands that run another one, which stands behind `--`.
+/// The commands that run another program, which is given after `--`.
 const WITH_A_COMMAND: [&str; 2] = ["each", "work"];
 
-/// Adds a hint to an error of reading the arguments, where the `--` before a command may be
-/// missing, and shows what was typed without characters that a terminal acts on.
+/// Completes an error of argument parsing. Adds a hint where the `--` before a command may be
+/// missing, and escapes control characters in what the user typed.
 pub(crate) fn explained(error: clap::Error) -> clap::Error {
     explained_for(error, std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()))
 }
@@ -99,7 +99,7 @@ fn explained_for(mut error: clap::Error, typed: impl Iterator<Item = String>) ->
     error
 }
 
-/// Escapes what was typed where the error shows it.
+/// Escapes what the user typed wherever the error shows it.
 fn clean(error: &mut clap::Error) {
     let shown = |text: &String| cleaned(text).into_owned();
     let texts: Vec<(ContextKind, ContextValue)> = error

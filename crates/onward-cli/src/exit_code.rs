@@ -1,4 +1,4 @@
-//! How the program ends, as a type.
+//! The exit codes of the program.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub(crate) enum ExitCode {
     OutputClosed,
 }
 
-/// What every help text ends with.
+/// The explanation at the end of every help text.
 pub(crate) const EXPLANATION: &str = "\
 Exit codes:
     0  done
@@ -32,7 +32,7 @@ Exit codes:
   141  standard output was closed before the end, with the work kept";
 
 impl ExitCode {
-    /// The number that the shell sees.
+    /// Returns the number that the shell receives.
     pub(crate) fn number(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -45,13 +45,14 @@ impl ExitCode {
         }
     }
 
-    /// This code, or [`Failed`](Self::Failed) if something else failed too.
+    /// Returns this code, or [`Failed`](Self::Failed) if it is [`Done`](Self::Done) and something
+    /// else failed.
     pub(crate) fn or_failed(self, failed: bool) -> Self {
         if failed && self == Self::Done { Self::Failed } else { self }
     }
 
-    /// The code for an error that ended a command: decided by the innermost cause that is one of
-    /// ours.
+    /// Returns the code for an error that ended a command. The outermost cause of a known type
+    /// decides.
     pub(crate) fn of(error: &anyhow::Error) -> Self {
         error.chain().find_map(of_cause).unwrap_or(Self::Failed)
     }
@@ -87,11 +88,11 @@ impl From<ExitCode> for std::process::ExitCode {
     }
 }
 
-/// What was typed cannot be done; the text names the flag and the remedy.
+/// An error in the usage. Its text names the flag and the remedy.
 #[derive(Debug)]
 pub(crate) struct WrongUsage(String);
 
-/// An error that ends the program with code 2.
+/// Returns an error that ends the program with code 2.
 pub(crate) fn wrong_usage(message: impl Into<String>) -> anyhow::Error {
     WrongUsage(message.into()).into()
 }

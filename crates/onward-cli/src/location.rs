@@ -1,4 +1,4 @@
-//! Where a store is, as users write it.
+//! The location of a store, as users write it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use crate::exit_code::wrong_usage;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Location {
     File(PathBuf),
-    /// With the password, if the URL has one; shown without it.
+    /// The URL, with the password if it has one. Display leaves the password out.
     Server(String),
 }
 
 impl Location {
-    /// Returns the file, for the commands that work on one. `on_server` says what does the
-    /// command's work on a server.
+    /// Returns the file, for commands that work only on a file. `on_server` names the way to do the
+    /// same on a server.
     ///
     /// # Errors
     /// Wrong usage, with `on_server` as the remedy, for a PostgreSQL database.
@@ -67,7 +67,7 @@ impl fmt::Display for Location {
     }
 }
 
-/// A URL without the password and without its parameters, one of which may be a password.
+/// Returns a URL without its password and its parameters, one of which may be a password.
 fn without_secrets(url: &str) -> String {
     let (scheme, rest) = url.split_once("//").unwrap_or(("", url));
     let (rest, schema) =

@@ -4,7 +4,8 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-/// The environment variable with a filter such as `onward=debug`; it goes before `--verbose`.
+/// The environment variable with a filter such as `onward=debug`. It takes precedence over
+/// `--verbose`.
 const FILTER_VARIABLE: &str = "ONWARD_LOG";
 
 /// Starts logging: warnings, or more with `--verbose`.
@@ -13,15 +14,15 @@ pub(crate) fn start(verbose: u8) {
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colors);
     let filter = std::env::var(FILTER_VARIABLE).ok();
     let (filter, refused) = chosen(filter.as_deref(), verbose);
-    // An error says that a logger is there already, and then its lines are as good.
+    // An error means that a logger is already installed, which serves as well.
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines).with(filter));
     if let Some(why) = refused {
         tracing::warn!("{FILTER_VARIABLE} is ignored: {why}; write a level, or targets with levels: onward=debug");
     }
 }
 
-/// Returns the filter of the environment, or that of `--verbose`; and why the one of the
-/// environment cannot be used, where it cannot.
+/// Returns the filter of the environment or, failing that, of `--verbose`. Also returns why the
+/// filter of the environment was rejected, if it was.
 fn chosen(filter: Option<&str>, verbose: u8) -> (Targets, Option<String>) {
     let level = match verbose {
         0 => LevelFilter::WARN,

@@ -1,7 +1,7 @@
 //! The program `onward`.
 //!
-//! It is glue: what it does is in [`commands`], one file per command; what is durable is in the
-//! store. In reading order: [`arguments`] (what can be typed), [`commands`], [`process`] (running
+//! The program is glue: [`commands`] has one file per command, and the store keeps all durable
+//! state. In reading order: [`arguments`] (the command line), [`commands`], [`process`] (running
 //! other programs), [`output`].
 
 mod apply;
@@ -23,8 +23,8 @@ use clap::Parser;
 use crate::arguments::Arguments;
 use crate::exit_code::ExitCode;
 
-/// Many small allocations are made on one thread and freed on another, which costs glibc's
-/// allocator a fifth of a task's time.
+/// Many small allocations are made on one thread and freed on another. With glibc's allocator that
+/// costs a fifth of a task's time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -50,7 +50,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("cannot start; see ulimit -n (open files) and ulimit -u (processes)")?;
     let outcome = runtime.block_on(commands::run(arguments));
-    // A thread that still reads a terminal or a pipe must not hold the end up.
+    // A thread that is blocked on reading a terminal or a pipe must not delay the end.
     runtime.shutdown_background();
     outcome
 }
@@ -65,8 +65,8 @@ fn report(error: &anyhow::Error, json: bool) {
     }
 }
 
-/// An error and its causes, each said once: some errors name their cause themselves, and have it
-/// beneath them for programs.
+/// Returns an error and its causes, each once. Some errors include their cause in their own text,
+/// and also return it as the source for programs.
 fn told(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told {
         told if told.is_empty() => cause,

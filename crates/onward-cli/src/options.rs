@@ -5,16 +5,16 @@ use onward_store::Durability;
 
 use crate::location::Location;
 
-/// Options of every command.
+/// The options of every command.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct GlobalOptions {
-    /// The store: a file, sqlite:PATH, or postgres://USER@HOST/DATABASE. Commands that add or set
-    /// something make it if it is missing
+    /// Store to use: a file, sqlite:PATH, or postgres://USER@HOST/DATABASE. Commands that add or
+    /// set something create it if it is missing
     #[arg(long, global = true, env = "ONWARD_STORE", value_name = "STORE", default_value = "onward.db")]
     pub(crate) store: Location,
 
-    /// What an acknowledgement survives
+    /// Failure that acknowledged work survives
     #[arg(long, global = true, value_name = "CLASS", default_value = "full")]
     pub(crate) durability: DurabilityClass,
 
@@ -26,12 +26,12 @@ pub(crate) struct GlobalOptions {
     #[arg(long, global = true)]
     pub(crate) no_progress: bool,
 
-    /// Say more on stderr; twice for even more (ONWARD_LOG takes a filter such as onward=debug)
+    /// Log more to stderr; repeat for even more (ONWARD_LOG takes a filter such as onward=debug)
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 }
 
-/// What an acknowledgement survives.
+/// The failure that acknowledged work survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DurabilityClass {
     /// Power loss

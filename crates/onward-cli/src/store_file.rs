@@ -1,4 +1,4 @@
-//! Opening stores: everything that knows that one is a SQLite file, or in a PostgreSQL database.
+//! Opening stores. Only this module distinguishes a SQLite file from a PostgreSQL database.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use onward_store::{SqliteReader, SqliteStore, Store};
 use crate::location::Location;
 use crate::options::GlobalOptions;
 
-/// What a command needs of a store.
+/// The requirements of a command on a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Need {
-    /// Whether the store is made if it is missing.
+    /// True to create the store if it is missing.
     create: bool,
-    /// Whether the command waits for what other processes write.
+    /// True if the command waits for what other processes write.
     stay: bool,
     /// The largest payload or result in bytes, if not the default.
     payload_limit: Option<usize>,
@@ -25,41 +25,39 @@ struct Need {
 const BRIEF: Need = Need { create: false, stay: false, payload_limit: None };
 const STAY: Need = Need { stay: true, ..BRIEF };
 
-/// Opens the store for a command that adds or sets something: it is made if it is missing.
+/// Opens the store for a command that adds or sets something. Creates it if it is missing.
 pub(crate) async fn open_or_create(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
     open(options, Need { create: true, ..BRIEF }).await
 }
 
-/// Opens the store for a command that submits tasks, and perhaps waits for their end.
+/// Opens the store for a command that submits tasks and, with `waits`, waits until they have ended.
 pub(crate) async fn open_to_submit(options: &GlobalOptions, waits: bool) -> anyhow::Result<Arc<dyn Store>> {
     open(options, Need { create: true, stay: waits, ..BRIEF }).await
 }
 
-/// Opens the store as [`open_or_create`] does, for a command that works on it.
+/// Opens the store like [`open_or_create`], for a command that keeps working on it.
 pub(crate) async fn open_or_create_to_stay(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
     open(options, Need { create: true, ..STAY }).await
 }
 
-/// Opens the store as [`open_or_create_to_stay`] does, but lets it take payloads and results of up
-/// to `bytes`.
+/// Opens the store like [`open_or_create_to_stay`], but accepts payloads and results of up to
+/// `bytes`.
 pub(crate) async fn open_with_payload_limit(options: &GlobalOptions, bytes: usize) -> anyhow::Result<Arc<dyn Store>> {
     open(options, Need { create: true, payload_limit: Some(bytes), ..STAY }).await
 }
 
-/// Opens the store for a command that changes what must be there already: a missing one is an
-/// error.
+/// Opens the store for a command that changes what exists already. A missing store is an error.
 pub(crate) async fn open_existing(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
     open(options, BRIEF).await
 }
 
-/// Opens the store as [`open_existing`] does, for a command that waits for what other processes
-/// write.
+/// Opens the store like [`open_existing`], for a command that waits for what other processes write.
 pub(crate) async fn open_to_stay(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
     open(options, STAY).await
 }
 
-/// Opens the store for a command that only reads, and so waits for no writer and needs no room: a
-/// missing one is an error.
+/// Opens the store for a command that only reads. Such a command waits for no writer and needs no
+/// disk space. A missing store is an error.
 pub(crate) async fn open_to_read(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
     match &options.store {
         Location::File(path) => Ok(Arc::new(open_file_to_read(options, path).await?)),
@@ -67,7 +65,7 @@ pub(crate) async fn open_to_read(options: &GlobalOptions) -> anyhow::Result<Arc<
     }
 }
 
-/// Opens the store of a file as [`open_to_read`] does.
+/// Opens the store of a file like [`open_to_read`].
 pub(crate) async fn open_file_to_read(options: &GlobalOptions, path: &Path) -> anyhow::Result<SqliteReader> {
     let opening = SqliteStore::options().durability(options.durability.into());
     opening.open_to_read(path).await.context(CANNOT_OPEN)
@@ -83,13 +81,13 @@ async fn open(options: &GlobalOptions, need: Need) -> anyhow::Result<Arc<dyn Sto
     }
 }
 
-/// Opens the store of a file as [`open_existing`] does, for the commands that work on the file.
+/// Opens the store of a file like [`open_existing`], for commands that work only on a file.
 pub(crate) async fn open_existing_file(options: &GlobalOptions, path: &Path) -> anyhow::Result<SqliteStore> {
     open_file(options, path, BRIEF).await
 }
 
-/// The error for a store on a server in a build without them, which does not accept its URL in the
-/// first place.
+/// Returns the error for a store on a server, in a build without PostgreSQL. Such a build rejects
+/// the URL earlier.
 #[cfg(not(feature = "postgres"))]
 pub(crate) fn not_built(store: &Location) -> anyhow::Error {
     crate::exit_code::wrong_usage(format!("this build has no store for {store}; give a file, such as onward.db"))
@@ -104,7 +102,7 @@ async fn open_file(options: &GlobalOptions, path: &Path, need: Need) -> anyhow::
     opening.open(path).await.context(CANNOT_OPEN)
 }
 
-/// As [`open_existing`], for a store in a database.
+/// Opens a store in a database like [`open_existing`].
 #[cfg(feature = "postgres")]
 pub(crate) async fn open_existing_server(options: &GlobalOptions, url: &str) -> anyhow::Result<PostgresStore> {
     open_server(options, url, BRIEF).await
@@ -119,28 +117,28 @@ async fn open_server(options: &GlobalOptions, url: &str, need: Need) -> anyhow::
     opening.open(url).await.context(CANNOT_OPEN)
 }
 
-/// The store's own error names the file.
+/// The context of the store's own error, which names the file.
 const CANNOT_OPEN: &str = "cannot open the store";
 
-/// Puts a backup in the place of a store that does not exist yet. `progress` is told of pages
-/// copied and pages in all.
+/// Restores a backup to a store that does not exist yet. Calls `progress` with the pages copied and
+/// the pages in total.
 pub(crate) async fn restore(backup: &Path, to: &Path, progress: impl FnMut(u64, u64)) -> anyhow::Result<()> {
     Ok(SqliteStore::restore(backup, to, progress).await?)
 }
 
-/// Makes an empty store.
+/// Creates an empty store.
 pub(crate) async fn create(options: &GlobalOptions, path: &Path, page_checksums: bool) -> anyhow::Result<()> {
     let making = SqliteStore::options().durability(options.durability.into()).page_checksums(page_checksums);
     making.open(path).await.map(drop).context("cannot make the store")
 }
 
-/// Writes a store anew into a file that does not exist yet.
+/// Writes the content of a store to a new file, which must not exist yet.
 pub(crate) async fn rebuild(from: &Path, to: &Path, page_checksums: bool) -> anyhow::Result<()> {
     Ok(SqliteStore::rebuild(from, to, page_checksums).await?)
 }
 
-/// Brings a store of an older version of Onward up to date; returns the number of its schema before
-/// and after.
+/// Migrates a store of an older version of Onward. Returns the number of its schema before and
+/// after.
 pub(crate) async fn migrate(path: &Path) -> anyhow::Result<(u32, u32)> {
     SqliteStore::migrate(path).await.context(CANNOT_OPEN)
 }

@@ -50,9 +50,11 @@ const CHECKS: &[(&str, &str, Check)] = &[
     }),
     ("lengths", "functions and files stay short", |inputs| Ok(lengths::check(&inputs.sources, &inputs.exceptions))),
     ("words", "names and comments avoid words that say nothing", |inputs| Ok(words::check(&inputs.sources))),
-    ("prose", "comments and documents open with a verb or a noun, name the actor, and are short and narrow", |inputs| {
-        Ok(prose::check(&inputs.sources, &inputs.documents, &inputs.exceptions.prose))
-    }),
+    (
+        "prose",
+        "comments and documents open with a verb or a noun, name the actor, and are short and narrow",
+        |inputs| Ok(prose::check(&inputs.sources, &inputs.documents, &inputs.exceptions.prose)),
+    ),
     ("sleeps", "tests do not sleep", |inputs| Ok(sleeps::check(&inputs.sources, &inputs.exceptions))),
     ("stores", "cases of the engine that leave a store out say why", |inputs| {
         stores::check(&inputs.project.read(stores::LIST)?, &inputs.sources)

@@ -70,7 +70,9 @@ pub(crate) fn check(sources: &[SourceFile], documents: &[(String, String)], fold
     for (path, places) in of_sources.chain(of_documents) {
         match folders.iter().position(|folder| path.starts_with(&folder.folder)) {
             Some(at) => places.iter().for_each(|place| counts[at][place.fault as usize] += 1),
-            None => findings.extend(places.iter().map(|place| Finding::line(path, place.line, place.fault.to_string()))),
+            None => {
+                findings.extend(places.iter().map(|place| Finding::line(path, place.line, place.fault.to_string())))
+            }
         }
     }
     for (folder, counts) in folders.iter().zip(counts) {

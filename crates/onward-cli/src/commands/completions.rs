@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Done)
 }
 
-/// The completion script for one shell.
+/// Returns the completion script for one shell.
 pub(super) fn script(shell: Shell) -> Vec<u8> {
     let mut script = io::Cursor::new(Vec::new());
     clap_complete::generate(shell, &mut crate::arguments::Arguments::command(), "onward", &mut script);

@@ -8,26 +8,27 @@ use crate::options::GlobalOptions;
 use crate::output::{duration_text, in_seconds, moment, print_json, print_line, remark};
 use crate::store_file;
 
-/// How many events are read at a time: the most that a store hands out.
+/// The events that are read at a time, the most that a store returns.
 const PAGE: usize = 1000;
 
 /// Arguments of `onward events`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Start behind this cursor, which an event carried; default: with the first event there is
+    /// Start after this cursor, taken from an event; default: start with the oldest event
     #[arg(long, value_name = "CURSOR")]
     after: Option<EventCursor>,
-    /// Stay, and show what happens from now on
+    /// Keep running, and show new events as they happen
     #[arg(long)]
     follow: bool,
 }
 
-/// Shows events in order; with `--follow` until it is interrupted.
+/// Shows events in order. With `--follow`, runs until it is interrupted.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = match arguments.follow {
         true => store_file::open_to_stay(options).await?,
         false => store_file::open_to_read(options).await?,
     };
+    // Subscribed before the first read, so that an event right after it is not missed.
     let mut changes = store.changes();
     let mut cursor = arguments.after.unwrap_or(EventCursor::START);
     loop {
@@ -42,7 +43,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     }
 }
 
-/// Shows what there is behind the cursor; answers the cursor behind that.
+/// Shows the events after a cursor. Returns the cursor after the last of them.
 async fn show_all(options: &GlobalOptions, store: &dyn Store, mut cursor: EventCursor) -> anyhow::Result<EventCursor> {
     loop {
         let page = store.events(cursor, PAGE).await?;

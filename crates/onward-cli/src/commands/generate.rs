@@ -1,5 +1,5 @@
-//! `onward generate`: documentation made from the definitions of the command line, so that the two
-//! cannot disagree.
+//! `onward generate`: documentation generated from the definitions of the command line, so that the
+//! two cannot disagree.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::arguments::Arguments;
 use crate::exit_code::ExitCode;
 use crate::output::reference;
 
-/// What to generate, and where to.
+/// The kind of documentation, and its target directory.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// The command reference as Markdown: cli.md

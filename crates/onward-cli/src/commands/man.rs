@@ -11,7 +11,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Done)
 }
 
-/// The manual page of one command.
+/// Returns the manual page of one command.
 pub(super) fn page(command: clap::Command) -> std::io::Result<Vec<u8>> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page)?;

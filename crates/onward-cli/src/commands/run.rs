@@ -1,4 +1,4 @@
-//! From what was typed to the command that does it.
+//! Dispatch from the parsed arguments to the command.
 
 #[cfg(feature = "top")]
 use super::top;
@@ -9,7 +9,7 @@ use super::{
 use crate::arguments::{Arguments, Command};
 use crate::exit_code::ExitCode;
 
-/// Runs the command that was typed.
+/// Runs the command that the user typed.
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let options = &arguments.options;
     match arguments.command {

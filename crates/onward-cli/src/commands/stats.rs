@@ -13,7 +13,7 @@ use crate::output::{
 };
 use crate::store_file;
 
-/// Shows how much there is and how it went.
+/// Shows counts and statistics.
 pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
     let store = store_file::open_to_read(options).await?;
     let overview = Overview::of_store(&*store).await?;
@@ -66,7 +66,7 @@ fn kinds(kinds: &[KindStatistics]) -> Table {
     table
 }
 
-/// What completed tasks were expected to move, and moved.
+/// Returns a table of the bytes that completed tasks were expected to move and did move.
 fn moved(kinds: &[KindStatistics]) -> Table {
     let mut table = Table::new([
         ("KIND", Align::Left),

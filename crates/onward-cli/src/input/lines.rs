@@ -1,4 +1,4 @@
-//! Lines, read one by one or as many as are there.
+//! Reading lines, singly or as many as are available.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -7,13 +7,13 @@ use onward_store::bounds;
 
 use crate::exit_code::wrong_usage;
 
-/// The most lines in one batch.
+/// The largest number of lines in a batch.
 const BATCH_LINES: usize = 512;
 
-/// A batch ends when it has this many bytes.
+/// The number of bytes at which a batch ends.
 const BATCH_BYTES: usize = 1024 * 1024;
 
-/// What ends a line.
+/// The byte that ends a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delimiter {
     /// A line feed.
@@ -23,7 +23,7 @@ pub(crate) enum Delimiter {
 }
 
 impl Delimiter {
-    /// The byte.
+    /// Returns the byte.
     pub(crate) fn byte(self) -> u8 {
         match self {
             Self::LineFeed => b'\n',
@@ -35,13 +35,13 @@ impl Delimiter {
 /// One line of the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// Its number, counted from 1; empty lines count.
+    /// The number of the line, counted from 1. Empty lines count.
     pub(crate) number: u64,
-    /// What it says, without what ended it.
+    /// The text of the line, without the delimiter.
     pub(crate) text: Bytes,
 }
 
-/// Reads lines of at most [`bounds::PAYLOAD_BYTES`]; empty ones are counted and left out.
+/// A reader of lines of at most [`bounds::PAYLOAD_BYTES`]. Empty lines are counted and skipped.
 pub(crate) struct Lines {
     reader: BufReader<Box<dyn Read + Send>>,
     delimiter: Delimiter,
@@ -49,12 +49,12 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Lines of whatever can be read.
+    /// Creates a reader of the lines of any input.
     pub(crate) fn new(reader: Box<dyn Read + Send>, delimiter: Delimiter) -> Self {
         Self { reader: BufReader::with_capacity(64 * 1024, reader), delimiter, number: 0 }
     }
 
-    /// The next line that is not empty; `None` at the end.
+    /// Returns the next line that is not empty; `None` at the end.
     pub(crate) fn next(&mut self) -> anyhow::Result<Option<Line>> {
         loop {
             let Some(text) = self.next_raw()? else { return Ok(None) };
@@ -65,7 +65,8 @@ impl Lines {
         }
     }
 
-    /// Waits for one line and answers it with those that are there already; empty at the end.
+    /// Waits for one line and returns it with the lines that are available without blocking.
+    /// Returns no lines at the end.
     pub(crate) fn next_batch(&mut self) -> anyhow::Result<Vec<Line>> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
         while let Some(line) = self.next()? {

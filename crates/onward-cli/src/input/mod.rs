@@ -1,4 +1,4 @@
-//! Input of one thing per line.
+//! Input with one item per line.
 
 mod lines;
 mod reader;

@@ -1,15 +1,15 @@
-//! Reading lines beside the runtime.
+//! Reading lines outside the runtime.
 
 use tokio::sync::mpsc;
 
 use super::lines::{Line, Lines};
 
-/// How many batches may wait to be taken.
+/// The number of batches that may wait in the channel.
 const BATCHES: usize = 4;
 
-/// Reads batches of lines on a thread of its own, so that a pipe or terminal that says nothing
-/// blocks nobody; the channel ends with the input. A thread that is still reading does not keep the
-/// program from ending.
+/// Reads batches of lines on a separate thread, so that a silent pipe or terminal does not block
+/// the runtime. The channel closes at the end of the input. A thread that is still reading does not
+/// keep the program from ending.
 pub(crate) fn read_in_background(mut lines: Lines) -> std::io::Result<mpsc::Receiver<anyhow::Result<Vec<Line>>>> {
     let (sender, receiver) = mpsc::channel(BATCHES);
     std::thread::Builder::new().name("onward-input".to_owned()).spawn(move || {

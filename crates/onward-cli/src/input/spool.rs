@@ -1,4 +1,4 @@
-//! Where lines come from, and reading them twice.
+//! The source of lines, which can be read twice.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -9,14 +9,13 @@ use anyhow::Context;
 use super::lines::{Delimiter, Lines};
 use crate::exit_code::wrong_usage;
 
-/// Input that is there as a whole, and so can be read twice: once to know what it is, once to work
-/// through it.
+/// A complete input that can be read twice: once to identify it, once to process it.
 #[derive(Debug)]
 pub(crate) struct Source {
     file: File,
 }
 
-/// Opens the input for one reading: the file, which `flag` names, or stdin where none is named.
+/// Opens the input for one pass: the file that `flag` names, or stdin if none is named.
 pub(crate) fn open(flag: &str, path: Option<&Path>) -> anyhow::Result<Box<dyn Read + Send>> {
     match path {
         None => Ok(Box::new(io::stdin())),
@@ -32,9 +31,9 @@ fn cannot_read(flag: &str, path: &Path, error: &io::Error) -> anyhow::Error {
 }
 
 impl Source {
-    /// Takes the whole input. A regular file is used where it is; anything else is copied to a
-    /// temporary file first (in `$TMPDIR`; it has no name and is gone with this process), so that
-    /// the memory needed does not depend on its length.
+    /// Takes the whole input. Uses a regular file in place. Copies any other input to a temporary
+    /// file first, so that the memory needed does not depend on its length. The temporary file is
+    /// in `$TMPDIR`, has no name and is gone when this process ends.
     pub(crate) fn take(flag: &str, path: Option<&Path>) -> anyhow::Result<Self> {
         if let Some(path) = path.filter(|path| path.is_file()) {
             let file = File::open(path).map_err(|error| cannot_read(flag, path, &error))?;
@@ -46,8 +45,8 @@ impl Source {
         Ok(Self { file })
     }
 
-    /// Its lines, from the first. The readings share one position, so only one may be under way at
-    /// a time.
+    /// Returns the lines from the first. Passes share one file position, so only one may be in
+    /// progress at a time.
     pub(crate) fn lines(&self, delimiter: Delimiter) -> anyhow::Result<Lines> {
         let mut file = self.file.try_clone().context("cannot read the input again")?;
         file.rewind().context("cannot read the input again")?;

@@ -1,20 +1,20 @@
-//! Keeps what users stored from acting on the terminal that shows it.
+//! Escaping of stored text, so that it cannot control the terminal that shows it.
 //!
-//! A key, a tag or an error message can hold an escape sequence that moves the cursor, retitles the
-//! window or hides what comes after it, and a line feed that makes it look like a second fact.
-//! Every field goes through [`cleaned`] or [`one_line`](super::one_line). The printer calls
-//! [`harmless`] on each text as well, so that a field that was forgotten can at most change
-//! colours.
+//! A key, a tag or an error message can contain an escape sequence that moves the cursor, changes
+//! the window title or hides the text after it. It can also contain a line feed that makes it look
+//! like a second fact. Every field goes through [`cleaned`] or [`one_line`](super::one_line). The
+//! printer also calls [`harmless`] on each text, so that a field that was forgotten can at most
+//! change colours.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use onward_store::text::is_hidden;
 
-/// The beginning of the sequences that set colours, which are ours.
+/// The beginning of the sequences that set colours. Onward itself writes these.
 const STYLE: &str = "\u{1b}[";
 
-/// Returns a text without characters that a terminal acts on: each is shown as an escape such as
+/// Returns a text with each character that controls a terminal replaced by an escape such as
 /// `\u{1b}`. Line feeds and tabs stay.
 pub(crate) fn cleaned(text: &str) -> Cow<'_, str> {
     if !text.contains(acts) {
@@ -23,8 +23,8 @@ pub(crate) fn cleaned(text: &str) -> Cow<'_, str> {
     text.chars().fold(String::with_capacity(text.len()), push_shown).into()
 }
 
-/// Returns a text of several fields without characters that a terminal acts on. Sequences that set
-/// colours stay.
+/// Returns a text of several fields with each character that controls a terminal replaced by an
+/// escape. Sequences that set colours stay.
 pub(super) fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(acts) {
         return Cow::Borrowed(text);
@@ -47,16 +47,15 @@ pub(super) fn harmless(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Returns the length of the sequence that sets colours with which a text begins; 0 if there is
-/// none.
+/// Returns the length of the colour sequence at the beginning of a text; 0 if there is none.
 fn style_length(text: &str) -> usize {
     let Some(rest) = text.strip_prefix(STYLE) else { return 0 };
     let parameters = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b';').count();
     if rest.as_bytes().get(parameters) == Some(&b'm') { STYLE.len() + parameters + 1 } else { 0 }
 }
 
-/// Returns whether a terminal acts on a character, or shows text in another order or not at all
-/// because of it. The joiners of scripts and emoji are not among them.
+/// Returns true if a character controls a terminal, reorders text or hides text. The joiners of
+/// scripts and emoji do not count.
 pub(super) fn acts(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
@@ -64,7 +63,7 @@ pub(super) fn acts(character: char) -> bool {
     }
 }
 
-/// Appends a character, or its escape.
+/// Appends a character or its escape.
 pub(super) fn push_shown(mut text: String, character: char) -> String {
     if acts(character) {
         // Writing to a string cannot fail.

@@ -1,4 +1,4 @@
-//! What is kept of an orchestration beside its task, for people and for programs.
+//! The facts of an orchestration that its task does not contain, for people and for programs.
 
 use std::fmt::Write as _;
 
@@ -10,11 +10,11 @@ use super::json::{bytes_field, task_json};
 use super::record::size_text;
 use super::text::{counted, one_line};
 
-/// How much of a value is shown, in columns; `--json` has all of it.
+/// The number of columns of a value that are shown; `--json` has all of it.
 const SHOWN_COLUMNS: usize = 400;
 
-/// One fact per line, as a task's are; of an orchestration that has ended, with how many messages
-/// are unread.
+/// Returns one fact per line, in the format of a task. For an orchestration that has ended,
+/// includes the number of unread messages.
 pub(crate) fn show_instance(instance: &InstanceRecord, unread: Option<u64>) -> String {
     let mut text = String::new();
     let mut fact = |name: &str, value: String| {
@@ -43,7 +43,7 @@ pub(crate) fn show_instance(instance: &InstanceRecord, unread: Option<u64>) -> S
     text
 }
 
-/// What an orchestration has written of itself, as text.
+/// Returns a value that an orchestration has written, as text.
 pub(crate) fn written_value(bytes: &Bytes) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -51,8 +51,8 @@ pub(crate) fn written_value(bytes: &Bytes) -> String {
     }
 }
 
-/// An orchestration as a JSON object: what its task has, and under `instance` what is kept beside
-/// that.
+/// Returns an orchestration as a JSON object: the fields of its task, and under `instance` the
+/// facts that its task does not contain.
 pub(crate) fn orchestration_json(task: TaskRecord, instance: &InstanceRecord) -> serde_json::Result<Value> {
     let mut value = task_json(task)?;
     let InstanceRecord { generation, length, bytes, received, waiting, .. } = instance;
@@ -67,8 +67,8 @@ pub(crate) fn orchestration_json(task: TaskRecord, instance: &InstanceRecord) ->
     Ok(value)
 }
 
-/// Puts what holds an orchestration, its status and its values into an object: as what they are if
-/// they are JSON, else as text or base64.
+/// Adds the hold, the status and the values of an orchestration to an object. Values that are JSON
+/// stay JSON; others become text or base64.
 pub(crate) fn instance_said(object: &mut Map<String, Value>, instance: &InstanceRecord) {
     if instance.hold != Hold::None {
         object.insert("hold".to_owned(), json!(instance.hold));
@@ -83,7 +83,8 @@ pub(crate) fn instance_said(object: &mut Map<String, Value>, instance: &Instance
     object.insert("values".to_owned(), Value::Object(values));
 }
 
-/// The values that its code keeps; those of the engine (answers to updates) are nobody else's.
+/// Returns the values that the code of an orchestration keeps, without those of the engine (replies
+/// to updates).
 pub(crate) fn kept_values(instance: &InstanceRecord) -> impl Iterator<Item = (&String, &Bytes)> {
     instance.values.iter().filter(|(key, _)| !key.starts_with("onward."))
 }

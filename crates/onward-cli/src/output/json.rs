@@ -1,4 +1,4 @@
-//! Records as programs read them.
+//! Records as JSON.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use bytes::Bytes;
 use onward_store::TaskRecord;
 use serde_json::{Map, Value};
 
-/// Puts bytes under `name` as text, or under `name_base64` where they are not UTF-8. Leaves out
-/// what is not there.
+/// Adds bytes under `name` as text, or under `name_base64` if they are not UTF-8. Adds nothing for
+/// `None`.
 pub(crate) fn bytes_field(object: &mut Map<String, Value>, name: &str, bytes: Option<&[u8]>) {
     let Some(bytes) = bytes else { return };
     match std::str::from_utf8(bytes) {
@@ -18,8 +18,8 @@ pub(crate) fn bytes_field(object: &mut Map<String, Value>, name: &str, bytes: Op
     };
 }
 
-/// A task as a JSON object: the fields of [`TaskRecord`], with payload and result as text (or
-/// `…_base64`), and times that pass in seconds.
+/// Returns a task as a JSON object: the fields of [`TaskRecord`], with payload and result as text
+/// (or `…_base64`), and durations in seconds.
 pub(crate) fn task_json(mut task: TaskRecord) -> serde_json::Result<Value> {
     let (payload, result) = (task.payload.take(), std::mem::take(&mut task.result).into_bytes());
     let mut value = in_seconds(serde_json::to_value(&task)?);
@@ -32,8 +32,8 @@ pub(crate) fn task_json(mut task: TaskRecord) -> serde_json::Result<Value> {
     Ok(value)
 }
 
-/// The same with each time that passes as seconds, wherever it is in the value, as all commands
-/// write them.
+/// Returns a value with every duration in it converted to seconds, at any depth. All commands write
+/// durations in this form.
 pub(crate) fn in_seconds(value: Value) -> Value {
     match value {
         Value::Array(values) => values.into_iter().map(in_seconds).collect(),

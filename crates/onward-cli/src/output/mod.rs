@@ -1,4 +1,4 @@
-//! What people and programs get to see: tables and JSON on stdout, progress and remarks on stderr.
+//! Output for people and programs: tables and JSON on stdout, progress and remarks on stderr.
 
 mod cleaning;
 mod instance;

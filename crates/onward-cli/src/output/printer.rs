@@ -1,5 +1,5 @@
-//! Writing to stdout and stderr. Colours are taken out where the stream is not a terminal or
-//! `NO_COLOR` is set, and what would act on a terminal otherwise always.
+//! Writing to stdout and stderr. Colours are removed if the stream is not a terminal or `NO_COLOR`
+//! is set. Other control characters are always escaped.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::cleaning::harmless;
 
-/// Standard output could not be written to.
+/// An error of writing to standard output.
 #[derive(Debug)]
 struct OutputError(io::Error);
 
@@ -20,12 +20,12 @@ impl Display for OutputError {
 
 impl std::error::Error for OutputError {}
 
-/// Names standard output in an error of writing to it.
+/// Marks an error as one of writing to standard output.
 fn of_output(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), OutputError(error))
 }
 
-/// Returns true if the reader of standard output closed it, as `head` does when it has enough.
+/// Returns true if the reader of standard output closed it, as `head` does when it has read enough.
 pub(crate) fn is_output_closed(error: &anyhow::Error) -> bool {
     let of_output = |error: &&io::Error| error.get_ref().is_some_and(|inner| inner.is::<OutputError>());
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).filter(of_output);
@@ -44,19 +44,20 @@ pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
     print_raw(&line)
 }
 
-/// Writes bytes to stdout as they are.
+/// Writes bytes to stdout unchanged.
 pub(crate) fn print_raw(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(of_output)
 }
 
-/// Writes bytes to stderr as they are: what a command wrote there. A stderr that is gone is no
-/// reason to stop working.
+/// Writes bytes from a command's stderr to stderr unchanged. Errors are ignored, because work must
+/// not stop when stderr is closed.
 pub(crate) fn pass_on(bytes: &[u8]) {
     let _ = io::stderr().lock().write_all(bytes);
 }
 
-/// Writes a line for people to stderr. A stderr that is gone is no reason to stop working.
+/// Writes a line for people to stderr. Errors are ignored, because work must not stop when stderr
+/// is closed.
 pub(crate) fn remark(line: impl Display) {
     let _ = writeln!(anstream::stderr().lock(), "{}", harmless(&line.to_string()));
 }

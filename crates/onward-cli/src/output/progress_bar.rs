@@ -1,4 +1,4 @@
-//! Progress on stderr, where stderr is a terminal.
+//! Progress on stderr, if stderr is a terminal.
 
 use std::io::IsTerminal;
 
@@ -6,7 +6,7 @@ use indicatif::{ProgressDrawTarget, ProgressStyle};
 
 use crate::options::GlobalOptions;
 
-/// What a bar counts.
+/// The unit that a bar counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Lines of input.
@@ -27,15 +27,14 @@ impl Unit {
     }
 }
 
-/// A progress bar; it draws nothing with `--no-progress`, and nothing where stderr is not a
-/// terminal.
+/// A progress bar. It draws nothing with `--no-progress`, or if stderr is not a terminal.
 #[derive(Debug, Clone)]
 pub(crate) struct ProgressBar {
     bar: indicatif::ProgressBar,
 }
 
 impl ProgressBar {
-    /// A bar whose length may become known later.
+    /// Creates a bar. Its length may become known later.
     pub(crate) fn new(options: &GlobalOptions, unit: Unit, length: Option<u64>) -> Self {
         let drawn = !options.no_progress && std::io::stderr().is_terminal();
         let target = if drawn { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -56,34 +55,34 @@ impl ProgressBar {
         }
     }
 
-    /// Sets how far it is, and out of how many.
+    /// Sets the progress and the length.
     pub(crate) fn set(&self, done: u64, length: u64) {
         self.bar.set_length(length);
         self.bar.set_position(done);
     }
 
-    /// Sets how far it is.
+    /// Sets the progress.
     pub(crate) fn set_position(&self, done: u64) {
         self.bar.set_position(done);
     }
 
-    /// Says from now on out of how many.
+    /// Sets the length, and shows it from now on.
     pub(crate) fn set_length(&self, unit: Unit, length: u64) {
         self.bar.set_length(length);
         self.set_style(unit, true);
     }
 
-    /// Puts a word beside the bar.
+    /// Shows a message next to the bar.
     pub(crate) fn set_message(&self, message: String) {
         self.bar.set_message(message);
     }
 
-    /// Runs `f` with the bar out of the way, so that what it prints does not mix with it.
+    /// Runs `f` with the bar hidden, so that the output of `f` does not mix with it.
     pub(crate) fn suspend<T>(&self, f: impl FnOnce() -> T) -> T {
         self.bar.suspend(f)
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }

@@ -1,4 +1,4 @@
-//! One task with everything that is known of it, for people.
+//! All facts of one task, for people.
 
 use std::fmt::Write as _;
 
@@ -10,10 +10,10 @@ use onward_store::{Aggregate, ByteProgress, Io, IoKind, Progress, TaskRecord, Tt
 use super::cleaning::cleaned;
 use super::text::{colored_state, duration_text, moment, one_line};
 
-/// How much of a payload or a result is shown, in columns; `--json` has all of it.
+/// The number of columns of a payload or a result that are shown; `--json` has all of it.
 const SHOWN_COLUMNS: usize = 400;
 
-/// The task, one fact per line; of a running one how far it may be.
+/// Returns the task, one fact per line, with a forecast for a running one.
 pub(crate) fn show_task(task: &TaskRecord, forecast: Option<Forecast>) -> String {
     let mut text = String::new();
     let mut fact = |name: &str, value: String| {
@@ -42,8 +42,8 @@ pub(crate) fn show_task(task: &TaskRecord, forecast: Option<Forecast>) -> String
     text
 }
 
-/// Returns a text whose further lines stand under the values of facts, so that none looks like a
-/// fact.
+/// Returns a text with its further lines indented to the column of values, so that none looks like
+/// a fact.
 pub(crate) fn indented(text: &str) -> String {
     let lines: Vec<_> = text.trim_end().lines().collect();
     cleaned(&lines.join("\n             ")).into_owned()
@@ -97,7 +97,7 @@ fn time_to_live(ttl: Ttl) -> String {
     format!("{} from {from}", duration_text(ttl.duration))
 }
 
-/// A retry policy, in the form in which it is typed.
+/// Returns a retry policy in the form in which users type it.
 fn retries(policy: RetryPolicy) -> String {
     let backoff = match policy.backoff {
         Backoff::Constant { delay } => duration_text(delay),
@@ -114,13 +114,13 @@ fn retries(policy: RetryPolicy) -> String {
     format!("{}, {backoff}", policy.attempts.saturating_sub(1))
 }
 
-/// How a task is collected with others.
+/// Describes how a task is batched.
 fn collected(aggregate: Aggregate) -> String {
     let Aggregate { size, delay, grace } = aggregate;
     format!("up to {size}, for {} and {} after the newest", duration_text(delay), duration_text(grace))
 }
 
-/// How many of the tasks are shown that a blocked one waits for; `--json` has all of them.
+/// The number of dependencies of a blocked task that are shown; `--json` has all of them.
 const SHOWN_DEPENDENCIES: usize = 20;
 
 fn blocked_by(task: &TaskRecord) -> Option<String> {
@@ -130,7 +130,7 @@ fn blocked_by(task: &TaskRecord) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// What the handler said, in a few words.
+/// Returns the progress that a handler reported, in a few words.
 pub(crate) fn progress(progress: &Progress) -> String {
     let fraction = progress.fraction.or_else(|| progress.bytes.and_then(ByteProgress::fraction)).map(percent);
     [fraction, progress.bytes.map(bytes_done), progress.message.clone()]
@@ -166,7 +166,7 @@ fn forecast_text(forecast: Forecast) -> String {
     facts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// A number of bytes with about three digits: `512 B`, `1.50 KiB`, `27.0 MiB`.
+/// Returns a number of bytes with about three digits: `512 B`, `1.50 KiB`, `27.0 MiB`.
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 pub(crate) fn size_text(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
@@ -179,7 +179,7 @@ pub(crate) fn size_text(bytes: u64) -> String {
     format!("{number:.digits$} {}", UNITS.get(power - 1).unwrap_or(&"EiB"))
 }
 
-/// Bytes by what moves them, as far as there are any.
+/// Returns the bytes moved per kind of I/O, without zeros.
 fn moved(io: Io) -> Option<String> {
     let kinds = IoKind::ALL.into_iter().filter(|kind| io.get(*kind) > 0);
     let words: Vec<String> = kinds.map(|kind| format!("{} {}", size_text(io.get(kind)), kind.name())).collect();

@@ -6,7 +6,7 @@ use clap::{Arg, Command};
 
 use crate::exit_code::EXPLANATION;
 
-/// The reference of a program and all its commands.
+/// Returns the reference of a program and all its commands.
 pub(crate) fn reference(mut program: Command) -> String {
     program.build();
     let mut text =
@@ -30,7 +30,7 @@ fn section(text: &mut String, command: &Command, level: usize) {
     }
 }
 
-/// The arguments of a command; those of every command are listed once, with the program.
+/// Adds the arguments of a command. The options of every command are listed once, with the program.
 fn arguments(text: &mut String, command: &Command, with_global: bool) {
     let shown = |argument: &&Arg| {
         let help = ["help", "version"].contains(&argument.get_id().as_str());

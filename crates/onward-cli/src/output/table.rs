@@ -9,12 +9,12 @@ use unicode_width::UnicodeWidthStr;
 use super::printer::{print_line, remark};
 use super::text::one_line;
 
-/// On which side a column is filled.
+/// The alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
-    /// Text.
+    /// For text.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
@@ -23,18 +23,18 @@ pub(crate) enum Align {
 pub(crate) struct Table {
     columns: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
-    /// The titles of columns that are left out where the terminal is narrow, the first one first.
+    /// The titles of columns that are left out on a narrow terminal, the first one first.
     droppable: &'static [&'static str],
 }
 
-/// The columns between two columns of a table.
+/// The width of the gap between two columns.
 const GAP: usize = 2;
 
-/// The width to which a column of text may be shortened.
+/// The smallest width to which a column of text may be shortened.
 const SHORTEST: usize = 12;
 
-/// Prints a table. On a terminal it fits its width: columns of least interest are left out, and a
-/// remark names them; then long texts are shortened.
+/// Prints a table. On a terminal the table is fitted to its width: the least important columns are
+/// left out, and a remark names them. Then long texts are shortened.
 pub(crate) fn print_table(mut table: Table) -> io::Result<()> {
     let left_out = terminal_width().map(|width| table.fit(width)).unwrap_or_default();
     print_line(table)?;
@@ -44,26 +44,25 @@ pub(crate) fn print_table(mut table: Table) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the width of the terminal that standard output is, if it is one.
+/// Returns the width of the terminal, if standard output is one.
 fn terminal_width() -> Option<usize> {
     let size = io::stdout().is_terminal().then(|| rustix::termios::tcgetwinsize(io::stdout()))?;
     size.ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0)
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub(crate) fn new(columns: impl Into<Vec<(&'static str, Align)>>) -> Self {
         Self { columns: columns.into(), rows: Vec::new(), droppable: &[] }
     }
 
-    /// Names the columns that may be left out where the terminal is narrow, the one of least
-    /// interest first.
+    /// Sets the columns that may be left out on a narrow terminal, the least important first.
     pub(crate) fn dropping(mut self, droppable: &'static [&'static str]) -> Self {
         self.droppable = droppable;
         self
     }
 
-    /// Fits the table into `available` columns, as far as that goes. Returns the titles of the
+    /// Fits the table into `available` columns as far as possible. Returns the titles of the
     /// columns that it left out.
     fn fit(&mut self, available: usize) -> Vec<&'static str> {
         let mut left_out = Vec::new();
@@ -81,15 +80,15 @@ impl Table {
         left_out
     }
 
-    /// Returns the width with each text as short as it may get.
+    /// Returns the width of the table with each text as short as possible.
     fn shortest(&self) -> usize {
         let widths = self.widths();
         let shortened = (0..widths.len()).map(|column| widths[column].min(self.least(column)));
         shortened.sum::<usize>() + self.gaps()
     }
 
-    /// Returns the width below which a column is not shortened. Numbers, states and moments are of
-    /// no use in part.
+    /// Returns the width below which a column is not shortened. Numbers, states and moments are
+    /// useless if shortened.
     fn least(&self, column: usize) -> usize {
         let (title, align) = self.columns[column];
         let is_whole = align == Align::Right || matches!(title, "STATE" | "SUBMITTED" | "FINISHED" | "NEXT" | "LAST");
@@ -100,7 +99,7 @@ impl Table {
         GAP * self.columns.len().saturating_sub(1)
     }
 
-    /// Shortens the widest texts until the table fits, or all are as short as they may get.
+    /// Shortens the widest texts until the table fits, or none can be shortened further.
     fn shorten(&mut self, available: usize) {
         let mut widths = self.widths();
         let natural = widths.clone();
@@ -115,7 +114,7 @@ impl Table {
         }
     }
 
-    /// Adds a row with as many cells as there are columns.
+    /// Adds a row, with one cell per column.
     pub(crate) fn row(&mut self, cells: impl Into<Vec<String>>) {
         self.rows.push(cells.into());
     }
@@ -127,7 +126,7 @@ impl Table {
     }
 }
 
-/// The width of a cell on a terminal, colours left out.
+/// Returns the width of a cell on a terminal, without its colour sequences.
 fn width(cell: &str) -> usize {
     anstream::adapter::strip_str(cell).map(UnicodeWidthStr::width).sum()
 }

@@ -1,4 +1,4 @@
-//! Values as people read them.
+//! Values as text for people.
 
 use std::time::Duration;
 
@@ -8,30 +8,30 @@ use unicode_width::UnicodeWidthChar;
 
 use super::cleaning::{acts, push_shown};
 
-/// A moment to the second, in UTC.
+/// Returns a moment in UTC, to the second.
 pub(crate) fn moment(at: Timestamp) -> String {
     Timestamp::from_microseconds(at.as_microseconds().div_euclid(1_000_000) * 1_000_000).to_string()
 }
 
-/// Returns a moment to the second in a time zone, with its offset; in UTC where the zone is not
-/// known.
+/// Returns a moment in a time zone with its offset, to the second. Falls back to UTC if the zone is
+/// unknown.
 pub(crate) fn moment_in(at: Timestamp, zone: &str) -> String {
     let zoned = jiff::Timestamp::from_microsecond(at.as_microseconds()).ok();
     let zoned = zoned.and_then(|at| at.in_tz(zone).ok());
     zoned.map_or_else(|| moment(at), |at| at.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string())
 }
 
-/// A value, or a dash where there is none.
+/// Returns a value as text, or a dash for `None`.
 pub(crate) fn optional<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), show)
 }
 
-/// So many of something, with an `s` behind the word where there is not exactly one.
+/// Returns a count with its noun, which gets an `s` unless the count is one.
 pub(crate) fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// A duration with about three digits: `850µs`, `12.3ms`, `4.56s`, `3m20s`, `2h05m`.
+/// Returns a duration with about three digits: `850µs`, `12.3ms`, `4.56s`, `3m20s`, `2h05m`.
 pub(crate) fn duration_text(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
@@ -44,8 +44,8 @@ pub(crate) fn duration_text(duration: Duration) -> String {
     }
 }
 
-/// The state in its colour; [`print_line`](super::print_line) takes the colour out where it does
-/// not belong.
+/// Returns the state in its colour. [`print_line`](super::print_line) removes the colour if stdout
+/// is not a terminal.
 pub(crate) fn colored_state(state: TaskState) -> String {
     let style = match state {
         TaskState::Completed => AnsiColor::Green.on_default(),
@@ -57,8 +57,8 @@ pub(crate) fn colored_state(state: TaskState) -> String {
     format!("{style}{state}{style:#}")
 }
 
-/// Returns the beginning of a text as one line of at most `columns` columns: line feeds and tabs as
-/// spaces, other characters that a terminal acts on as escapes.
+/// Returns the beginning of a text as one line of at most `columns` columns. Line feeds and tabs
+/// become spaces; other control characters become escapes.
 pub(crate) fn one_line(text: &str, columns: usize) -> String {
     let mut line = String::new();
     let mut used = 0;

@@ -1,30 +1,30 @@
-//! Keeping a bounded part of what a program writes.
+//! Keeping a bounded part of a program's output.
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// How much is read at a time.
+/// The bytes that are read at a time.
 const CHUNK: usize = 16 * 1024;
 
-/// What was kept of a stream.
+/// The part of a stream that was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Captured {
     /// The bytes.
     pub(crate) bytes: Vec<u8>,
-    /// Whether there was more than the limit.
+    /// True if the stream was longer than the limit.
     pub(crate) cut: bool,
 }
 
-/// Which part of a stream is kept when it is longer than the limit.
+/// The part of a stream that is kept if it is longer than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The beginning, as results are.
+    /// The beginning, for results.
     Beginning,
-    /// The end, where programs say why they failed.
+    /// The end, where programs usually write why they failed.
     End,
 }
 
-/// A stream that is being kept. What goes beyond the limit is read and dropped, so that the program
-/// does not stand still.
+/// A stream that is being captured. Bytes beyond the limit are read and dropped, so that the
+/// program never blocks on a full pipe.
 #[derive(Debug)]
 pub(super) struct Capture {
     part: Part,
@@ -33,12 +33,12 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    /// Keeps at most `limit` bytes.
+    /// Creates a capture of at most `limit` bytes.
     pub(super) fn new(part: Part, limit: usize) -> Self {
         Self { part, limit, kept: Captured::default() }
     }
 
-    /// Reads to the end of the stream. What was read so far stays when the future is dropped.
+    /// Reads to the end of the stream. Bytes already read are kept if the future is dropped.
     pub(super) async fn read(&mut self, stream: Option<impl AsyncRead + Unpin>) {
         let Some(mut stream) = stream else { return };
         let mut chunk = vec![0; CHUNK];
@@ -54,7 +54,7 @@ impl Capture {
             Part::Beginning => kept.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]),
             Part::End => {
                 kept.bytes.extend_from_slice(bytes);
-                // Twice the limit is let to gather, so that the front is moved rarely.
+                // Up to twice the limit is buffered, so that the front is rarely moved.
                 if kept.bytes.len() > self.limit.saturating_mul(2) {
                     kept.bytes.drain(..kept.bytes.len() - self.limit);
                 }
@@ -63,7 +63,7 @@ impl Capture {
         kept.cut |= bytes.len() > room;
     }
 
-    /// What was kept.
+    /// Returns the bytes that were kept.
     pub(super) fn finish(mut self) -> Captured {
         let excess = self.kept.bytes.len().saturating_sub(self.limit);
         self.kept.bytes.drain(..excess);

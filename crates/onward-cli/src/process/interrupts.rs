@@ -1,22 +1,22 @@
-//! Requests to stop: Ctrl-C, the signal of service managers, and a terminal that is closed.
+//! Requests to stop: Ctrl-C, SIGTERM from service managers, and SIGHUP from a closed terminal.
 
 use std::fs;
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Waits for requests to stop. While one of these exists, such a request does not end the program
-/// by itself.
+/// A listener for requests to stop. While one exists, such a request does not end the program by
+/// itself.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
-    /// Absent where the program was started so that it outlives its terminal.
+    /// Absent if the program was started to outlive its terminal.
     hang_up: Option<Signal>,
 }
 
 impl Interrupts {
-    /// Takes the signals over.
+    /// Installs the signal handlers.
     pub(crate) fn listen() -> io::Result<Self> {
         let hang_up = SignalKind::hangup();
         Ok(Self {
@@ -27,7 +27,7 @@ impl Interrupts {
         })
     }
 
-    /// The next request to stop.
+    /// Waits for the next request to stop.
     pub(crate) async fn next(&mut self) {
         let hang_up = async {
             match &mut self.hang_up {
@@ -43,13 +43,14 @@ impl Interrupts {
     }
 }
 
-/// Returns true if this process was started with the signal ignored, and false where the system
-/// does not tell.
+/// Returns true if this process was started with the signal ignored. Returns false if the system
+/// does not provide that information.
 fn is_ignored(signal: SignalKind) -> bool {
     fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores(&status, signal.as_raw_value()))
 }
 
-/// Returns true if a process ignores the signal, by the kernel's description of the process.
+/// Returns true if a process ignores the signal, according to the kernel's description of the
+/// process.
 fn ignores(status: &str, signal: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is to be run.
+//! A description of a program to run.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
@@ -8,20 +8,21 @@ use bytes::Bytes;
 
 use crate::exit_code::wrong_usage;
 
-/// A program, what it is given, and nothing else.
+/// A program with its arguments, its input and additions to its environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Invocation {
     /// The program.
     pub(crate) program: OsString,
     /// Its arguments.
     pub(crate) arguments: Vec<OsString>,
-    /// What is added to its environment.
+    /// Variables that are added to its environment.
     pub(crate) environment: Vec<(&'static str, OsString)>,
-    /// What it reads on stdin; `None` for nothing.
+    /// The bytes that it reads on stdin; `None` for empty input.
     pub(crate) stdin: Option<Bytes>,
 }
 
-/// Checks that a program can be found, so that a typing error is told before any work is taken on.
+/// Checks that a program can be found, so that a typing error is reported before any work is
+/// claimed.
 pub(crate) fn find_program(program: &OsStr) -> anyhow::Result<()> {
     let path = Path::new(program);
     let found = if path.components().count() > 1 || path.is_absolute() {

@@ -1,5 +1,5 @@
-//! Running other programs: with bounded output, and so that they can be stopped with all that they
-//! started.
+//! Running other programs, with bounded output and so that each can be stopped with all its
+//! descendants.
 
 mod capture;
 mod interrupts;

@@ -1,25 +1,25 @@
-//! The limit of open files, which bounds the commands that run at once.
+//! The limit of open files, which bounds how many commands run at once.
 
 use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Open files for everything but commands: the store, its listeners, and one start under way.
+/// Open files for everything but commands: the store, its listeners, and one start in progress.
 const RESERVE: u64 = 64;
 
-/// Open files that any command of this program needs.
+/// Open files that every command of this program needs.
 const LEAST: u64 = 256;
 
-/// The limits with which this process was started. Commands get them back, because some programs
-/// are slow where many files are allowed.
+/// The limits with which this process was started. Child commands get them back, because some
+/// programs are slow when many files are allowed.
 static AT_START: OnceLock<Rlimit> = OnceLock::new();
 
-/// Raises the soft limit to what any command of this program needs.
+/// Raises the soft limit to what every command of this program needs.
 pub(crate) fn prepare() {
     raise(LEAST);
 }
 
-/// The limits that this process was started with.
+/// Returns the limits with which this process was started.
 pub(super) fn limits_at_start() -> Rlimit {
     *AT_START.get_or_init(|| getrlimit(Resource::Nofile))
 }
@@ -29,12 +29,12 @@ pub(super) fn limits_at_start() -> Rlimit {
 pub(crate) struct Room {
     /// The number.
     pub(crate) jobs: usize,
-    /// The number of files that this process may have open; `None` for any number.
+    /// The number of files that this process may have open; `None` for no limit.
     pub(crate) files: Option<u64>,
 }
 
 impl Room {
-    /// Says that fewer commands run at once than `asked`, where that is so.
+    /// Returns a notice if fewer commands run at once than `asked`.
     pub(crate) fn notice(self, asked: usize) -> Option<String> {
         let files = self.files.filter(|_| self.jobs < asked)?;
         Some(format!(
@@ -45,11 +45,11 @@ impl Room {
     }
 }
 
-/// Raises the soft limit, as far as the hard one lets it, so that `jobs` commands can run at once
-/// that need `files_each` open files of this process. Call it when everything else is open.
+/// Raises the soft limit, up to the hard one, so that `jobs` commands can run at once. Each of them
+/// needs `files_each` open files of this process. Call it after everything else is open.
 ///
 /// # Errors
-/// If not even one can run; the text names the limit and the remedy.
+/// If not even one command can run. The text names the limit and the remedy.
 pub(crate) fn room_for(jobs: usize, files_each: u64) -> anyhow::Result<Room> {
     let open = open_files();
     let files = raise(open.saturating_add(RESERVE).saturating_add(files_each.saturating_mul(jobs as u64)));
@@ -69,7 +69,7 @@ fn fitting(files: Option<u64>, open: u64, jobs: usize, files_each: u64) -> usize
     jobs.min(usize::try_from(left).unwrap_or(usize::MAX))
 }
 
-/// Raises the soft limit to `wanted` if it is lower, and returns what it is then.
+/// Raises the soft limit to `wanted` if it is lower. Returns the resulting limit.
 fn raise(wanted: u64) -> Option<u64> {
     limits_at_start();
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -77,12 +77,13 @@ fn raise(wanted: u64) -> Option<u64> {
         return current;
     }
     let raised = Some(maximum.map_or(wanted, |maximum| maximum.min(wanted)));
-    // A system may refuse what its hard limit allows; then the soft limit stays.
+    // A system may reject a value that its hard limit allows. Then the soft limit stays.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: raised, maximum });
     getrlimit(Resource::Nofile).current
 }
 
-/// Returns the number of files that this process has open; a guess where the system does not tell.
+/// Returns the number of files that this process has open, or an estimate if the system does not
+/// provide it.
 fn open_files() -> u64 {
     std::fs::read_dir("/dev/fd").map_or(RESERVE, |files| files.count() as u64)
 }

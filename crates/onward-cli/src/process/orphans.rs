@@ -1,19 +1,19 @@
 //! Processes that became children of this one because their parents ended.
 //!
-//! The first process of a container inherits every orphan, and one that has ended stays in the
-//! table of processes until its parent has asked how it ended. What commands leave behind goes to
-//! their supervisor; a worker inherits it only when something has ended that.
+//! The first process of a container inherits every orphan. An orphan that has ended stays in the
+//! process table until its parent reaps it. The supervisor inherits what commands leave behind. A
+//! worker inherits it only if something has ended the supervisor.
 
 use std::io;
 
-/// Inherits what a supervisor leaves when something ends it, and asks for the ends of orphans from
+/// Makes this process inherit the orphans of a supervisor that something ends. Reaps orphans from
 /// now on.
 #[cfg(target_os = "linux")]
 pub(super) fn reap_from_now_on() -> io::Result<()> {
     use rustix::process::{getpid, set_child_subreaper};
     use tokio::signal::unix::{SignalKind, signal};
 
-    // A kernel that cannot do this leaves such orphans to the first process.
+    // A kernel without subreapers leaves such orphans to the first process.
     let _ = set_child_subreaper(Some(getpid()));
     let mut ends = signal(SignalKind::child())?;
     tokio::spawn(async move {
@@ -24,7 +24,7 @@ pub(super) fn reap_from_now_on() -> io::Result<()> {
     Ok(())
 }
 
-/// Asks how the children ended. One that runs still is left as it is.
+/// Reaps the children that have ended. Does not wait for running ones.
 #[cfg(target_os = "linux")]
 fn reap() {
     use rustix::process::{WaitOptions, wait};
@@ -34,15 +34,15 @@ fn reap() {
     }
 }
 
-/// Kills what a supervisor that is gone has left to this process, and waits until that is gone,
-/// too. What commands left behind that do not run any more is left alone.
+/// Kills what a supervisor that is gone has left to this process, and waits until all of it is
+/// gone. Spares processes that commands left behind before they ended.
 #[cfg(target_os = "linux")]
 pub(super) fn end_all(supervisor: u32, is_running: &dyn Fn(u64) -> bool) {
     use super::supervisor::{MARK, jobs::is_left_behind, tree};
 
     let own = rustix::process::getpid();
     let is_of_command = |child: &i32| {
-        // The first process inherits orphans of others, too.
+        // The first process also inherits unrelated orphans.
         (!own.is_init() || tree::variable(*child, MARK).is_some()) && !is_left_behind(*child, supervisor, is_running)
     };
     tree::end(|| {

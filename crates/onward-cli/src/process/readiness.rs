@@ -1,9 +1,9 @@
-//! Faults of this process that keep it from starting commands: no file or process is left, or the
-//! program is gone.
+//! Faults of this process that keep it from starting commands: it has run out of files or
+//! processes, or the program is gone.
 //!
-//! Such a fault is never the task's. While there is one, a single start is tried at a time, with
-//! growing pauses, and every other start waits. When one succeeds, all go on. When nothing runs and
-//! none has succeeded for [`PATIENCE`], the process gives up.
+//! Such a fault is never the task's. While a fault lasts, one start is tried at a time, with
+//! growing pauses, and every other start waits. When one succeeds, all continue. When nothing runs
+//! and no start has succeeded for [`PATIENCE`], the process gives up.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The pause before the first further try.
+/// The pause before the second try.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 /// The longest pause between tries.
@@ -22,10 +22,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The time for which a process that runs no command tries to start one before it gives up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A fault that lasted this long is worth a line when it is over.
+/// A fault that lasted this long is reported as over when it ends.
 const LONG: Duration = Duration::from_secs(1);
 
-/// Takes a line for people.
+/// A function that takes a line for people.
 type Notice = Box<dyn Fn(&str) + Send + Sync>;
 
 /// The ability of this process to start commands.
@@ -39,11 +39,11 @@ pub(super) struct Readiness {
 #[derive(Debug, Default)]
 struct State {
     fault: Option<Fault>,
-    /// The number of commands that run.
+    /// The number of running commands.
     running: usize,
-    /// Nothing is to be started any more.
+    /// True if nothing is to be started any more.
     is_closed: bool,
-    /// The fault of which people were told last.
+    /// The last fault that was reported to people.
     noticed: Option<String>,
 }
 
@@ -53,13 +53,14 @@ struct Fault {
     message: String,
     /// The pause before the next try.
     pause: Duration,
-    /// The end of the pause. A start that is given up in its pause leaves the rest to the next.
+    /// The end of the pause. A start that is dropped during its pause leaves the rest to the next
+    /// one.
     due: Instant,
-    /// The pauses so far.
+    /// The sum of the pauses so far.
     paused: Duration,
-    /// The pauses since a command ran last.
+    /// The sum of the pauses since a command last ran.
     idle: Duration,
-    /// A try is under way, or waits for its pause to end.
+    /// True if a try is in progress or waits for its pause to end.
     tried: bool,
 }
 
@@ -69,7 +70,7 @@ impl Fault {
         Self { message, pause, due, paused: Duration::ZERO, idle: Duration::ZERO, tried: false }
     }
 
-    /// Notes that a try has failed while so many commands ran.
+    /// Records that a try has failed while `running` commands ran.
     fn again(&mut self, message: String, running: usize) {
         self.paused += self.pause;
         self.idle = if running == 0 { self.idle + self.pause } else { Duration::ZERO };
@@ -87,23 +88,26 @@ enum Step {
 }
 
 impl Readiness {
-    /// Nothing is wrong yet. `notice` takes what people are told.
+    /// Creates a state without a fault. `notice` receives the lines for people.
     pub(super) fn new(notice: impl Fn(&str) + Send + Sync + 'static) -> Self {
         let (state, changed, given_up) = (Mutex::default(), Notify::new(), CancellationToken::new());
         Self { state, changed, given_up, notice: Box::new(notice) }
     }
 
-    /// Waits until a command may be started. The answer must be told what came of it. Cancel-safe.
+    /// Waits until a command may be started. The caller must report the result to the returned
+    /// turn. Cancel-safe.
     pub(super) async fn turn(&self) -> Turn<'_> {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
-            // Before the look, so that a change right after it is not missed.
+            // Registered before the check, so that a change right after it is not missed.
             changed.as_mut().enable();
             match self.step() {
                 Step::Go => return Turn { readiness: self, is_try: false },
                 Step::Wait => changed.await,
                 Step::Try(due) => {
+                    // Created before the pause, so that dropping this future passes the try to the
+                    // next start.
                     let turn = Turn { readiness: self, is_try: true };
                     tokio::time::sleep_until(due).await;
                     return turn;
@@ -133,13 +137,13 @@ impl Readiness {
         self.lock().fault.as_ref().map(|fault| fault.message.clone()).unwrap_or_default()
     }
 
-    /// Gives up at once, for a reason that no waiting mends.
+    /// Gives up at once, for a reason that waiting does not remove.
     pub(super) fn give_up(&self, message: String) {
         self.lock().fault = Some(Fault { tried: true, ..Fault::new(message) });
         self.given_up.cancel();
     }
 
-    /// Notes that a command has ended.
+    /// Records that a command has ended.
     fn ended(&self) {
         let mut state = self.lock();
         state.running = state.running.saturating_sub(1);
@@ -179,7 +183,7 @@ impl Readiness {
         let mut state = self.lock();
         let running = state.running;
         match &mut state.fault {
-            // A start that was under way when the fault came says nothing new.
+            // A start that was in progress when the fault occurred adds no information.
             Some(_) if !is_try => return,
             Some(fault) => fault.again(message.clone(), running),
             none => *none = Some(Fault::new(message.clone())),
@@ -196,7 +200,7 @@ impl Readiness {
         }
     }
 
-    /// Lets the next start try, after one that tried has come to its end.
+    /// Lets the next start try, after a try has ended.
     fn tried(&self) {
         if let Some(fault) = &mut self.lock().fault {
             fault.tried = self.given_up.is_cancelled();
@@ -222,13 +226,14 @@ pub(super) struct Turn<'r> {
 }
 
 impl<'r> Turn<'r> {
-    /// Notes that the command has started. It runs until what this returns is dropped.
+    /// Records that the command has started. It counts as running until the returned value is
+    /// dropped.
     pub(super) fn started(self) -> Run<'r> {
         self.readiness.started();
         Run { readiness: self.readiness }
     }
 
-    /// Notes that this process could not start it.
+    /// Records that this process could not start the command.
     pub(super) fn failed(self, message: String) {
         self.readiness.failed(message, self.is_try);
     }
@@ -242,7 +247,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// A command that runs.
+/// A running command.
 pub(super) struct Run<'r> {
     readiness: &'r Readiness,
 }

@@ -16,57 +16,57 @@ use super::orphans;
 use super::readiness::{Readiness, Run, Turn};
 use super::supervisor::{Child, Spawner};
 
-/// How long after its end a program's output is waited for, where something that it started still
-/// holds the pipe.
+/// The time for which the output of an ended program is awaited while one of its descendants holds
+/// the pipe open.
 const PIPE_DRAIN: Duration = Duration::from_secs(1);
 
-/// What a program may take.
+/// The limits of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// How many bytes of its stdout, and of its stderr, are kept.
+    /// The bytes that are kept of its stdout, and also of its stderr.
     pub(crate) capture: usize,
-    /// How long it may run.
+    /// The longest time that it may run.
     pub(crate) timeout: Option<Duration>,
-    /// How long it has to end by itself (after SIGTERM) before it is killed.
+    /// The time that it has to end by itself, after SIGTERM, before it is killed.
     pub(crate) grace: Duration,
 }
 
-/// How a program ended.
+/// The way in which a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// By itself, with this status.
     Exited(i32),
-    /// By a signal that we did not send.
+    /// By a signal that this process did not send.
     Killed(i32),
-    /// It took longer than it may, and was stopped.
+    /// Stopped because it exceeded its timeout.
     TimedOut,
-    /// It was asked to stop, and did or was killed.
+    /// Stopped on request. It ended by itself or was killed.
     Stopped,
 }
 
 /// A program that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finished {
-    /// How.
+    /// The way in which it ended.
     pub(crate) end: End,
-    /// The beginning of what it wrote to stdout.
+    /// The beginning of its stdout.
     pub(crate) stdout: Captured,
-    /// The end of what it wrote to stderr.
+    /// The end of its stderr.
     pub(crate) stderr: Captured,
 }
 
-/// A reason why there is no end of a program to report.
+/// A reason why no end of a program can be reported.
 #[derive(Debug)]
 pub(crate) enum NotRun {
     /// It was asked to stop before this process could start it.
     Stopped,
-    /// The system does not take its arguments.
+    /// The system rejects its arguments.
     Refused(io::Error),
-    /// It was started, and how it ended cannot be told.
+    /// It was started, but the way in which it ended is unknown.
     Lost(io::Error),
 }
 
-/// Runs programs.
+/// A runner of programs.
 #[derive(Debug)]
 pub(crate) struct Runner {
     spawner: Spawner,
@@ -74,26 +74,27 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// A runner on the present runtime. Programs that still run when it is dropped are killed.
-    /// `notice` is told of faults of this process that keep it from starting programs.
+    /// Creates a runner on the current runtime. Programs that still run when it is dropped are
+    /// killed. `notice` receives a line about each fault of this process that keeps it from
+    /// starting programs.
     pub(crate) fn start(notice: impl Fn(&str) + Send + Sync + 'static) -> io::Result<Self> {
         orphans::reap_from_now_on()?;
         Ok(Self { spawner: Spawner::start()?, readiness: Readiness::new(notice) })
     }
 
-    /// Kills every program that runs, with all that it started, and waits until they are gone. No
+    /// Kills every running program with all its descendants, and waits until they are gone. No
     /// program can be started afterwards.
     pub(crate) fn kill_all(&self) {
         self.spawner.kill_all();
     }
 
-    /// Waits until nothing has run and no program could be started for some seconds, and returns
-    /// the reason.
+    /// Waits until the runner gives up because, for some seconds, nothing has run and no program
+    /// could be started. Returns the reason.
     pub(crate) async fn given_up(&self) -> String {
         self.readiness.given_up().await
     }
 
-    /// Gives up at once, for a reason that no waiting mends.
+    /// Gives up at once, for a reason that waiting does not remove.
     pub(crate) fn give_up(&self, message: String) {
         self.readiness.give_up(message);
     }
@@ -103,8 +104,8 @@ impl Runner {
         self.readiness.wind_down().await;
     }
 
-    /// Makes something that a program needs of this process. What fails is tried again until it
-    /// succeeds; `None` if `stop` comes first.
+    /// Makes something that a program needs of this process. Retries `make` until it succeeds.
+    /// Returns `None` if `stop` comes first.
     pub(crate) async fn prepare<T>(
         &self,
         stop: &CancellationToken,
@@ -119,11 +120,11 @@ impl Runner {
         }
     }
 
-    /// Runs a program until it ends, takes too long, or `stop` asks it to. While this process
-    /// cannot start it, it waits. Dropping the future kills the program.
+    /// Runs a program until it ends, exceeds its timeout, or `stop` is cancelled. Waits while this
+    /// process cannot start it. Dropping the future kills the program.
     ///
     /// # Errors
-    /// If there is nothing to tell of it.
+    /// If no end of the program can be reported.
     pub(crate) async fn run(
         &self,
         invocation: Invocation,
@@ -133,10 +134,10 @@ impl Runner {
         self.begin(invocation, stop).await?.finish(limits, stop).await
     }
 
-    /// Starts a program, as soon as this process can.
+    /// Starts a program as soon as this process can.
     ///
     /// # Errors
-    /// If `stop` comes first, or the system does not take the arguments.
+    /// If `stop` comes first, or the system rejects the arguments.
     pub(crate) async fn begin(&self, invocation: Invocation, stop: &CancellationToken) -> Result<Program<'_>, NotRun> {
         loop {
             let turn = self.turn(stop).await.ok_or(NotRun::Stopped)?;
@@ -168,10 +169,10 @@ pub(crate) struct Program<'r> {
 }
 
 impl Program<'_> {
-    /// Waits until it ends, takes too long, or `stop` asks it to.
+    /// Waits until the program ends, exceeds its timeout, or `stop` is cancelled.
     ///
     /// # Errors
-    /// If its end cannot be told.
+    /// If the way in which it ended is unknown.
     pub(crate) async fn finish(self, limits: Limits, stop: &CancellationToken) -> Result<Finished, NotRun> {
         let Self { mut child, input, _run } = self;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -192,13 +193,14 @@ fn cannot_start(program: &OsStr, error: &io::Error) -> String {
     format!("cannot start `{}`: {error}{why}", program.display())
 }
 
-/// Everything else that keeps a program from starting is a fault of this process or of the program.
+/// Returns true if the system rejects the arguments. All other errors are faults of this process or
+/// of the program.
 fn is_of_arguments(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::ArgumentListTooLong)
 }
 
-/// Waits for the end of a program while its pipes are served, and then a little longer for the rest
-/// of its output.
+/// Waits for the end of a program while its pipes are served, and then at most [`PIPE_DRAIN`] for
+/// the rest of its output.
 async fn both<T>(ended: impl Future<Output = io::Result<End>>, exchange: impl Future<Output = T>) -> io::Result<End> {
     tokio::pin!(ended, exchange);
     tokio::select! {
@@ -210,7 +212,7 @@ async fn both<T>(ended: impl Future<Output = io::Result<End>>, exchange: impl Fu
     }
 }
 
-/// A program need not read what it is given.
+/// Writes the input to a program. Errors are ignored, because a program need not read its input.
 async fn write(stdin: Option<pipe::Sender>, input: Option<Bytes>) {
     if let (Some(mut stdin), Some(input)) = (stdin, input) {
         let _ = stdin.write_all(&input).await;
@@ -234,7 +236,8 @@ async fn elapsed(timeout: Option<Duration>) {
     }
 }
 
-/// Asks a program and all that it started to end, and kills what is left of them after the grace.
+/// Sends SIGTERM to a program and all its descendants. After the grace it kills what is left of
+/// them.
 async fn terminate(child: &mut Child, grace: Duration) -> io::Result<()> {
     child.terminate();
     if let Ok(end) = tokio::time::timeout(grace, child.wait()).await {

@@ -1,10 +1,10 @@
-//! Durations: `250ms`, `5s`, `2m`, `1h30m`, `7d`; a number alone counts seconds.
+//! Durations: `250ms`, `5s`, `2m`, `1h30m`, `7d`. A number alone is in seconds.
 
 use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// Reads a duration. A number without a unit counts seconds, as for `sleep` and `timeout`.
+/// Reads a duration. A number without a unit is in seconds, as for `sleep` and `timeout`.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is not a duration; write it as 250ms, 5s, 2m, 1h30m or 7d");
     if text.starts_with(|first: char| first.is_ascii_digit())
@@ -13,15 +13,15 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         return text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(wrong);
     }
     let parsed = match text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok()) {
-        // The parser leaves days out, because a civil day need not have 24 hours; here a day always
-        // has.
+        // The parser does not read days, because a civil day need not have 24 hours. Here a day
+        // always has 24 hours.
         Some(days) => SignedDuration::from_hours(i64::from(days) * 24),
         None => text.parse().map_err(|_| wrong())?,
     };
     Duration::try_from(parsed).map_err(|_| wrong())
 }
 
-/// Reads a duration that is longer than nothing.
+/// Reads a duration that is longer than zero.
 pub(crate) fn parse_positive_duration(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
         Duration::ZERO => {

@@ -2,20 +2,20 @@
 
 use std::str::FromStr;
 
-/// The most commands that run at once.
+/// The largest number of commands that can run at once.
 const MOST: u32 = u16::MAX as u32;
 
-/// A number of commands, as it is typed.
+/// A number of commands, as the user types it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Jobs {
-    /// So many.
+    /// This number.
     Count(usize),
-    /// This share of the cores.
+    /// This percentage of the cores.
     Percent(u32),
 }
 
 impl Jobs {
-    /// The number on this machine: at least one.
+    /// Returns the number on this machine, at least one.
     pub(crate) fn count(self) -> usize {
         self.of(std::thread::available_parallelism().map_or(1, usize::from))
     }

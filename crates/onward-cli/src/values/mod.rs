@@ -1,4 +1,4 @@
-//! The values of flags: how they are written, and what to say when they are written wrong.
+//! The values of flags: their syntax, and the errors for wrong ones.
 
 mod backoff;
 mod bytes;

@@ -3,12 +3,12 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-/// So many starts in so much time.
+/// A number of starts per period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rate {
-    /// How many, at least 1.
+    /// The number of starts, at least 1.
     pub(crate) starts: u32,
-    /// In how long.
+    /// The length of the period.
     pub(crate) period: Duration,
 }
 

@@ -4,7 +4,7 @@ use onward_store::Tags;
 
 use crate::exit_code::wrong_usage;
 
-/// A tag as it is written: its key, and its value behind the first `=`.
+/// A tag as it is written: its key, and after the first `=` its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
     key: String,
@@ -22,10 +22,10 @@ impl std::str::FromStr for Tag {
     }
 }
 
-/// The tags that were written.
+/// Collects the tags that were typed.
 ///
 /// # Errors
-/// Wrong usage, if a key was given two values.
+/// Wrong usage, if a key has two values.
 pub(crate) fn tags_of(written: &[Tag]) -> anyhow::Result<Tags> {
     let mut tags = Tags::new();
     for Tag { key, value } in written {

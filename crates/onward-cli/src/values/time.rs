@@ -10,26 +10,26 @@ use super::parse_duration;
 /// The forms that an error names.
 const FORMS: &str = "2026-11-27 12:00, 2026-11-27T12:00:00Z, tomorrow 9:00, 12:00 or 1h";
 
-/// The direction in which a time is looked for that leaves it open.
+/// The direction in which an incomplete time is resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
-    /// `1h` is an hour ago, `12:00` the last noon.
+    /// Resolves `1h` to an hour ago and `12:00` to the last noon.
     Past,
-    /// `1h` is in an hour, `12:00` the next noon.
+    /// Resolves `1h` to an hour from now and `12:00` to the next noon.
     Future,
 }
 
-/// Reads a time for which the past is meant, such as the beginning of a range in history.
+/// Reads a time in the past, such as the start of a range in history.
 pub(crate) fn parse_past_time(text: &str) -> Result<Timestamp, String> {
     time(text, &now(), Side::Past)
 }
 
-/// Reads a time for which the future is meant, such as the moment at which a task becomes due.
+/// Reads a time in the future, such as the moment at which a task becomes due.
 pub(crate) fn parse_coming_time(text: &str) -> Result<Timestamp, String> {
     time(text, &now(), Side::Future)
 }
 
-/// Reads a time for which the future is meant, in a time zone such as `Europe/Berlin`.
+/// Reads a time in the future, in a time zone such as `Europe/Berlin`.
 pub(crate) fn coming_time_in(zone: &str, text: &str) -> Result<Timestamp, String> {
     let now = now().in_tz(zone).map_err(|_| format!("`{zone}` is not a time zone; write it as Europe/Berlin"))?;
     time(text, &now, Side::Future)
@@ -43,8 +43,8 @@ fn now() -> Zoned {
 
 /// Returns the time that a text names, in the time zone of `now` if the text names none.
 ///
-/// The forms are few on purpose: a parser as generous as that of GNU `date` takes `1h` for one
-/// o'clock in the military zone H, and a task runs at a time that its author did not mean.
+/// Only few forms are accepted, on purpose. A parser as lenient as that of GNU `date` reads `1h` as
+/// one o'clock in the military zone H, and a task would run at a time that its author did not mean.
 fn time(text: &str, now: &Zoned, side: Side) -> Result<Timestamp, String> {
     let wrong = || format!("`{text}` is not a time; write it as {FORMS}");
     if let Ok(exact) = text.parse() {
@@ -58,13 +58,13 @@ fn time(text: &str, now: &Zoned, side: Side) -> Result<Timestamp, String> {
     Ok(Timestamp::from_microseconds(zoned.ok_or_else(wrong)?.timestamp().as_microsecond()))
 }
 
-/// `now`, `1h`, `in 1h`, `1h ago`.
+/// Reads `now`, `1h`, `in 1h` or `1h ago`.
 fn distance(text: &str, now: &Zoned, side: Side) -> Option<Zoned> {
     let (duration, side) = match (text.strip_prefix("in "), text.strip_suffix(" ago")) {
         _ if text == "now" => return Some(now.clone()),
         (Some(duration), _) => (duration, Side::Future),
         (None, Some(duration)) => (duration, Side::Past),
-        // A number alone could be a year, an hour or seconds.
+        // A bare number could be a year, an hour or seconds.
         (None, None) if text.bytes().all(|byte| byte.is_ascii_digit()) => return None,
         (None, None) => (text, side),
     };
@@ -75,7 +75,7 @@ fn distance(text: &str, now: &Zoned, side: Side) -> Option<Zoned> {
     }
 }
 
-/// `today`, `tomorrow 9:00`, `yesterday 23:30`; a day alone is its beginning.
+/// Reads `today`, `tomorrow 9:00` or `yesterday 23:30`. A day alone means its start.
 fn day_with_time(text: &str, now: &Zoned) -> Option<Zoned> {
     let (day, rest) = text.split_once(' ').unwrap_or((text, ""));
     let date = match day {
@@ -88,7 +88,7 @@ fn day_with_time(text: &str, now: &Zoned) -> Option<Zoned> {
     date.to_datetime(time).to_zoned(now.time_zone().clone()).ok()
 }
 
-/// `12:00`: the last one or the next one.
+/// Reads `12:00` as the last or the next one.
 fn clock_time(text: &str, now: &Zoned, side: Side) -> Option<Zoned> {
     let time = wall_clock(text)?;
     let on = |date: civil::Date| date.to_datetime(time).to_zoned(now.time_zone().clone()).ok();
@@ -100,10 +100,10 @@ fn clock_time(text: &str, now: &Zoned, side: Side) -> Option<Zoned> {
     }
 }
 
-/// A time of day; its hour may have one digit.
+/// Reads a time of day. Its hour may have one digit.
 fn wall_clock(text: &str) -> Option<Time> {
     let text = text.trim();
-    // The parser also takes a date with a time, and leaves the date out.
+    // The parser would also accept a date with a time, and ignore the date.
     if !text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':') {
         return None;
     }
@@ -115,7 +115,7 @@ fn wall_clock(text: &str) -> Option<Time> {
 mod tests {
     use super::*;
 
-    /// Half past ten on a Friday in Berlin, an hour ahead of UTC.
+    /// Returns half past ten on a Friday in Berlin, an hour ahead of UTC.
     fn now() -> Zoned {
         "2026-11-27T10:30:00[Europe/Berlin]".parse().unwrap()
     }

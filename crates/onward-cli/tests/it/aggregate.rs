@@ -1,4 +1,4 @@
-//! Tasks that are collected, handed in and worked off by commands.
+//! Tasks that are batched, submitted and run by commands.
 
 use crate::harness::Place;
 use crate::stores::on_every_store;
@@ -11,7 +11,7 @@ on_every_store! {
     a_size_without_a_delay_is_wrong_usage,
 }
 
-/// Hands in one task for a bundle of two.
+/// Submits one task for a batch of two.
 fn submit(place: &Place, payload: &str) {
     let aggregate = ["--aggregate-size", "2", "--aggregate-delay", "1h", "--aggregate-grace", "10m"];
     let ran = place.onward(&[&["submit", "--kind", "k"], &aggregate[..], &[payload]].concat());

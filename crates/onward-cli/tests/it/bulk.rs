@@ -1,4 +1,4 @@
-//! The same done to all tasks that a filter selects, on the command line.
+//! Verbs applied to all tasks that a filter selects, on the command line.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Many processes of the program at once, and processes that the system denies a comfort.
+//! Many processes of the program at once, and processes without inotify.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use crate::harness::Place;
 /// The processes that are started at once.
 const CROWD: usize = 200;
 
-/// Starts processes that submit a task each.
+/// Starts processes that submit one task each.
 fn submit_at_once(place: &Place, count: usize) -> Vec<Child> {
     (0..count).map(|number| place.spawn(&["submit", "--kind", "k", &number.to_string()])).collect()
 }
@@ -100,7 +100,7 @@ fn processes_write_in_the_order_in_which_they_came() {
     assert_eq!(order, (0..20).map(|number| number.to_string()).collect::<Vec<_>>());
 }
 
-/// Waits until so many processes wait to write, the first of them for the write lock and the others
+/// Waits until `count` processes wait to write, the first of them for the write lock and the others
 /// for their turn.
 fn await_queue(place: &Place, count: usize) {
     use std::os::unix::fs::MetadataExt as _;
@@ -111,7 +111,7 @@ fn await_queue(place: &Place, count: usize) {
     }
 }
 
-/// A run of the program for whose user there is no inotify instance.
+/// Runs the program as a user without inotify instances.
 fn without_inotify(place: &Place, arguments: &[&str]) -> Child {
     let onward = place.command(arguments);
     let mut command = Command::new("unshare");

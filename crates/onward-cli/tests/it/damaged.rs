@@ -6,8 +6,8 @@ use crate::harness::{Place, Ran, numbers};
 
 const PAGE_BYTES: usize = 4096;
 
-/// A store of tasks that wait, of which one page of their rows is overwritten. They are so few that
-/// each process reads their rows.
+/// Creates a store of waiting tasks, and overwrites one page of their rows. The tasks are so few
+/// that each process reads their rows.
 fn place_with_damaged_tasks() -> Place {
     let place = Place::new();
     place.onward_with(&["submit", "--kind", "k", "--lines"], &payloads(200));
@@ -15,7 +15,7 @@ fn place_with_damaged_tasks() -> Place {
     place
 }
 
-/// The same where they have ended, which makes a store that opens.
+/// Creates such a store of ended tasks. It opens despite the damage.
 fn place_with_damaged_history() -> Place {
     let place = Place::new();
     place.onward_with(&["submit", "--kind", "k", "--lines"], &payloads(3000));

@@ -21,7 +21,7 @@ fn a_healthy_store_passes_every_check() {
     let place = Place::new();
     place.onward(&["submit", "--kind", "k"]);
     assert_eq!(place.onward(&["doctor"]).code, Some(0));
-    // How fast and how full the disk is, the machine decides.
+    // The speed and the free space of the disk depend on the machine.
     let (of_disk, of_store): (Vec<_>, Vec<_>) =
         levels(&place).into_iter().partition(|(check, _)| check == "sync" || check == "space");
     assert_eq!(of_disk.len(), 2);

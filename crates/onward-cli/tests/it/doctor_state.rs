@@ -1,4 +1,4 @@
-//! `onward doctor` on what every store has.
+//! Checks of `onward doctor` that apply to every store.
 
 use crate::harness::Place;
 use crate::stores::on_every_store;

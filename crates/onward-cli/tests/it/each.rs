@@ -1,4 +1,4 @@
-//! `onward each`: lines, results, and what a second run does.
+//! `onward each`: lines, results, and a second run.
 
 use crate::harness::{Place, Ran, numbers, settings, sorted};
 use crate::stores::on_every_store;

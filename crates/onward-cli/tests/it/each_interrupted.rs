@@ -22,7 +22,7 @@ on_every_store! {
     a_command_whose_output_has_no_room_names_standard_output,
 }
 
-/// Waits in the middle until it is killed or told to stop, unless the file `second` is there.
+/// Waits in the middle until it is killed or stopped, unless the file `second` exists.
 const HELD_AT_10: &str =
     "if test $0 = 10 && ! test -e second; then echo > reached; exec cat hold; fi; echo $0 >> finished; echo result $0";
 
@@ -67,8 +67,8 @@ fn a_second_ctrl_c_kills_a_command_that_does_not_stop(place: Place) {
     for name in ["reached", "told", "hold"] {
         place.pipe(name);
     }
-    // A shell that is about to start a program may keep a signal from it; what says `reached` has
-    // been started.
+    // A shell that is about to start a program may withhold a signal from it. The program that
+    // writes `reached` has started.
     let script = "trap 'echo > told' TERM; while :; do sh -c 'echo > reached; cat hold'; done";
     let running = place.start(&["each", "--grace", "1h", "--", "sh", "-c", script], "a\n");
     place.await_writer("reached");
@@ -89,7 +89,7 @@ fn two_processes_with_the_same_run_share_its_lines_without_doubling(place: Place
     let each = ["each", "--name", "shared", "--jobs", "1", "--", "sh", "-c", script];
     let first = place.start(&each, &numbers(20));
     place.await_writer("reached");
-    // The first process is held at line 1, so the second has all the others.
+    // The first process is held at line 1, so the second runs all the others.
     let second = place.start(&each, &numbers(20));
     place.await_writer("last");
     place.write("gate", "");
@@ -97,21 +97,22 @@ fn two_processes_with_the_same_run_share_its_lines_without_doubling(place: Place
     assert_eq!(sorted(&place.read("ran")), (1..=20).collect::<Vec<_>>());
 }
 
-/// How many lines the runs have that are killed at random, and how often that happens.
+/// The lines of the runs that are killed at random, and the number of kills.
 const LINES: u32 = 400;
 const KILLS: usize = 10;
 
-/// Notes that it was run for its line, and tells that in a pipe, before or after its last word, so
-/// that kills find it at either.
+/// Records that it ran for its line, and writes to a pipe before or after its last output, so that
+/// kills occur at either point.
 const TOLD: &str = "echo $0 >> ran
     case $0 in *[02468]) echo told > ticks; echo result $0;; *) echo result $0; echo told > ticks;; esac";
 
-/// A run that is killed again and again, and what holds for it whenever that happens.
+/// A run that is killed repeatedly, and the conditions that hold after each kill.
 struct Killed {
     place: Place,
-    /// What the commands tell; open for writing too, so that it does not end with them.
+    /// The pipe to which commands write. It is also open for writing, so that it does not end with
+    /// them.
     ticks: File,
-    /// Lines that were recorded at some kill, each with how often it had been run by then.
+    /// Lines that were recorded at some kill, each with the number of its runs by then.
     recorded: Vec<(u32, usize)>,
 }
 
@@ -122,14 +123,14 @@ impl Killed {
         Self { place, ticks, recorded: Vec::new() }
     }
 
-    /// Waits until commands have told of so many lines.
+    /// Waits until commands have written for this many lines.
     fn await_ticks(&mut self, count: usize) {
         self.ticks.read_exact(&mut vec![0; "told\n".len() * count]).unwrap();
     }
 
-    /// The numbers of the completed lines in the file of results, a last one that is not whole left
-    /// out; they are in the order of the input. A line during which the process was killed three
-    /// times in a row is a dead letter until a later run tries it again.
+    /// Returns the numbers of the completed lines in the file of results, in the order of the
+    /// input. Skips an incomplete last line. A line during which the process was killed three times
+    /// in a row is a dead letter until a later run retries it.
     fn results(&self) -> Vec<u32> {
         let results = self.place.read("r");
         let whole = results.split_inclusive('\n').filter(|line| line.ends_with('\n'));
@@ -149,7 +150,7 @@ impl Killed {
         self.place.read("ran").lines().filter(|ran| *ran == line.to_string()).count()
     }
 
-    /// Notes what is finished, now that the process is gone.
+    /// Records the finished lines, after the process is gone.
     fn note(&mut self) {
         let list = ["task", "list", "--state", "completed", "--payload", "--limit", "1000"];
         let tasks = self.place.json(&list);
@@ -160,8 +161,8 @@ impl Killed {
         self.recorded.extend(with_runs);
     }
 
-    /// Every line is in the results once, in order, and none ran again that was finished when its
-    /// process was killed.
+    /// Asserts that every line is in the results once, in order, and that no line ran again that
+    /// was finished when its process was killed.
     fn assert_is_whole(&self) {
         assert_eq!(self.results(), (1..=LINES).collect::<Vec<_>>());
         for (line, runs) in &self.recorded {
@@ -214,7 +215,7 @@ fn each_whose_output_is_closed_before_the_end_does_not_report_success(place: Pla
     child.stdin.take().unwrap().write_all(numbers(3).as_bytes()).unwrap();
     let mut first = [0; 2];
     child.stdout.take().unwrap().read_exact(&mut first).unwrap();
-    // Its end of the pipe is closed now, and the second line has not ended.
+    // The reading end of its pipe is closed now, and the second line has not ended.
     place.write("gate", "");
     let ended = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(ended.stderr).unwrap();

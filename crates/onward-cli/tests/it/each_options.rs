@@ -1,4 +1,4 @@
-//! `onward each`: where lines come from and where results go.
+//! `onward each`: the source of lines and the destination of results.
 
 use std::io::Read as _;
 use std::process::Stdio;
@@ -159,7 +159,7 @@ fn a_dry_run_shows_the_commands_and_leaves_no_store(place: Place) {
 
 /// Shows: B9
 fn jobs_may_be_a_share_of_the_cores(place: Place) {
-    // The directory can be made once at a time.
+    // Only one command at a time can create the directory.
     let alone = "mkdir alone && echo $0 && rmdir alone";
     let ran = place.onward_with(&["each", "--jobs", "1%", "--", "sh", "-c", alone], &numbers(20));
     assert_eq!((ran.code, ran.stdout), (Some(0), numbers(20)));
@@ -240,7 +240,7 @@ fn a_terminal_is_shown_how_many_lines_are_done_how_fast_and_how_long_the_rest_wi
     let mut drawn = read_until(&mut outer, "2/3 lines").into_bytes();
     place.write("hold", "");
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    // A terminal that nobody has open any more ends with an error.
+    // Reading a terminal that no process has open ends with an error.
     let _ = outer.read_to_end(&mut drawn);
     let drawn = String::from_utf8_lossy(&drawn);
     let behind = drawn.split("2/3 lines").nth(1).and_then(|behind| behind.split('\r').next()).unwrap();

@@ -1,4 +1,4 @@
-//! The runs of `onward each` that a store has.
+//! The runs of `onward each` in a store.
 
 use rustix::process::Signal;
 
@@ -13,7 +13,7 @@ on_every_store! {
     lines_of_a_run_on_which_nobody_works_are_told_by_doctor,
 }
 
-/// Leaves a run behind whose first line is done and whose others wait.
+/// Leaves a run whose first line is done and whose other lines wait.
 fn abandon(place: &Place, name: &str) {
     let (begun, hold) = (format!("{name}-begun"), format!("{name}-hold"));
     place.pipe(&begun);

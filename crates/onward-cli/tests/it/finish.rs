@@ -1,4 +1,4 @@
-//! Tasks that are finished from elsewhere, moved, and found by their keys, on the command line.
+//! Tasks that are completed externally, moved, and found by their keys, on the command line.
 
 use crate::harness::Place;
 use crate::stores::on_every_store;
@@ -12,7 +12,7 @@ on_every_store! {
     a_task_is_shown_and_waited_for_by_its_key,
 }
 
-/// A task that a script has left to be finished; its token is in a file.
+/// Creates a task that a script has left for external completion. Its token is in a file.
 fn with_open_task(place: Place) -> Place {
     place.onward(&["submit", "--kind", "approve", "--key", "order-7", "42"]);
     let script = "echo finish-later >> \"$ONWARD_REPORT\"; echo \"$ONWARD_TOKEN\" > token";

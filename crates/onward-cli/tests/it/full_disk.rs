@@ -1,4 +1,4 @@
-//! A store on a disk that is full, or may not be written.
+//! A store on a disk that is full or not writable.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Output};
@@ -18,7 +18,7 @@ fn submit_lines(mount: &Mount, count: u32) -> Ran {
     onward(mount, &["submit", "--kind", "k", "--lines"], &numbers(count))
 }
 
-/// How many tasks the store has.
+/// Returns the number of tasks in the store.
 fn tasks(mount: &Mount) -> usize {
     let queues = onward(mount, &["--json", "queue", "list"], "").stdout;
     queues.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["waiting"].as_u64().unwrap() as usize).sum()
@@ -80,7 +80,7 @@ fn a_worker_whose_log_would_fill_a_small_disk_copies_it_back_in_time_and_goes_on
     let mut told = BufReader::new(worker.stderr.take().unwrap()).lines().map_while(Result::ok);
     let full = told.find(|line| line.contains("make room"));
     if full.is_some() {
-        // It would wait for room for ever.
+        // It would wait for space for ever.
         worker.kill().unwrap();
     }
     assert_eq!((full, worker.wait().unwrap().code()), (None, Some(0)));
@@ -89,24 +89,25 @@ fn a_worker_whose_log_would_fill_a_small_disk_copies_it_back_in_time_and_goes_on
     assert_eq!(queue["ended"]["completed"], 500, "{queue}");
 }
 
-/// Of the lines of `onward each`, so many come while there is room.
+/// The number of lines of `onward each` that come while there is space.
 const WITH_ROOM: u32 = 20;
 
-/// And these come when there is none. Together they are longer than what is free in the file's log.
+/// Returns the lines that come when there is no space. Together they are longer than the free part
+/// of the file's log.
 fn lines_without_room() -> String {
     (WITH_ROOM + 1..=200).map(|number| format!("{number} {}\n", "x".repeat(50_000))).collect()
 }
 
-/// Starts `onward each` on a store of the file system. Its commands note in a file beside it what
-/// they were run for.
+/// Starts `onward each` on a store of the file system. Its commands record their lines in a file
+/// next to it.
 fn each(mount: &Mount, place: &Place) -> Child {
     let store = mount.path().join("onward.db");
     let each = ["each", "--name", "n", "--jobs", "2", "--", "sh", "-c", "set -- $0; echo $1 >> ran; echo $1"];
     place.spawn(&[&["--store", store.to_str().unwrap()], &each[..]].concat())
 }
 
-/// Has the disk full when some lines are done and more come; answers how it ended, and how many
-/// lines it has reported.
+/// Fills the disk when some lines are done and more come. Returns the output, and the number of
+/// lines that it has reported.
 fn run_into_a_full_disk(mount: &Mount, place: &Place) -> (Output, usize) {
     let mut child = each(mount, place);
     let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());

@@ -1,4 +1,4 @@
-//! What is generated from the definitions of the command line.
+//! Documentation generated from the definitions of the command line.
 
 use crate::harness::Place;
 

@@ -1,4 +1,4 @@
-//! Running the binary in a directory of its own, and waiting for what commands do, without a sleep.
+//! Runs the binary in a separate directory, and waits for events of commands without sleeping.
 
 use std::fs::{self, File, Permissions};
 use std::io::{Read, Write};
@@ -16,20 +16,20 @@ use tempfile::TempDir;
 /// A user and a group that own nothing.
 const NOBODY: u32 = 65_534;
 
-/// Makes what a development version left, as far as its header and its tables tell.
+/// The SQL that creates a store like one of a development version, by its header and its tables.
 const DEVELOPMENT_STORE: &str = "CREATE TABLE task (id INTEGER PRIMARY KEY) STRICT; \
     PRAGMA application_id = 0x4f6e5764; PRAGMA user_version = 21; PRAGMA journal_mode = WAL";
 
 /// A directory, and a store: `onward.db` in the directory, or one on a server.
 pub(crate) struct Place {
     directory: TempDir,
-    /// The temporary folder of the binary, whose files a killed run leaves behind.
+    /// The temporary directory of the binary, in which a killed run leaves files.
     temporary: TempDir,
     /// The URL of a store on a server, which the binary finds in its environment.
     url: Option<String>,
 }
 
-/// How a run of the binary ended.
+/// The outcome of a run of the binary.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -37,7 +37,7 @@ pub(crate) struct Ran {
     pub(crate) stderr: String,
 }
 
-/// A run of the binary that is under way.
+/// A run of the binary in progress.
 pub(crate) struct Running {
     child: Child,
 }
@@ -47,13 +47,13 @@ impl Place {
         Self { directory: tempfile::tempdir().unwrap(), temporary: tempfile::tempdir().unwrap(), url: None }
     }
 
-    /// With a store on a server.
+    /// Creates a place with a store on a server.
     #[cfg(feature = "postgres")]
     pub(crate) fn with_url(url: String) -> Self {
         Self { url: Some(url), ..Self::new() }
     }
 
-    /// With a store of a development version, from before 0.1.
+    /// Creates a place with a store of a development version, from before 0.1.
     pub(crate) fn with_development_store() -> Self {
         let place = Self::new();
         let connection = Connection::open(place.path("onward.db")).unwrap();
@@ -62,12 +62,12 @@ impl Place {
         place
     }
 
-    /// The store, as `--store` and `Engine::open` take it from any directory.
+    /// Returns the store, in a form that `--store` and `Engine::open` accept in any directory.
     pub(crate) fn store(&self) -> String {
         self.url.clone().unwrap_or_else(|| self.path("onward.db").display().to_string())
     }
 
-    /// A file in the directory.
+    /// Returns the path of a file in the directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -85,25 +85,25 @@ impl Place {
         self.onward_with(arguments, "")
     }
 
-    /// The same with something on stdin.
+    /// Runs the binary to its end, with input on stdin.
     pub(crate) fn onward_with(&self, arguments: &[&str], stdin: &str) -> Ran {
         self.start(arguments, stdin).wait()
     }
 
-    /// The same in a directory within the place.
+    /// Runs the binary to its end in a directory within the place.
     pub(crate) fn onward_in(&self, directory: &str, arguments: &[&str], stdin: &str) -> Ran {
         let mut command = self.command(arguments);
         Running::start(command.current_dir(self.path(directory)), stdin).wait()
     }
 
-    /// Runs the binary, and takes each line of its stdout as JSON.
+    /// Runs the binary, and parses each line of its stdout as JSON.
     pub(crate) fn json(&self, arguments: &[&str]) -> Vec<Value> {
         let ran = self.onward(&[&["--json"], arguments].concat());
         ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Runs the binary to its end without the rights of root, which no permission keeps from
-    /// writing.
+    /// Runs the binary to its end without the rights of root, because root may write despite any
+    /// permissions.
     pub(crate) fn onward_unprivileged(&self, arguments: &[&str]) -> Ran {
         let mut command = self.command(arguments);
         if rustix::process::geteuid().is_root() {
@@ -118,7 +118,7 @@ impl Place {
         self.command(arguments).spawn().unwrap()
     }
 
-    /// The binary with its arguments, in the directory and on the store.
+    /// Returns the binary with its arguments, in the directory and on the store.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onward"));
         command.args(arguments).current_dir(self.directory.path());
@@ -133,19 +133,18 @@ impl Place {
         Running::start(&mut self.command(arguments), stdin)
     }
 
-    /// Runs the binary to its end with more in its environment.
+    /// Runs the binary to its end with additional environment variables.
     pub(crate) fn onward_as(&self, environment: &[(&str, String)], arguments: &[&str]) -> Ran {
         self.start_as(environment, arguments).wait()
     }
 
-    /// Starts the binary with more in its environment.
+    /// Starts the binary with additional environment variables.
     pub(crate) fn start_as(&self, environment: &[(&str, String)], arguments: &[&str]) -> Running {
         let mut command = self.command(arguments);
         Running::start(command.envs(environment.iter().map(|(name, value)| (name, value))), "")
     }
 
-    /// Starts the binary from a shell, which does something before it becomes the binary: `ulimit
-    /// -n 100`.
+    /// Starts the binary from a shell that first runs a command, such as `ulimit -n 100`.
     pub(crate) fn start_after(&self, shell: &str, arguments: &[&str], stdin: &str) -> Running {
         let onward = self.command(arguments);
         let mut command = Command::new("sh");
@@ -155,7 +154,7 @@ impl Place {
         Running::start(&mut command, stdin)
     }
 
-    /// Writes a script that can be run, in the stead of one that is there.
+    /// Writes an executable script, and replaces an existing one.
     pub(crate) fn script(&self, name: &str, lines: &str) {
         let new = format!("{name}.new");
         self.write(&new, &format!("#!/bin/sh\n{lines}\n"));
@@ -163,14 +162,14 @@ impl Place {
         fs::rename(self.path(&new), self.path(name)).unwrap();
     }
 
-    /// Makes a named pipe. A command that writes to it waits for
-    /// [`await_writer`](Self::await_writer); one that reads from it waits for
+    /// Creates a named pipe. A command that writes to it waits for
+    /// [`await_writer`](Self::await_writer). A command that reads from it waits for
     /// [`write`](Self::write).
     pub(crate) fn pipe(&self, name: &str) {
         mknodat(CWD, self.path(name), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     }
 
-    /// Waits until a command writes to a named pipe, and answers what it wrote.
+    /// Waits until a command writes to a named pipe, and returns the text.
     pub(crate) fn await_writer(&self, name: &str) -> String {
         let mut text = String::new();
         File::open(self.path(name)).unwrap().read_to_string(&mut text).unwrap();
@@ -195,7 +194,7 @@ impl Running {
         kill_process(pid, signal).unwrap();
     }
 
-    /// Reads its stderr up to and with a line that has this in it.
+    /// Reads its stderr up to and including a line that contains this text.
     pub(crate) fn await_said(&mut self, part: &str) {
         let stderr = self.child.stderr.as_mut().unwrap();
         let (mut line, mut byte) = (Vec::new(), [0]);
@@ -215,19 +214,19 @@ impl Running {
     }
 }
 
-/// The numbers from 1 to `last`, one per line.
+/// Returns the numbers from 1 to `last`, one per line.
 pub(crate) fn numbers(last: u32) -> String {
     (1..=last).map(|number| format!("{number}\n")).collect()
 }
 
-/// The lines of a text, sorted as numbers.
+/// Returns the lines of a text, sorted as numbers.
 pub(crate) fn sorted(text: &str) -> Vec<u32> {
     let mut lines: Vec<u32> = text.lines().map(|line| line.parse().unwrap()).collect();
     lines.sort_unstable();
     lines
 }
 
-/// Replaces what differs from run to run: times, durations, rates.
+/// Replaces the output that differs from run to run: times, durations, rates.
 pub(crate) fn settings() -> insta::Settings {
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", "[time]");

@@ -1,4 +1,4 @@
-//! `--json` on every command that says something.
+//! `--json` on every command that prints something.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ on_every_store! {
     what_commands_about_a_file_say_is_json_where_that_is_asked_for not on postgres,
 }
 
-/// Commands, in an order in which each finds something to do.
+/// Commands, in an order in which each has an effect.
 pub(crate) const COMMANDS: &[&str] = &[
     "submit --kind k --key a --tag city=Pisa one",
     "submit --kind k --queue slow --parent 1 two",
@@ -80,7 +80,7 @@ pub(crate) const COMMANDS: &[&str] = &[
     "store copy {store} sqlite:copied.db",
 ];
 
-/// Commands about a file, in such an order.
+/// Commands on a file, in such an order.
 const ON_A_FILE: &[&str] = &[
     "submit --kind k",
     "store backup copy.db",
@@ -91,10 +91,10 @@ const ON_A_FILE: &[&str] = &[
     "--store rebuilt.db store rebuild onward.db",
 ];
 
-/// The same on tasks that were left to be finished from elsewhere.
+/// Commands on tasks that wait for external completion.
 const ON_LEFT_TASKS: &[&str] = &["task extend 1.1 --within 1h", "task complete 1.1", "task fail 2.1 --error declined"];
 
-/// The same on orchestrations that have begun.
+/// Commands on orchestrations that have begun.
 const ON_HISTORIES: &[&str] = &[
     "orchestration history 1",
     "orchestration export 1 --output history.cbor",
@@ -105,10 +105,10 @@ const ON_HISTORIES: &[&str] = &[
     "orchestration reset 1 --events 2",
 ];
 
-/// The same while somebody works.
+/// Commands that need a running worker.
 const WHILE_SOMEBODY_WORKS: &[&str] = &["orchestration update 9 add 4", "orchestration wait 3"];
 
-/// Commands that print a script or a page, and one that is for terminals and says so.
+/// Commands that print a script or a page, and one that reports that it is for terminals.
 const WITHOUT: &[&str] = &["completions", "man", "top"];
 
 /// Shows: B11
@@ -169,13 +169,13 @@ fn every_command_is_among_those_whose_json_is_tested() {
     }
 }
 
-/// Commands as they are typed that are tried on each store.
+/// Returns the commands, as they are typed, that are tested on each store.
 pub(crate) fn on_every_store() -> impl Iterator<Item = &'static str> {
     [COMMANDS, ON_LEFT_TASKS, ON_HISTORIES, WHILE_SOMEBODY_WORKS].into_iter().flatten().copied()
 }
 
-/// The name of every command, such as `task list`: those headings of the reference that no longer
-/// one begins with.
+/// Returns the name of every command, such as `task list`. These are the headings of the reference
+/// that are not the beginning of a longer one.
 pub(crate) fn commands() -> Vec<String> {
     let place = Place::new();
     place.onward(&["generate", "reference", "docs"]);
@@ -186,7 +186,7 @@ pub(crate) fn commands() -> Vec<String> {
     names.iter().filter(|name| !has_verbs(name)).map(|name| (*name).to_owned()).collect()
 }
 
-/// Returns true if this, as it is typed, is a use of the command.
+/// Returns true if these words, as they are typed, use the command.
 pub(crate) fn is_of(typed: &str, command: &str) -> bool {
     let words = typed.split(' ').skip(if typed.starts_with("--store") { 2 } else { 0 });
     words.zip(command.split(' ')).all(|(word, name)| word == name)
@@ -197,12 +197,12 @@ pub(crate) fn run(place: &Place, typed: &str) -> Ran {
     place.onward(&words(&typed.replace("{store}", &place.store())))
 }
 
-/// What is typed for a command.
+/// Returns the words to type for a command.
 fn words(command: &str) -> Vec<&str> {
     std::iter::once("--json").chain(command.split(' ')).collect()
 }
 
-/// The values that a command has printed, one per line.
+/// Returns the values that a command has printed, one per line.
 pub(crate) fn assert_is_json(command: &str, ran: &Ran) -> Vec<Value> {
     assert_eq!(ran.code, Some(0), "{command}: {}", ran.stderr);
     assert!(!ran.stdout.is_empty(), "{command} says nothing; {}", ran.stderr);

@@ -1,4 +1,4 @@
-//! The real binary, in directories of its own. Most cases run on each store ([`stores`]).
+//! Tests of the real binary, in separate directories. Most cases run on each store ([`stores`]).
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 

@@ -1,5 +1,5 @@
 //! A store whose file is moved, removed, replaced or overwritten while processes have it open, and
-//! files beside a log of another.
+//! log files that belong to another file.
 
 use std::fs;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ fn submit(place: &Place, kind: &str) {
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
-/// Asserts that it ended with code 3 and one error that has this in it, and warned of nothing.
+/// Asserts that it ended with code 3 and one error that contains this text, without warnings.
 fn assert_says(ran: &Ran, text: &str) {
     let errors: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
     assert_eq!((ran.code, errors.len()), (Some(3), 1), "{ran:?}");
@@ -34,7 +34,8 @@ fn tasks(place: &Place) -> usize {
     place.json(&["task", "list"]).len()
 }
 
-/// Has a worker lose its file by `lose`; returns what it said. No submit is accepted from then on.
+/// Starts a worker, and lets `lose` take its file away. Returns the outcome. Asserts that no submit
+/// is accepted from then on.
 fn lost(place: &Place, lose: impl FnOnce()) -> Ran {
     let worker = worker(place);
     lose();
@@ -56,7 +57,7 @@ fn store(place: &Place) -> PathBuf {
     place.path("onward.db")
 }
 
-/// Makes a copy of the store in its present state, while no process has it open.
+/// Copies the store in its present state, while no process has it open.
 fn copy(place: &Place) -> PathBuf {
     submit(place, "before");
     let copy = place.path("copy.db");
@@ -116,7 +117,7 @@ fn a_worker_whose_log_is_removed_ends() {
     assert_says(&worker.wait(), "-wal or -shm file was moved, removed or replaced");
 }
 
-/// A second process watches the first one's end.
+/// A second process watches for the end of the first.
 #[test]
 fn a_submit_that_waits_ends_when_the_file_is_moved() {
     let place = Place::new();
@@ -140,7 +141,7 @@ fn a_submit_that_waits_alone_ends_when_the_file_is_removed() {
     assert_says(&waiting.wait(), "moved or removed while it was open");
 }
 
-/// Leaves a log with work in it, as a worker does that is killed.
+/// Leaves a log with work in it, like a worker that is killed.
 fn killed(place: &Place) {
     let worker = worker(place);
     worker.signal(Signal::KILL);
@@ -148,7 +149,7 @@ fn killed(place: &Place) {
     assert!(fs::metadata(place.path("onward.db-wal")).unwrap().len() > 32);
 }
 
-/// Commands of every sort, each of which opens the store in its own way.
+/// Commands of every kind, each of which opens the store in its own way.
 const COMMANDS: &[&[&str]] = &[
     &["submit", "--kind", "later"],
     &["task", "list"],
@@ -162,8 +163,8 @@ const COMMANDS: &[&[&str]] = &[
     &["stats"],
 ];
 
-/// Asserts that no command takes the log that lies there for that of the file, and that it is left
-/// as it is.
+/// Asserts that no command uses the log there as the file's own, and that every command leaves it
+/// unchanged.
 fn assert_refused(place: &Place) {
     let log = fs::read(place.path("onward.db-wal")).unwrap();
     let file = fs::read(store(place)).ok();

@@ -1,4 +1,4 @@
-//! `onward orchestration`, and what the other commands say of orchestrations.
+//! `onward orchestration`, and the output of other commands about orchestrations.
 
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ impl Task for Order {
     }
 }
 
-/// Charges, then waits for a parcel, a week at most.
+/// Charges, then waits for a parcel for at most a week.
 async fn order(order: Order, context: OrchestrationContext) -> Result<String, Failure> {
     let receipt = context.activity(Charge(order.cents)).await?;
     context.set_status(&"waiting for the parcel")?;
@@ -112,7 +112,7 @@ impl Task for Trip {
     type Output = ();
 }
 
-/// Waits for a task that nobody does, and for another orchestration.
+/// Waits for a task that no worker runs, and for another orchestration.
 async fn trip(_: Trip, context: OrchestrationContext) -> Result<(), Failure> {
     let flight = context.activity_task::<Value>(NewTask::new("book-flight")?);
     let parts = [flight.start(), context.activity_task::<Value>(review_task()?).start()];
@@ -127,7 +127,7 @@ fn review_task() -> Result<NewTask, Failure> {
     Ok(task)
 }
 
-/// Begins anew once, and takes nothing that was sent to it.
+/// An orchestration that restarts once and never reads its messages.
 #[derive(Serialize, Deserialize)]
 struct Loop(u32);
 
@@ -151,7 +151,7 @@ impl Task for Counter {
     type Output = ();
 }
 
-/// Says of each number that it is asked to add what one more is.
+/// Replies to each request to add a number with the number plus one.
 async fn counter(_: Counter, context: OrchestrationContext) -> Result<(), Failure> {
     let updates = context.updates::<i64>("add")?;
     loop {
@@ -161,7 +161,7 @@ async fn counter(_: Counter, context: OrchestrationContext) -> Result<(), Failur
     }
 }
 
-/// Goes through its stages, of which its tags say where it is.
+/// An orchestration that goes through stages and records each in its tags.
 #[derive(Serialize, Deserialize)]
 struct Parcel;
 
@@ -203,7 +203,7 @@ async fn engine(place: &Place, is_mended: bool) -> Engine {
     engine
 }
 
-/// Has an engine do what there is to be done.
+/// Runs an engine until nothing is due.
 fn work(place: &Place, is_mended: bool) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
@@ -212,9 +212,9 @@ fn work(place: &Place, is_mended: bool) {
     });
 }
 
-/// A store with an order (1) that has charged (2) and waits for a parcel, a review (3) that waits
-/// for a signal, a transfer (4) that is dead, a trip (5) that waits for a flight (6) and a review
-/// (7), and a plain task (8).
+/// Creates a store with eight tasks. An order (1) has charged (2) and waits for a parcel. A review
+/// (3) waits for a signal. A transfer (4) is dead. A trip (5) waits for a flight (6) and a review
+/// (7). The last (8) is a plain task.
 pub(crate) fn with_orchestrations(place: Place) -> Place {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
@@ -691,7 +691,7 @@ fn an_exported_history_is_tried_with_new_code(place: Place) {
     assert_eq!(checked, Ok(()));
 }
 
-/// Asks for an update and works until it is answered.
+/// Sends an update and works until it gets a reply.
 pub(crate) fn ask(place: &Place, asked: &[&str]) -> Ran {
     std::thread::scope(|scope| {
         let asking = scope.spawn(|| place.onward(asked));
@@ -725,8 +725,8 @@ fn an_update_is_answered_by_the_code(place: Place) {
     let nobody = place.onward(&["orchestration", "update", "--key", "D", "add", "6"]);
     assert!(nobody.code == Some(1) && nobody.stderr.contains("`D`"), "{}", nobody.stderr);
     let history = place.onward(&["orchestration", "history", "9"]);
-    // The first may have come before the code began, and then stands in the history as what was
-    // there.
+    // The first update may have come before the code began. Then the history lists it among the
+    // messages that were already there.
     assert!(history.stdout.contains("update `add`: 6"), "{history:?}");
     assert_eq!(place.json(&["orchestration", "status", "9"])[0]["values"], json!({}));
 }
@@ -831,7 +831,7 @@ echo "{\"answer\":\"$1 $2 $3 $4\"}"
     assert!(other.code == Some(1) && other.stderr.contains("check_main"), "{}", other.stderr);
 }
 
-/// A program that agrees with all histories but those of a kind.
+/// Writes a program that agrees with all histories except those of one kind.
 fn checker(place: &Place, but: &str) {
     let script = format!(
         r#"#!/bin/sh
@@ -846,7 +846,7 @@ done
     program(place, &script);
 }
 
-/// Makes a script the file `program`, which can be run.
+/// Writes a script to the file `program` and makes it executable.
 pub(crate) fn program(place: &Place, script: &str) {
     place.write("program", script);
     let mut permissions = std::fs::metadata(place.path("program")).unwrap().permissions();

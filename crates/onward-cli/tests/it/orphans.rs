@@ -4,8 +4,8 @@ use std::process::{Command, Stdio};
 
 use crate::harness::{Place, Ran, numbers};
 
-/// The command line before a program that makes it the first process of a namespace; `None`, which
-/// is said, where that is not allowed.
+/// Returns the command line prefix that makes a program the first process of a namespace. Returns
+/// `None`, and prints that, if this is not allowed.
 #[expect(clippy::print_stdout, reason = "a test that does not run says so")]
 fn as_first_process() -> Option<&'static str> {
     let unshare = ["--pid", "--fork", "--mount-proc", "--kill-child", "true"];

@@ -1,4 +1,4 @@
-//! Faults of a worker that keep it from starting commands are not charged to its tasks.
+//! Faults of a worker that keep it from starting commands do not count as attempts of its tasks.
 
 use crate::harness::{Place, Ran, numbers};
 use crate::stores::on_every_store;
@@ -45,14 +45,14 @@ fn work(place: &Place) -> Ran {
     place.onward(&[&WORK[..], &["./script"]].concat())
 }
 
-/// Tasks that may not fail once, and a script that goes away as soon as it has run.
+/// Submits tasks without retries, and writes a script that removes itself when it has run.
 fn tasks_and_a_script_that_goes_away(place: &Place, options: &[&str]) {
     let submit = ["submit", "--kind", "k", "--lines", "--retries", "0"];
     place.onward_with(&[&submit[..], options].concat(), &numbers(3));
     place.script("script", "rm script");
 }
 
-/// The state of each task, how many attempts were charged, and how many errors it has.
+/// Returns the state of each task, the number of counted attempts, and the number of its errors.
 fn charged(place: &Place) -> Vec<String> {
     let count = |task: &serde_json::Value| task["errors"].as_array().map_or(0, Vec::len);
     let tasks = place.json(&["task", "list"]);

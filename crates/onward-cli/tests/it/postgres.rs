@@ -56,7 +56,7 @@ fn an_error_about_a_url_shows_no_part_of_its_password() {
     }
 }
 
-/// How much later than it may, on a busy machine, a program is started that tells the time.
+/// The delay allowed for starting, on a busy machine, a program that prints the time.
 const LATE: Duration = Duration::from_secs(4);
 
 /// Shows: T21, B4
@@ -163,7 +163,7 @@ fn a_copy_writes_over_nothing_and_makes_none_of_nothing() {
     assert!(!place.path("new.db").exists());
 }
 
-/// Commands about a file, and what each says that does its work on a server.
+/// Commands on a file, each with the name of the alternative for a server.
 const ON_A_FILE: &[(&str, &str)] = &[
     ("store create", "onward submit"),
     ("store backup copy.db", "pg_dump"),
@@ -184,7 +184,7 @@ fn a_command_about_a_file_names_what_does_its_work_on_a_server() {
     }
 }
 
-/// The fields of a value, with the fields of what is in them.
+/// Returns the field names of a value, recursively.
 fn fields(value: &Value) -> Value {
     match value {
         Value::Object(object) => object.iter().map(|(name, value)| (name.clone(), fields(value))).collect(),

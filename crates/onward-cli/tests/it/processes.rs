@@ -16,7 +16,8 @@ on_every_store! {
 
 const TASKS: u32 = 2000;
 
-/// Sets `worker` to the process of the worker: it has started the one that starts the commands.
+/// Sets `worker` to the process id of the worker, which is the parent of the process that starts
+/// the commands.
 const FIND_WORKER: &str = "read _ _ _ worker _ < /proc/$PPID/stat";
 
 /// Shows: T21, B4
@@ -37,17 +38,17 @@ fn three_workers_on_one_store_run_each_of_two_thousand_tasks_once(place: Place) 
     }
 }
 
-/// Far less than a lease, which is ten seconds here.
+/// A time far shorter than a lease, which is ten seconds here.
 const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(5);
 
-/// Kills one of two workers with these options while it runs a task; returns how long the other
-/// takes to start that task again.
+/// Kills one of two workers with these options while it runs a task. Returns the time until the
+/// other starts that task again.
 pub(crate) fn taken_over_after(place: &Place, options: &[&str]) -> Duration {
     for pipe in ["begun", "other", "go-on", "again", "hold"] {
         place.pipe(pipe);
     }
     place.onward_with(&["submit", "--kind", "k", "--lines"], &numbers(2));
-    // Each has a task, so both are at work when one is killed.
+    // Each worker has a task, so both are running one when one is killed.
     let script = format!(
         "{FIND_WORKER}; read number
         if test $number = 2; then echo > other; cat go-on

@@ -1,11 +1,11 @@
-//! Commands that read, while another program holds the write lock or the disk is full.
+//! Commands that read while another program holds the write lock or the disk is full.
 
 use onward_store::rusqlite::Connection;
 use onward_testkit::mount::Mount;
 
 use crate::harness::{Place, numbers};
 
-/// Commands that read, each with a word of what it shows.
+/// Commands that read, each with a word of its output.
 const READS: &[(&[&str], &str)] = &[
     (&["task", "list"], "mail"),
     (&["task", "list", "--tag", "customer=7"], "mail"),
@@ -55,7 +55,7 @@ fn reads_go_on_while_another_program_holds_the_write_lock_and_doctor_names_it() 
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     let holder = format!("warn  lock           process {}", std::process::id());
     assert!(ran.stdout.contains(&holder) && ran.stdout.contains("keeps the write lock"), "{}", ran.stdout);
-    // What cannot be written waits, and is written as soon as it can be.
+    // A write waits, and completes as soon as the lock is free.
     let waiting = place.start(&["submit", "--kind", "mail"], "");
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(waiting.wait().code, Some(0));

@@ -20,7 +20,7 @@ on_every_store! {
     what_cannot_be_meant_is_wrong_usage_and_sets_nothing,
 }
 
-/// A schedule that fires at noon of every day, in Berlin.
+/// Creates a schedule that fires at noon every day, in Berlin.
 fn with_schedule(place: Place) -> Place {
     let set = ["schedule", "set", "noon", "--cron", "0 12 * * *", "--zone", "Europe/Berlin", "--kind", "report", "{}"];
     let ran = place.onward(&set);
@@ -154,7 +154,7 @@ fn of_two_processes_one_does_each_firing(place: Place) {
     assert!(ran.iter().all(|moment| fired.contains(moment)), "{ran:?} of {fired:?}");
 }
 
-/// Moments, in their order.
+/// Returns moments in chronological order.
 fn moments<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<Timestamp> {
     let mut moments: Vec<Timestamp> = texts.map(|text| text.parse().unwrap()).collect();
     moments.sort_unstable();

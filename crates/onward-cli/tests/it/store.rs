@@ -42,8 +42,8 @@ fn what_is_no_backup_is_not_restored() {
     assert!(!place.path("onward.db").exists());
 }
 
-/// The one that submits keeps the store open, so that much of what it has committed is in the log
-/// alone.
+/// The process that submits keeps the store open, so that much of what it has committed is only in
+/// the log.
 ///
 /// Shows: T21
 #[test]
@@ -125,7 +125,7 @@ fn a_store_of_a_development_version_is_refused_by_every_command_and_stays_as_it_
     assert!(std::fs::read(place.path("onward.db")).unwrap() == before, "the file was changed");
 }
 
-/// What another program does to a store: a table of its own, and the file closed as the last.
+/// Changes a store like another program: adds a table, and closes the file as the last process.
 fn write_by_hand(place: &Place) {
     let connection = Connection::open(place.path("onward.db")).unwrap();
     connection.execute_batch("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('by hand')").unwrap();

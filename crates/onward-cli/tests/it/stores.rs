@@ -1,4 +1,4 @@
-//! The stores that cases run on, and the list of what runs on SQLite alone.
+//! The stores that cases run on, and the list of cases that do not run on every store.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,10 +10,10 @@ use crate::json;
 /// The cases and commands that do not run on a store, each with the reason.
 const LIST: &str = include_str!("../stores.toml");
 
-/// Makes one test per case and store, so that the name of a test that fails names the store.
+/// Creates one test per case and store, so that the name of a failing test includes the store.
 ///
-/// A case is a function that takes a [`Place`]. `not on STORE` behind its name leaves a store out;
-/// `tests/stores.toml` says why.
+/// A case is a function that takes a [`Place`]. `not on STORE` after its name leaves a store out;
+/// `tests/stores.toml` gives the reason.
 macro_rules! on_every_store {
     ($($case:ident $(not on $other:ident)?),* $(,)?) => {
         mod on_sqlite {
@@ -27,13 +27,13 @@ macro_rules! on_every_store {
     };
 }
 
-/// Makes the test of one case on one store, or nothing for a store that the case leaves out.
+/// Creates the test of one case on one store, or nothing for a store that the case leaves out.
 macro_rules! on_one_store {
     (postgres $case:ident postgres) => {};
     ($store:ident $case:ident $($other:ident)?) => {
         #[test]
         fn $case() {
-            // A snapshot holds for the case on every store.
+            // A snapshot applies to the case on every store.
             insta::allow_duplicates! { $crate::stores::$store().into_iter().for_each(super::$case) }
         }
     };
@@ -41,12 +41,13 @@ macro_rules! on_one_store {
 
 pub(crate) use {on_every_store, on_one_store};
 
-/// A place whose store is a file.
+/// Returns a place whose store is a file.
 pub(crate) fn sqlite() -> Option<Place> {
     Some(Place::new())
 }
 
-/// A place whose store is in a schema of its own; `None`, which is said, where there is no server.
+/// Returns a place whose store is in a separate schema. Returns `None`, and prints that, if there
+/// is no server.
 #[cfg(feature = "postgres")]
 #[expect(clippy::print_stdout, reason = "a test that does not run says so")]
 pub(crate) fn postgres() -> Option<Place> {
@@ -64,7 +65,7 @@ pub(crate) fn postgres() -> Option<Place> {
     Some(Place::with_url(format!("{}#{schema}", url?)))
 }
 
-/// What the list leaves out, each with the store: `WHAT not on STORE`. `key` is `test` or
+/// Returns the entries of the list with their stores: `WHAT not on STORE`. `key` is `test` or
 /// `command`.
 fn left_out(key: &str) -> BTreeSet<String> {
     let tables = LIST.split("\n[[").skip(1);
@@ -80,7 +81,8 @@ fn left_out(key: &str) -> BTreeSet<String> {
     tables.filter_map(left_out).collect()
 }
 
-/// The cases of all files as the files list them: `MODULE::CASE`, or `MODULE::CASE not on STORE`.
+/// Returns the cases in all files, in the form in which the files list them: `MODULE::CASE`, or
+/// `MODULE::CASE not on STORE`.
 fn cases() -> BTreeSet<String> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");
     let mut cases = BTreeSet::new();
@@ -99,7 +101,7 @@ fn a_case_that_leaves_a_store_out_has_a_reason_in_the_list_and_each_entry_is_of_
     assert_eq!(cases, left_out("test"));
 }
 
-/// Commands that no list of [`json`] has, and the cases that run them on each store.
+/// Commands that are in no list of [`json`], and the cases that run them on each store.
 const WITH_OTHER_CASES: [(&str, &str); 1] = [("top", "top::it_draws_what_another_process_does_and_ends_with_q")];
 
 /// Shows: B2

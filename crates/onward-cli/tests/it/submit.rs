@@ -164,7 +164,7 @@ fn every_flag_reaches_the_task(place: Place) {
 /// Shows: Q6, T17
 fn a_submit_waits_for_the_result_where_asked(place: Place) {
     let submitted = place.start(&["submit", "--kind", "shout", "--wait", "hello"], "");
-    // The worker may look before the task is there; it does not end until it is told to.
+    // The worker may start before the task exists. It runs until it is interrupted.
     let worker = place.start(&["work", "--kind", "shout", "--", "tr", "a-z", "A-Z"], "");
     let ran = submitted.wait();
     worker.signal(rustix::process::Signal::INT);

@@ -52,7 +52,7 @@ fn a_list_fits_the_terminal(place: Place) {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     drop(command);
     let mut shown = Vec::new();
-    // A terminal that no process has open any more ends with an error.
+    // Reading a terminal that no process has open ends with an error.
     let _ = outer.read_to_end(&mut shown);
     let shown = anstream::adapter::strip_bytes(&shown).into_vec();
     let shown = String::from_utf8(shown).unwrap();
@@ -201,8 +201,8 @@ fn each_task_of_a_tree_is_the_same_object_as_in_a_list(place: Place) {
     assert!(place.onward(&["task", "tree", "3"]).stderr.contains("there is no task 3"));
 }
 
-/// Text that retitles a window, clears the screen, hides what follows, turns it around, and looks
-/// like a further fact.
+/// Text that changes the window title, clears the screen, hides what follows, reverses its
+/// direction, and looks like a further fact.
 const HOSTILE: &str = "a\u{1b}]0;mine\u{7}\u{1b}[2J\u{1b}[8m\u{202e}\nstate        completed";
 
 /// Shows: T17

@@ -6,7 +6,7 @@ use std::io::Read;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-/// Both ends of a terminal of 100 by 24.
+/// Returns both ends of a terminal of 100 by 24.
 pub(crate) fn terminal() -> (File, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
@@ -17,7 +17,7 @@ pub(crate) fn terminal() -> (File, File) {
     (File::from(master), inner)
 }
 
-/// Reads until a text is there, and answers all that was read; an end before it is a failure.
+/// Reads until a text appears, and returns all that was read. Panics if the input ends before.
 pub(crate) fn read_until(terminal: &mut File, text: &str) -> String {
     let mut seen = Vec::new();
     let mut bytes = [0; 4096];

@@ -1,4 +1,4 @@
-//! `onward top` on a pseudo terminal, and where there is none.
+//! `onward top` on a pseudo terminal, and without a terminal.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -37,15 +37,14 @@ fn top(place: &Place, terminal: &File) -> Child {
         .unwrap()
 }
 
-/// What is in a store's files, and SQLite's count of the changes that others made to it.
+/// Returns the contents of a store's files, and SQLite's count of the changes by other connections.
 fn contents(place: &Place, connection: &Connection) -> (Vec<u8>, Vec<u8>, i64) {
     let bytes = |name: &str| std::fs::read(place.path(name)).unwrap_or_default();
     let version = connection.query_row("PRAGMA data_version", [], |row| row.get(0)).unwrap();
     (bytes("onward.db"), bytes("onward.db-wal"), version)
 }
 
-/// A task waits, so that its age moves and the picture is drawn each second: that is what is waited
-/// for.
+/// A task waits, so its age changes and the picture is drawn each second. The test waits for that.
 ///
 /// Shows: Q5, Q10
 fn while_nothing_happens_it_writes_nothing_to_the_store(place: Place) {
@@ -115,8 +114,8 @@ impl Task for Order {
     type Output = ();
 }
 
-/// An engine whose orders call an activity that runs until it is let go of, and one that is a dead
-/// letter at once.
+/// Opens an engine whose orders call two activities: one that runs until it is released, and one
+/// that is a dead letter at once.
 async fn ordering(place: &Place, charged: &Arc<Semaphore>) -> Engine {
     let engine = Engine::open(place.store()).await.unwrap();
     let charged = Arc::clone(charged);

@@ -1,4 +1,4 @@
-//! Processes that a command started end with it, also outside of its group and session.
+//! Processes that a command started end with it, including those outside its group and session.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use crate::harness::{Place, Running, numbers};
 
-/// Each starts a process that holds the pipe `alive` open for a minute, and waits.
+/// Process trees. Each starts a process that holds the pipe `alive` open for a minute, and waits.
 const TREES: [(&str, &str); 4] = [
     ("a child in the group", "sleep 60 & wait"),
     ("a child in a session of its own", "setsid sleep 60 & wait"),
@@ -17,10 +17,10 @@ const TREES: [(&str, &str); 4] = [
     ("an orphan that has started another", "(setsid sh -c 'sleep 60; :' &); sleep 60 & wait"),
 ];
 
-/// Far less than the minute for which the processes run.
+/// A time far shorter than the minute for which the processes run.
 const SOON: Duration = Duration::from_secs(30);
 
-/// Runs of a command that starts a tree of processes, all of which hold a pipe open.
+/// A command that starts a tree of processes, all of which hold a pipe open.
 struct Tree {
     place: Place,
     name: &'static str,
@@ -36,8 +36,8 @@ impl Tree {
         })
     }
 
-    /// Starts `onward` and returns what the processes of its command hold open, with the process
-    /// that started the command.
+    /// Starts `onward`. Returns the run, the pipe that the processes of its command hold open, and
+    /// the process that started the command.
     fn start(&self, arguments: &[&str]) -> (Running, BufReader<File>, Pid) {
         let running = self.place.start(&[arguments, &["--", "sh", "-c", &self.script]].concat(), "a\n");
         let mut alive = BufReader::new(File::open(self.place.path("alive")).unwrap());

@@ -12,7 +12,7 @@ const WRITES: &[&[&str]] = &[
     &["task", "cancel", "1"],
 ];
 
-/// A command that reads.
+/// Commands that read.
 const READS: &[&[&str]] = &[&["task", "list"]];
 
 fn place_with_task() -> Place {
@@ -25,7 +25,7 @@ fn allow(place: &Place, name: &str, mode: u32) {
     set_permissions(place.path(name), Permissions::from_mode(mode)).unwrap();
 }
 
-/// The commands are refused, and the store is as it was, to the byte.
+/// Asserts that the commands fail, and that the store is unchanged to the byte.
 fn assert_are_refused(place: &Place, commands: &[&[&str]]) {
     let before = read(place.path("onward.db")).unwrap();
     for command in commands {

@@ -127,8 +127,7 @@ fn exits_and_reports_decide_what_becomes_of_a_task(place: Place) {
 /// Shows: D2, T17
 fn a_command_that_gives_no_sign_of_life_is_stopped_and_tried_again(place: Place) {
     place.pipe("hold");
-    // On a busy machine it may take a further attempt until one is over before it is taken for
-    // silent.
+    // On a busy machine it may take several attempts until one ends before its heartbeat timeout.
     let limits = ["--heartbeat-timeout", "200ms", "--retries", "100", "--backoff", "0"];
     place.onward(&[&["submit", "--kind", "k"], &limits[..], &["x"]].concat());
     let script = "test $ONWARD_ATTEMPT = 1 || exit 0; echo heartbeat > $ONWARD_REPORT; exec cat hold";
@@ -163,14 +162,13 @@ fn a_result_larger_than_the_store_takes_is_a_permanent_failure(place: Place) {
     assert_eq!(task["state"], "failed");
 }
 
-/// The first task says that it moves what takes years at this bandwidth, and the second is not
-/// urgent.
+/// The first task declares I/O that takes years at this bandwidth, and the second is not urgent.
 ///
 /// Shows: T18
 fn while_tasks_are_ahead_of_the_bandwidth_only_what_is_urgent_starts(place: Place) {
     place.pipe("started");
     place.pipe("go-on");
-    // Without the bandwidth the first would wait for ever.
+    // Without the bandwidth the first task would wait for ever.
     place.onward(&["submit", "--kind", "k", "--io-receive", "1TiB", "--timeout", "60s", "--retries", "0", "x"]);
     let options = ["-v", "work", "--kind", "k", "--jobs", "1", "--bandwidth", "receive=1KiB", "--until-idle"];
     let script = "echo $ONWARD_TASK_ID > started; cat go-on";
@@ -292,7 +290,7 @@ fn a_command_gives_way_to_an_urgent_task_and_runs_again(place: Place) {
     );
 }
 
-/// What is served at an address, once somebody serves there.
+/// Returns the response at an address, once a process serves there.
 fn served(address: SocketAddr) -> String {
     let mut answer = String::new();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -305,7 +303,7 @@ fn metrics_are_served_for_prometheus_while_it_works(place: Place) {
     place.pipe("second");
     place.pipe("hold");
     place.onward_with(&["submit", "--kind", "k", "--lines"], "1\n2\n");
-    // A port that is free, and stays so until the worker takes it.
+    // This port is free, and stays so until the worker takes it.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let script = "read number; test $number = 1 || { echo > second; cat hold; }";
     let worker = place.start(

@@ -1,4 +1,4 @@
-/* A clock on the wall that is wrong by WRONG_CLOCK_SECONDS, for whoever has this loaded before its libraries. */
+/* A wall clock that is wrong by WRONG_CLOCK_SECONDS, for programs that preload this library. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/syscall.h>

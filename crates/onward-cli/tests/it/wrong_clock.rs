@@ -1,4 +1,5 @@
-//! Nodes on one PostgreSQL server whose own clocks are wrong by an hour: the server's counts.
+//! Nodes on one PostgreSQL server whose own clocks are wrong by an hour. The server's clock
+//! applies.
 
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,7 +12,7 @@ use crate::stores;
 const FAST: &str = "3600";
 const SLOW: &str = "-3600";
 
-/// What programs need in their environment to have a clock that is wrong.
+/// Returns the environment that gives a program a wrong clock.
 fn wrong_by(place: &Place, seconds: &str) -> Vec<(&'static str, String)> {
     let library = place.path("wrong_clock.so");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/wrong_clock.c");
@@ -22,7 +23,7 @@ fn wrong_by(place: &Place, seconds: &str) -> Vec<(&'static str, String)> {
     environment
 }
 
-/// Else the tests would show nothing.
+/// Asserts that the clock is wrong. Otherwise the tests would prove nothing.
 #[expect(clippy::disallowed_methods, reason = "what the clock of this process says is what is compared")]
 fn assert_is_wrong(environment: &[(&str, String)], seconds: &str) {
     let date = Command::new("date").arg("+%s").envs(environment.iter().map(|(name, value)| (name, value))).output();
@@ -31,7 +32,7 @@ fn assert_is_wrong(environment: &[(&str, String)], seconds: &str) {
     assert!((said - now - seconds.parse::<i64>().unwrap()).abs() < 60, "{said} at {now}");
 }
 
-/// A worker that runs what is due.
+/// The arguments of a worker that runs what is due.
 const WORK: [&str; 5] = ["work", "--kind", "k", "--until-idle", "--"];
 
 /// Shows: B4
@@ -66,7 +67,7 @@ fn what_a_node_submits_whose_clock_is_wrong_is_due_by_the_clock_of_the_server() 
     }
 }
 
-/// By its clock the last sign of life of the node that runs the task is an hour old.
+/// By this node's clock, the last heartbeat of the node that runs the task is an hour old.
 ///
 /// Shows: B4
 #[test]
@@ -80,11 +81,11 @@ fn a_node_whose_clock_is_fast_takes_no_lease_away() {
     let holder = place.start(&work, "");
     place.await_writer("begun");
     place.onward(&[&submit[..], &["2"]].concat());
-    // What it claims it claims after a look at leases that are over.
+    // The node checks for expired leases before it claims.
     let other = place.start_as(&wrong_by(&place, FAST), &work);
     place.await_writer("second");
     place.write("go-on", "");
-    // A worker that is stopped while its command ends may give the task back.
+    // A worker that is stopped while its command ends may return the task.
     assert_eq!(place.onward(&["task", "wait", "1", "2"]).code, Some(0));
     for worker in [other, holder] {
         worker.signal(Signal::INT);

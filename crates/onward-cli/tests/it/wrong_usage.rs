@@ -1,4 +1,4 @@
-//! What is wrong is told by name, with the remedy and the right exit code.
+//! Errors name the wrong value and the remedy, with the right exit code.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,4 +1,4 @@
-//! The checks in order, and how the command ends.
+//! Runs the checks in order, and returns the exit code.
 
 use std::path::Path;
 
@@ -13,8 +13,7 @@ use crate::options::GlobalOptions;
 use crate::output::print_json;
 use crate::store_file;
 
-/// Checks everything that can be checked. Exits with 1 if something is bad, and with 3 if the store
-/// cannot be opened.
+/// Runs all checks. Exits with 1 if something is bad, and with 3 if the store cannot be opened.
 pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
     match &options.store {
         Location::File(path) => file(options, path).await,

@@ -1,4 +1,4 @@
-//! The file, and the disk it is on.
+//! Checks of the file and its disk.
 
 use std::cmp::Ordering;
 use std::io::{self, Write};
@@ -10,28 +10,28 @@ use onward_store::{Clock, SqliteStore};
 use super::finding::Finding;
 use crate::output::duration_text;
 
-/// How often the cost of a sync is measured; the median counts.
+/// The number of syncs that are measured. The median is reported.
 const SYNCS: usize = 20;
 
-/// How much is written before each sync: a page.
+/// The bytes that are written before each sync: a page.
 const SYNC_BYTES: usize = 4096;
 
-/// A sync faster than this has not reached any device that keeps data without power.
+/// The time below which a sync cannot have reached a device that keeps data without power.
 const SYNC_SUSPICIOUS: Duration = Duration::from_micros(20);
 
-/// From here on a sync is slow.
+/// The time from which a sync is slow.
 const SYNC_SLOW: Duration = Duration::from_millis(20);
 
-/// From here on a write-ahead log is long.
+/// The size from which a write-ahead log is long.
 const WAL_LONG: u64 = 256 * 1024 * 1024;
 
-/// Below this there is little free space.
+/// The free space below which the check warns.
 const SPACE_LITTLE: u64 = 1024 * 1024 * 1024;
 
-/// Below this there is too little free space.
+/// The free space below which the check reports a failure.
 const SPACE_TOO_LITTLE: u64 = 64 * 1024 * 1024;
 
-/// Checks what can be seen without opening the store.
+/// Checks the facts that do not require opening the store.
 pub(super) fn file(path: &Path) -> Vec<Finding> {
     let location = path.display();
     let size = match std::fs::metadata(path) {
@@ -45,9 +45,9 @@ pub(super) fn file(path: &Path) -> Vec<Finding> {
     vec![Finding::ok("file", format!("{location}, {size} bytes")), wal(path)]
 }
 
-/// Compares the schema of a store, before anything migrates it, with `ours`, the one that this
-/// program writes. Returns nothing if it cannot be read or is that of a development version, for
-/// then the store does not open.
+/// Compares the schema of a store with `ours`, which this program writes, before anything migrates
+/// it. Returns `None` if the schema cannot be read or is that of a development version. In both
+/// cases the store does not open.
 pub(super) fn schema(path: &Path, ours: u32) -> Option<Finding> {
     let has = SqliteStore::schema_of(path).ok()?;
     let found = format!("{has}; this program writes {ours}");
@@ -58,7 +58,7 @@ pub(super) fn schema(path: &Path, ours: u32) -> Option<Finding> {
     })
 }
 
-/// What is to be done about an older schema.
+/// The remedy for an older schema.
 const OLDER: &str = "the first command or program that opens the store brings it up to date, and older ones cannot use it from then on; copy the file \
     while nothing has it open, then onward store migrate; the rest is checked when that is done";
 
@@ -74,7 +74,7 @@ fn wal(path: &Path) -> Finding {
     Finding::warn("wal", found, remedy)
 }
 
-/// Checks the disk that the store is on.
+/// Checks the disk of the store.
 pub(super) fn device(path: &Path, clock: &dyn Clock) -> Vec<Finding> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -146,7 +146,7 @@ mod tests {
     use super::super::finding::Level;
     use super::*;
 
-    /// As a program of the next schema finds it.
+    /// The test checks the store as a program with the next schema would.
     #[tokio::test]
     async fn a_store_of_an_older_schema_is_reported_with_what_to_do_and_stays_as_it_is() {
         let directory = tempfile::tempdir().unwrap();

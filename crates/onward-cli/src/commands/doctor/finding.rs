@@ -1,23 +1,23 @@
-//! What a check found.
+//! The result of a check.
 
 use serde::Serialize;
 
 use crate::exit_code::ExitCode;
 use crate::output::print_line;
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Level {
     /// As it should be.
     Ok,
-    /// It works, and somebody should know.
+    /// It works, but the operator should know.
     Warn,
-    /// Work stands still or is in danger.
+    /// Work has stopped or is in danger.
     Bad,
 }
 
-/// What one check found, and what to do about it.
+/// The result of one check, with a remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     pub(super) check: &'static str,
@@ -28,27 +28,27 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// All is well.
+    /// Creates a finding without a problem.
     pub(super) fn ok(check: &'static str, found: impl Into<String>) -> Self {
         Self { check, level: Level::Ok, found: found.into(), remedy: None }
     }
 
-    /// Somebody should know.
+    /// Creates a finding that the operator should know.
     pub(super) fn warn(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { check, level: Level::Warn, found: found.into(), remedy: Some(remedy.into()) }
     }
 
-    /// Somebody must act.
+    /// Creates a finding that the operator must act on.
     pub(super) fn bad(check: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { check, level: Level::Bad, found: found.into(), remedy: Some(remedy.into()) }
     }
 
-    /// Whether opening the store would bring it up to date, which looking at it must not.
+    /// Returns true if opening the store would migrate it, which a check must not do.
     pub(super) fn is_of_older_schema(&self) -> bool {
         self.check == "schema" && self.level == Level::Warn
     }
 
-    /// Prints it for people.
+    /// Prints the finding for people.
     pub(super) fn print(&self) -> std::io::Result<()> {
         let (style, word) = match self.level {
             Level::Ok => (anstyle::AnsiColor::Green.on_default(), "ok"),
@@ -60,7 +60,7 @@ impl Finding {
     }
 }
 
-/// 1 if anything is bad, else 0.
+/// Returns 1 if any finding is bad, otherwise 0.
 pub(super) fn exit_code(findings: &[Finding]) -> ExitCode {
     match findings.iter().map(|finding| finding.level).max() {
         Some(Level::Bad) => ExitCode::Failed,

@@ -1,4 +1,4 @@
-//! The processes that use the store, and what the system allows them.
+//! Checks of the processes that use the store, and of the limits that the system sets them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,12 +7,13 @@ use onward_store::{LockHolder, SqliteStore};
 
 use super::finding::Finding;
 
-/// How often it is looked who holds the write lock; a process that works lets it go in between.
+/// The number of checks for the holder of the write lock. A working process releases the lock in
+/// between.
 const LOOKS: u32 = 10;
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Checks whether a process keeps the write lock. Returns nothing where there is no file.
+/// Checks whether a process keeps the write lock. Returns `None` if the file does not exist.
 pub(super) async fn lock(path: &Path) -> Option<Finding> {
     if !path.is_file() {
         return None;
@@ -27,7 +28,7 @@ pub(super) async fn lock(path: &Path) -> Option<Finding> {
     })
 }
 
-/// Returns the process that holds the write lock at every look.
+/// Returns the process that holds the write lock at every check.
 async fn holder(path: &Path) -> Option<LockHolder> {
     let first = SqliteStore::lock_holder(path)?;
     for _ in 1..LOOKS {
@@ -37,7 +38,7 @@ async fn holder(path: &Path) -> Option<LockHolder> {
     Some(first)
 }
 
-/// Checks whether a process can be woken when others write.
+/// Checks whether a process can be woken when another process writes.
 pub(super) fn watch(path: &Path) -> Finding {
     match SqliteStore::check_watch(path) {
         Ok(()) => Finding::ok("watch", "a process can be woken when another one writes"),

@@ -1,4 +1,4 @@
-//! The PostgreSQL server that a store is on, and the way to it.
+//! Checks of the PostgreSQL server of a store, and of the connection to it.
 
 use std::time::Duration;
 
@@ -7,22 +7,23 @@ use onward_store::{PostgresReport, PostgresStore};
 use super::finding::Finding;
 use crate::output::{counted, duration_text};
 
-/// The oldest version that is supported, as the server numbers it.
+/// The oldest supported version, in the server's own numbering.
 const OLDEST: u32 = 150_000;
 
-/// From here on a commit is slow.
+/// The time from which a commit is slow.
 const COMMIT_SLOW: Duration = Duration::from_millis(20);
 
-/// From here on a snapshot is old: what has ended since is not cleared away.
+/// The age from which a snapshot is old: it keeps the server from removing rows that died since.
 const SNAPSHOT_OLD: Duration = Duration::from_secs(600);
 
-/// More dead rows than this, and more than live ones, slow every claim.
+/// The number of dead rows from which they slow every claim, if there are more of them than live
+/// rows.
 const DEAD_MANY: u64 = 100_000;
 
-/// So many connections must be free for further processes.
+/// The number of connections that must be free for further processes.
 const CONNECTIONS_FREE: u32 = 10;
 
-/// Checks the server, the rights of the role, and whether messages come through.
+/// Checks the server, the rights of the role, and whether messages arrive.
 pub(super) async fn check(store: &PostgresStore) -> anyhow::Result<Vec<Finding>> {
     let report = store.check().await?;
     Ok(vec![
@@ -66,8 +67,8 @@ fn missing_rights(missing: &[String]) -> Option<Finding> {
     Some(Finding::bad("rights", found, format!("as the owner: {}", missing.join("; "))))
 }
 
-/// Why a store cannot be opened, if it is for want of rights; `None` also where nobody can be
-/// asked.
+/// Returns a finding if the store cannot be opened because rights are missing. Returns `None` if
+/// none are missing, or if the server cannot be asked.
 pub(super) async fn rights_to_open(url: &str) -> Option<Finding> {
     let missing = PostgresStore::options().missing_rights(url).await.ok()?;
     missing_rights(&missing)

@@ -1,4 +1,4 @@
-//! What the store says of itself.
+//! Checks of the state of the store.
 
 use onward_store::{Durability, QueueRecord, SessionRecord, SqliteReader, Store};
 
@@ -7,16 +7,17 @@ use crate::commands::each::{self, RunRecord};
 use crate::commands::queue::scope_text;
 use crate::output::{counted, moment, optional};
 
-/// From this share on, unused room in the file is worth giving back: a half.
+/// The divisor of the file size that gives the unused space worth releasing: half of the file.
 const FREE_SHARE: u64 = 2;
 
-/// Less unused room than this is not worth a word.
+/// The unused space below which nothing is reported.
 const FREE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The most abandoned runs of `onward each` that are reported; `onward each --list` has all.
+/// The largest number of abandoned runs of `onward each` in the report; `onward each --list` has
+/// all.
 const RUNS_SHOWN: usize = 20;
 
-/// Reads the whole file, and checks that it hangs together and holds what it should.
+/// Reads the whole file, and checks its integrity and its consistency.
 pub(super) async fn file(store: &SqliteReader) -> anyhow::Result<Vec<Finding>> {
     let report = store.check().await?;
     let problems: Vec<String> = report.integrity.into_iter().chain(report.consistency).collect();
@@ -53,7 +54,7 @@ fn unused(free: u64, size: u64) -> Finding {
     Finding::warn("unused", found, "onward store compact gives them back to the disk; writers wait meanwhile")
 }
 
-/// Durability, sessions and leases, dead letters, pauses.
+/// Checks durability, sessions and leases, dead letters and pauses.
 pub(super) async fn check(store: &dyn Store) -> anyhow::Result<Vec<Finding>> {
     let (queues, sessions) = (store.queues().await?, store.sessions().await?);
     let mut findings = vec![durability(store), self::sessions(&sessions, &queues), dead_letters(&queues)];
@@ -108,7 +109,7 @@ async fn pauses(store: &dyn Store) -> anyhow::Result<Vec<Finding>> {
     Ok(pauses.iter().map(finding).collect())
 }
 
-/// Runs of `onward each` with lines that wait while no process works on them.
+/// Reports runs of `onward each` that have waiting lines but no process.
 fn abandoned(runs: &[RunRecord]) -> Vec<Finding> {
     let abandoned = runs.iter().filter(|run| run.waiting + run.running > 0 && run.processes == 0);
     let finding = |run: &RunRecord| {

@@ -1,4 +1,4 @@
-//! What `onward each` takes.
+//! The arguments of `onward each`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use crate::input::Delimiter;
 use crate::process::Limits;
 use crate::values::{Jobs, Rate, parse_backoff, parse_bytes, parse_duration, parse_positive_duration};
 
-/// The most that is kept of each of a command's streams, unless told otherwise.
+/// The bytes that are kept of each of a command's streams by default.
 const CAPTURE_BYTES: &str = "1MiB";
 
-/// The most that may be kept of each stream: both must fit into a result.
+/// The largest value for `--capture`. Both streams have to fit into a result.
 const CAPTURE_MAXIMUM: usize = (bounds::PAYLOAD_BYTES_CEILING - HEADER_BYTES) / 2;
 
 fn parse_capture(text: &str) -> Result<usize, String> {
@@ -45,16 +45,16 @@ pub(crate) struct Arguments {
     /// The name of the run; default: a digest of the directory, the command and the input
     #[arg(long)]
     pub(super) name: Option<String>,
-    /// Go on with a run of this name though the command is another one; what is finished stays so
+    /// Continue a run of this name with another command; finished lines are not repeated
     #[arg(long, requires = "name", conflicts_with = "again")]
     pub(super) changed_command: bool,
-    /// Forget what this run has finished, and start anew
+    /// Forget the finished lines of this run, and start again
     #[arg(long)]
     pub(super) again: bool,
-    /// Try the lines again that failed finally in an earlier run
+    /// Retry the lines that failed in an earlier run
     #[arg(long)]
     pub(super) retry_failed: bool,
-    /// How long finished lines are remembered
+    /// Time for which finished lines are remembered
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, default_value = "30d")]
     pub(super) keep: Duration,
     /// Number of commands that run at once: 4, or 50% of the cores
@@ -66,17 +66,17 @@ pub(crate) struct Arguments {
     /// Time between attempts: 5s, linear:1s:1s:1m, exp:1s:1m or jitter:1s:1m
     #[arg(long, value_name = "BACKOFF", value_parser = parse_backoff, default_value = "jitter:1s:10m")]
     backoff: Backoff,
-    /// Stop a command that takes longer; that is a failed attempt
+    /// Stop a command that takes longer; this counts as a failed attempt
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     timeout: Option<Duration>,
-    /// How long a command that is to stop has before it is killed
+    /// Time that a stopped command has to end before it is killed
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s")]
     grace: Duration,
-    /// Start at most so many commands: 10/s, 100/m, 5/h (counted in this process)
+    /// Start at most this many commands: 10/s, 100/m, 5/h (counted in this process)
     #[arg(long, value_name = "RATE")]
     pub(super) rate: Option<Rate>,
-    /// End early when so many lines have failed for good: soon,fail=1 lets what runs come to its
-    /// end, now,fail=1 stops it
+    /// End early once COUNT lines have failed after all retries: soon,fail=1 lets running commands
+    /// end, now,fail=1 stops them
     #[arg(long, value_name = "WHEN,fail=COUNT")]
     pub(super) halt: Option<Halt>,
     /// Print the commands and run none
@@ -94,34 +94,33 @@ pub(crate) struct Arguments {
     /// Write stdout and stderr of each line to files 000001.out and 000001.err in this directory
     #[arg(long, value_name = "DIRECTORY")]
     pub(super) output_dir: Option<PathBuf>,
-    /// Write the lines that failed finally to this file
+    /// Write the lines that failed after all retries to this file
     #[arg(long, value_name = "FILE")]
     pub(super) failures: Option<PathBuf>,
-    /// In which order results are shown
+    /// Order in which results are shown
     #[arg(long, value_name = "ORDER", default_value = "input")]
     pub(super) order: Order,
-    /// How much is kept of each of a command's streams; of stdout the beginning, of stderr the end
+    /// Bytes to keep of each of a command's streams: the beginning of stdout, the end of stderr
     #[arg(long, value_name = "SIZE", value_parser = parse_capture, default_value = CAPTURE_BYTES)]
     pub(super) capture: usize,
-    /// List the runs that the store has, with how many lines wait, and how many processes work on
-    /// each
+    /// List the runs in the store, with the number of waiting lines and of processes for each
     #[arg(long, conflicts_with_all = ["command", "forget"])]
     pub(super) list: bool,
-    /// Forget a run with all of its lines, those that wait, too
+    /// Forget a run with all its lines, including those that wait
     #[arg(long, value_name = "RUN", conflicts_with = "command")]
     pub(super) forget: Option<String>,
-    /// The command and its arguments; {} is replaced by the line, which else comes last (further
-    /// placeholders are named below)
+    /// The command and its arguments; {} is replaced by the line, which otherwise comes last
+    /// (further placeholders are listed below)
     #[arg(last = true, required_unless_present_any = ["list", "forget"], value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,
 }
 
-/// In which order results are shown.
+/// The order in which results are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Order {
-    /// As the lines came
+    /// In the order of the input
     Input,
-    /// As they finish
+    /// In the order in which they finish
     Finish,
 }
 
@@ -148,27 +147,27 @@ Examples:
   onward each --input urls.txt --retries 3 --rate 10/s --output-dir pages -- curl -sSf";
 
 impl Arguments {
-    /// What ends a line.
+    /// Returns the delimiter of the lines.
     pub(super) fn delimiter(&self) -> Delimiter {
         if self.null { Delimiter::Zero } else { Delimiter::LineFeed }
     }
 
-    /// How many commands run at once.
+    /// Returns the number of commands that run at once.
     pub(super) fn jobs(&self) -> usize {
         self.jobs.count()
     }
 
-    /// Returns the way in which the command gets a line.
+    /// Returns the way in which the command receives a line.
     pub(super) fn way(&self) -> Way {
         Way { stdin: self.stdin, separator: self.colsep.clone().map(String::into_bytes) }
     }
 
-    /// How a line is tried again.
+    /// Returns the retry policy of a line.
     pub(super) fn retry_policy(&self) -> RetryPolicy {
         RetryPolicy { attempts: self.retries.saturating_add(1), backoff: self.backoff }
     }
 
-    /// What a command may take.
+    /// Returns the limits of a command.
     pub(super) fn limits(&self) -> Limits {
         Limits { capture: self.capture, timeout: self.timeout, grace: self.grace }
     }

@@ -1,4 +1,4 @@
-//! Showing what would be run, without running it.
+//! Shows the commands without running them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +13,7 @@ use crate::options::GlobalOptions;
 use crate::output::{print_json, print_raw};
 use crate::process::Invocation;
 
-/// Prints the command of every line, as a shell would take it. Opens no store.
+/// Prints the command of every line in shell syntax. Opens no store.
 pub(super) fn run(options: &GlobalOptions, arguments: &Arguments, template: &Template) -> anyhow::Result<ExitCode> {
     let input = input::open("--input", arguments.input.as_deref())?;
     let mut lines = Lines::new(input, arguments.delimiter());
@@ -47,7 +47,7 @@ fn shell_line(invocation: &Invocation, line: &Line) -> Vec<u8> {
     text
 }
 
-/// A word as a shell takes it for itself.
+/// Returns a word quoted so that a shell takes it literally.
 fn quoted(word: &OsStr) -> Vec<u8> {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_@%+=:,./-".contains(byte);
     let bytes = word.as_bytes();

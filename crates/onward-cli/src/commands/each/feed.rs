@@ -1,4 +1,4 @@
-//! From lines to tasks.
+//! Submission of lines as tasks.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use super::opening::Opening;
 use crate::apply::{apply_one, unexpected};
 use crate::input::Line;
 
-/// What is to be done when the store takes no more.
+/// The remedy when the store fails while lines remain.
 pub(super) const GO_ON: &str = "not every line was done; what finished is kept, and the same command run again goes on";
 
-/// A line that has its task.
+/// A line with its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fed {
-    /// Which one it is of those that are worked on, counted from 0.
+    /// The position of the line among the lines processed, counted from 0.
     pub(super) position: u64,
     /// The number of the line in the input.
     pub(super) line: u64,
     /// The task.
     pub(super) task: TaskId,
-    /// Whether the task had ended before this process began with the run.
+    /// True if the task had ended before this process began with the run.
     pub(super) earlier: bool,
 }
 
-/// Makes tasks of lines.
+/// A feed that submits lines as tasks.
 #[derive(Debug)]
 pub(super) struct Feed {
     store: Arc<dyn Store>,
@@ -37,30 +37,30 @@ pub(super) struct Feed {
     batches: mpsc::Receiver<anyhow::Result<Vec<Line>>>,
     fed: u64,
     ended: bool,
-    /// When this process began. What it takes over from one that was killed may end before its line
-    /// has been read.
+    /// The time at which this process began. A task that it takes over from a killed process may
+    /// end before its line has been read.
     began: Timestamp,
 }
 
 impl Feed {
-    /// Tasks for the lines of a run.
+    /// Creates the feed of a run.
     pub(super) fn new(store: Arc<dyn Store>, arguments: Arc<Arguments>, opening: Opening) -> Self {
         let Opening { identity, batches, .. } = opening;
         let began = store.clock().now();
         Self { store, arguments, identity, batches, fed: 0, ended: false, began }
     }
 
-    /// Whether the input has ended.
+    /// Returns true if the input has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// How many lines have their task.
+    /// Returns the number of lines that have their task.
     pub(super) fn fed(&self) -> u64 {
         self.fed
     }
 
-    /// The next lines; none when the input has ended. Cancel-safe.
+    /// Returns the next lines, or none if the input has ended. Cancel-safe.
     pub(super) async fn next(&mut self) -> anyhow::Result<Vec<Line>> {
         match self.batches.recv().await {
             Some(batch) => batch,
@@ -71,7 +71,7 @@ impl Feed {
         }
     }
 
-    /// Submits lines in one commit, and looks at those that have a task already.
+    /// Submits lines in one commit, and reads the tasks of lines that already have one.
     pub(super) async fn submit(&mut self, lines: Vec<Line>) -> anyhow::Result<Vec<Fed>> {
         let numbers: Vec<u64> = lines.iter().map(|line| line.number).collect();
         let task = |(position, line)| {
@@ -94,11 +94,11 @@ impl Feed {
         Ok(fed)
     }
 
-    /// Whether the task that a line has already was over when this process began; with
-    /// `--retry-failed` one that failed is not, for it waits again.
+    /// Returns true if the existing task of a line had ended before this process began. With
+    /// `--retry-failed`, retries a failed task and returns false for it.
     async fn ended_earlier(&self, submitted: Submitted) -> anyhow::Result<bool> {
         let task = submitted.id();
-        // Pruned from history, so it had ended; its key is kept longer.
+        // The task was pruned from history, so it had ended. Its key is kept longer.
         let Some(record) = self.store.task(task).await? else { return Ok(true) };
         match record.state {
             state if !state.is_ended() => Ok(false),

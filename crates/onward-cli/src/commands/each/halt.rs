@@ -1,4 +1,4 @@
-//! Ending a run early because lines have failed.
+//! Early end of a run after failures.
 
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use onward::Change;
 use tokio_util::sync::CancellationToken;
 
-/// After how many failures a run ends, and how: `soon,fail=1` or `now,fail=3`.
+/// The number of failures after which a run ends, and the way in which it ends: `soon,fail=1` or
+/// `now,fail=3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Halt {
-    /// Running commands are stopped, too.
+    /// True to stop running commands too.
     pub(super) now: bool,
-    /// The number of lines that have to fail for good.
+    /// The number of lines that have to fail after all retries.
     pub(super) failures: u64,
 }
 
@@ -30,7 +31,7 @@ impl FromStr for Halt {
     }
 }
 
-/// Counts failures up to the number at which a run ends.
+/// A count of failures, up to the number at which a run ends.
 #[derive(Debug)]
 pub(super) struct FailureCount {
     limit: u64,
@@ -39,13 +40,13 @@ pub(super) struct FailureCount {
 }
 
 impl FailureCount {
-    /// Without `halt` the number is never reached.
+    /// Creates the count. Without `halt` the number is never reached.
     pub(super) fn new(halt: Option<Halt>) -> Self {
         let limit = halt.map_or(u64::MAX, |halt| halt.failures);
         Self { limit, failed: AtomicU64::new(0), reached: CancellationToken::new() }
     }
 
-    /// Notes what became of an attempt.
+    /// Counts an attempt if its line has failed after all retries.
     pub(super) fn note(&self, change: Change) {
         let is_final = matches!(change, Change::Failed | Change::Dead);
         if is_final && self.failed.fetch_add(1, Ordering::Relaxed) + 1 == self.limit {

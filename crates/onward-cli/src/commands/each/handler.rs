@@ -1,4 +1,4 @@
-//! Running a line's command, as a handler of the engine.
+//! The engine's handler, which runs the command of a line.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use super::template::Template;
 use super::token_bucket::TokenBucket;
 use crate::process::{End, Finished, Invocation, Limits, NotRun, Runner};
 
-/// A stopped line is due again after this long: not at once, so that this process does not take it
-/// again.
+/// The delay after which a stopped line is due again. It is not zero, so that this process does not
+/// claim the line again.
 const AFTER_STOP: Duration = Duration::from_millis(1);
 
-/// A line whose command was lost sight of is due again after this long.
+/// The delay after which a line is due again if the outcome of its command is unknown.
 const AFTER_LOSS: Duration = Duration::from_secs(1);
 
-/// What every line of a run needs.
+/// The shared state of all lines of a run.
 #[derive(Debug)]
 pub(super) struct LineWork {
     pub(super) template: Template,
@@ -67,7 +67,8 @@ fn stopped() -> Failure {
     Failure::not_counted(record::how(End::Stopped), AFTER_STOP)
 }
 
-/// Faults of this process have been waited for, so the others are faults of the line.
+/// Returns the failure of a command that did not run. The runner waits out faults of this process,
+/// so the other faults belong to the line.
 fn not_run(template: &Template, why: NotRun) -> Failure {
     match why {
         NotRun::Stopped => stopped(),

@@ -1,4 +1,4 @@
-//! Which run this is.
+//! The identity of a run.
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -14,40 +14,40 @@ use super::arguments::Arguments;
 use crate::exit_code::wrong_usage;
 use crate::input::{Line, Lines};
 
-/// How many bytes of a SHA-256 identify a run or a line: the chance that two among a million runs
-/// meet is below 10⁻¹⁷.
+/// The bytes of a SHA-256 that identify a run or a line. With a million runs, the probability of a
+/// collision is below 10⁻¹⁷.
 const DIGEST_BYTES: usize = 12;
 
-/// A run: the same command over the same input in the same store. (A run is part of its store, so
-/// the store need not be in the digest.)
+/// The identity of a run: the same command over the same input in the same store. A run is part of
+/// its store, so the digest need not include the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Identity {
     run: String,
     queue: Name,
     /// The value of the tag that identifies the command.
     command: String,
-    /// True for a run with a name of the user's, which does not identify the command: each line
-    /// has the tag then. Else the first line has it.
+    /// True if the user named the run. A name does not identify the command, so each line has the
+    /// tag. Otherwise only the first line has it.
     is_named: bool,
 }
 
-/// The tag that tells the command which the lines of a run are for.
+/// The tag that identifies the command of a line.
 pub(super) const COMMAND_TAG: &str = "command";
 
-/// How much is kept of a program's name.
+/// The bytes that are kept of a program's name.
 const PROGRAM_BYTES: usize = 200;
 
 impl Identity {
-    /// A run with the name that its user gave it.
+    /// Returns the identity of a run that the user named.
     pub(super) fn named(name: &str, arguments: &Arguments) -> anyhow::Result<Self> {
         let queue = Name::new(format!("{EACH_QUEUE_PREFIX}{name}"));
         let queue = queue.map_err(|error| wrong_usage(format!("--name {name:?}: {error}")))?;
         Ok(Self { run: name.to_owned(), queue, command: command_tag(arguments), is_named: true })
     }
 
-    /// A run without a name: the digest of the directory (relative paths mean other files
-    /// elsewhere), the command, how it gets its line, and every line of the input. Answers the
-    /// number of lines too.
+    /// Returns the identity of an unnamed run, and the number of lines. The identity is a digest of
+    /// the directory, the command, the way in which it receives its line, and every line of the
+    /// input. The directory counts because relative paths depend on it.
     pub(super) fn of_input(arguments: &Arguments, mut lines: Lines) -> anyhow::Result<(Self, u64)> {
         let directory = std::env::current_dir().context("cannot tell the current directory")?;
         let mut digest = Sha256::new();
@@ -64,24 +64,24 @@ impl Identity {
         Ok((Self { run, queue, command: command_tag(arguments), is_named: false }, count))
     }
 
-    /// The name or digest.
+    /// Returns the name or digest.
     pub(super) fn run(&self) -> &str {
         &self.run
     }
 
-    /// The queue of the run.
+    /// Returns the queue of the run.
     pub(super) fn queue(&self) -> &Name {
         &self.queue
     }
 
-    /// The program of the command that a task of this run is for, if it is another command than
-    /// that of this process.
+    /// Returns the program of a task's command, if that command differs from the command of this
+    /// process.
     pub(super) fn other_command<'t>(&self, task: &'t TaskRecord) -> Option<&'t str> {
         let theirs = task.tags.get(COMMAND_TAG).filter(|_| self.is_named)?;
         (self.command != theirs).then(|| program_of(theirs))
     }
 
-    /// The task of a line. `is_first` says that it is the first of the run.
+    /// Returns the task of a line. `is_first` is true for the first line of the run.
     pub(super) fn task(&self, line: Line, is_first: bool, arguments: &Arguments) -> anyhow::Result<NewTask> {
         let mut task = NewTask::new(EACH_KIND)?;
         let digest = text(Sha256::new_with_prefix(&line.text));
@@ -100,13 +100,13 @@ impl Identity {
     }
 }
 
-/// The program of the command that a tag tells.
+/// Returns the program in the tag of a command.
 pub(super) fn program_of(tag: &str) -> &str {
     tag.split_once(' ').map_or(tag, |(_digest, program)| program)
 }
 
-/// A command as a tag tells it: its digest, which tells it from every other, and its program for
-/// people. Arguments may hold secrets, and tags are shown.
+/// Returns the tag of a command: a digest that distinguishes it from every other, and its program
+/// for people. The arguments are left out, because they may contain secrets and tags are shown.
 fn command_tag(arguments: &Arguments) -> String {
     let mut digest = Sha256::new();
     add_command(&mut digest, arguments);
@@ -114,14 +114,14 @@ fn command_tag(arguments: &Arguments) -> String {
     format!("{} {}", text(digest), cut(program, PROGRAM_BYTES))
 }
 
-/// Adds the command, and how it gets its line.
+/// Adds the command, and the way in which it receives its line.
 fn add_command(digest: &mut Sha256, arguments: &Arguments) {
     add(digest, &[u8::from(arguments.stdin)]);
     arguments.colsep.iter().for_each(|separator| add(digest, separator.as_bytes()));
     arguments.command.iter().map(|argument| OsStr::as_bytes(argument)).for_each(|part| add(digest, part));
 }
 
-/// Adds a part with its length, so that no two lists of parts look alike.
+/// Adds a part with its length, so that different lists of parts never yield the same digest input.
 fn add(digest: &mut Sha256, part: &[u8]) {
     digest.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
     digest.update(part);

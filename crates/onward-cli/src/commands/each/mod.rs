@@ -1,16 +1,16 @@
 //! `onward each`: durable xargs.
 //!
-//! Each line of the input is a task in the queue `each:<run>`, under a key made of the run, the
-//! line's number and a digest of the line. Keys stay taken after their tasks have ended, so a
-//! second process with the same run, or a later one, finds the tasks that are there already instead
-//! of making new ones. That is all there is to going on after an interruption, and to sharing a run
-//! among processes.
+//! Each line of the input is a task in the queue `each:<run>`. Its key consists of the run, the
+//! line's number and a digest of the line. Keys stay reserved after their tasks have ended, so a
+//! second or later process with the same run finds the existing tasks instead of creating new ones.
+//! This alone makes it possible to continue after an interruption, and to share a run among
+//! processes.
 //!
-//! In reading order: [`arguments`]; [`identity`] (which run this is); [`template`] (what is run for
-//! a line); [`handler`] (running it, as a handler of the engine); [`record`] (what is kept of it);
-//! [`feed`] (from lines to tasks); [`report`] (from ended tasks to output); [`halt`] (when a run
-//! ends early); [`run`] (all of it together); [`dry_run`] (what would be run); [`runs`] (which runs
-//! a store has).
+//! In reading order: [`arguments`]; [`identity`] (the identity of a run); [`template`] (the command
+//! for a line); [`handler`] (running the command, as a handler of the engine); [`record`] (the
+//! stored result); [`feed`] (from lines to tasks); [`report`] (from ended tasks to output);
+//! [`halt`] (early end); [`run`] (the whole); [`dry_run`] (showing the commands only); [`runs`]
+//! (the runs in a store).
 
 mod arguments;
 mod dry_run;

@@ -1,5 +1,5 @@
-//! Before the first command starts: which run it is, how long its input is, and what it has
-//! finished.
+//! The steps before the first command starts: identifying the run, opening its input, and checking
+//! or forgetting what it has finished.
 
 use onward_store::bounds::EACH_QUEUE_PREFIX;
 use onward_store::{Name, Outcome, Page, Store, TaskFilter, TaskState, Write};
@@ -17,19 +17,19 @@ use crate::output::{ProgressBar, Unit, counted};
 /// The flag that names the input.
 const INPUT: &str = "--input";
 
-/// A run whose input is about to be worked through.
+/// A run whose input is about to be processed.
 #[derive(Debug)]
 pub(super) struct Opening {
-    /// Which run it is.
+    /// The identity of the run.
     pub(super) identity: Identity,
-    /// Its lines.
+    /// The lines of the run, in batches.
     pub(super) batches: mpsc::Receiver<anyhow::Result<Vec<Line>>>,
-    /// How many there are, where that is known already.
+    /// The number of lines, if it is already known.
     pub(super) total: Option<u64>,
 }
 
-/// Opens the input. Without a name it is read to its end here, because what the run is depends on
-/// all of it.
+/// Opens the input. For a run without a name, reads the input to its end here, because the identity
+/// of the run depends on all of it.
 pub(super) fn open(arguments: &Arguments) -> anyhow::Result<Opening> {
     let delimiter = arguments.delimiter();
     let (identity, lines, total) = match &arguments.name {
@@ -46,8 +46,8 @@ pub(super) fn open(arguments: &Arguments) -> anyhow::Result<Opening> {
     Ok(Opening { identity, batches: input::read_in_background(lines)?, total })
 }
 
-/// Refuses to go on with a named run whose lines are for another command: those that it has
-/// finished would count for this one.
+/// Rejects a named run whose lines belong to another command. Otherwise the lines that the other
+/// command finished would count as finished by this one.
 pub(super) async fn check_command(store: &dyn Store, identity: &Identity) -> anyhow::Result<()> {
     let filter = TaskFilter { queue: Some(identity.queue().clone()), ..TaskFilter::default() };
     let newest = store.tasks(filter, Page { before: None, limit: 1 }).await?.tasks.pop();
@@ -59,21 +59,21 @@ pub(super) async fn check_command(store: &dyn Store, identity: &Identity) -> any
     )))
 }
 
-/// Forgets what a run has finished. Refused while one of its lines runs, here or in another
+/// Forgets what a run has finished. Fails while one of its lines runs, in this or in another
 /// process.
 pub(super) async fn forget(options: &GlobalOptions, store: &dyn Store, identity: &Identity) -> anyhow::Result<()> {
     forget_queue(options, store, identity.queue(), "--again").await.map(drop)
 }
 
-/// Forgets all lines in the queue of a run, and the queue. Returns how many there were, or `None`
-/// if there is no such queue. `flag` is what was typed for it.
+/// Forgets all lines in the queue of a run, and the queue. Returns the number of lines, or `None`
+/// if the queue does not exist. `flag` is the flag that the user typed.
 pub(super) async fn forget_queue(
     options: &GlobalOptions,
     store: &dyn Store,
     queue: &Name,
     flag: &str,
 ) -> anyhow::Result<Option<u64>> {
-    // Takes back what processes that are gone still seem to hold.
+    // A sweep releases the tasks that processes that are gone still hold.
     match apply_one(store, Write::Sweep).await? {
         Outcome::Swept(_) => {}
         other => return Err(unexpected(other)),

@@ -1,4 +1,4 @@
-//! In which order ended lines are reported.
+//! The order in which ended lines are reported.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,19 +8,19 @@ use super::feed::Fed;
 /// Lines that have ended and are not reported yet.
 #[derive(Debug)]
 pub(super) enum Ended {
-    /// Waiting for all that come before them.
+    /// Lines that wait for all lines before them.
     ByInput {
-        /// The position of the next one to be reported.
+        /// The position of the next line to report.
         next: u64,
-        /// By position.
+        /// Ended lines by position.
         held: BTreeMap<u64, Fed>,
     },
-    /// Waiting for nothing.
+    /// Lines that wait for nothing.
     ByFinish(VecDeque<Fed>),
 }
 
 impl Ended {
-    /// Nothing yet.
+    /// Creates an empty collection.
     pub(super) fn new(order: Order) -> Self {
         match order {
             Order::Input => Self::ByInput { next: 0, held: BTreeMap::new() },
@@ -38,7 +38,7 @@ impl Ended {
         }
     }
 
-    /// The next line to be reported, if it has ended.
+    /// Removes and returns the next line to report, if it has ended.
     pub(super) fn pop(&mut self) -> Option<Fed> {
         match self {
             Self::ByInput { next, held } => {
@@ -50,7 +50,7 @@ impl Ended {
         }
     }
 
-    /// Takes all that wait, in the order of the input where that is the order.
+    /// Removes and returns all lines, in input order if that is the order.
     pub(super) fn take_all(&mut self) -> Vec<Fed> {
         match self {
             Self::ByInput { held, .. } => std::mem::take(held).into_values().collect(),
@@ -58,7 +58,7 @@ impl Ended {
         }
     }
 
-    /// How many wait.
+    /// Returns the number of lines.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::ByInput { held, .. } => held.len(),

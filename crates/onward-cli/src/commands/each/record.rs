@@ -1,8 +1,8 @@
-//! What is kept of a line that has ended, and reading it back.
+//! The stored result of an ended line, and reading it back.
 //!
-//! A command that succeeded leaves a result: a line of JSON that says how long its streams are, and
-//! the streams. One that failed leaves an error, which the store cuts at 8 KiB: a line for people
-//! that says how much of the streams is left, and that.
+//! A command that succeeded leaves a result: a line of JSON with the lengths of its streams, then
+//! the streams. A command that failed leaves an error, which the store limits to 8 KiB: a line for
+//! people with the lengths of the kept parts of the streams, then these parts.
 
 use bytes::Bytes;
 use onward_store::{TaskRecord, TaskState, bounds};
@@ -12,19 +12,19 @@ use serde_json::{Map, Value};
 use crate::output::bytes_field;
 use crate::process::{Captured, End, Finished};
 
-/// How much of the end of stderr is kept of a failed attempt.
+/// The bytes that are kept of the end of stderr after a failed attempt.
 const FAILED_STDERR_BYTES: usize = 5 * 1024;
 
-/// How much of the beginning of stdout is kept of a failed attempt.
+/// The bytes that are kept of the beginning of stdout after a failed attempt.
 const FAILED_STDOUT_BYTES: usize = 2 * 1024;
 
-/// Says in the first line of an error that its stderr was longer.
+/// The mark in the first line of an error whose stderr was cut.
 const LAST: &str = "the last ";
 
-/// Says in the first line of an error that its stdout was longer.
+/// The mark in the first line of an error whose stdout was cut.
 const FIRST: &str = "the first ";
 
-/// What the first line of an error and its two streams may come to.
+/// The first line of an error and its two streams have to fit into the limit.
 const _: () = assert!(FAILED_STDERR_BYTES + FAILED_STDOUT_BYTES + 512 < bounds::ERROR_BYTES);
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,10 +38,10 @@ struct Header {
     stderr_cut: bool,
 }
 
-/// The room that a result needs beside its streams.
+/// The bytes of a result that are reserved for its header.
 pub(super) const HEADER_BYTES: usize = 256;
 
-/// The result of a command that succeeded.
+/// Returns the result of a command that succeeded.
 pub(super) fn result(finished: &Finished) -> Bytes {
     let (stdout, stderr) = (&finished.stdout, &finished.stderr);
     let header = Header {
@@ -58,7 +58,7 @@ pub(super) fn result(finished: &Finished) -> Bytes {
     result.into()
 }
 
-/// The error of a command that failed.
+/// Returns the error of a command that failed.
 pub(super) fn error(finished: &Finished) -> String {
     let (stderr, stdout) = (&finished.stderr, &finished.stdout);
     let (stderr_text, stdout_text) = (String::from_utf8_lossy(&stderr.bytes), String::from_utf8_lossy(&stdout.bytes));
@@ -71,7 +71,7 @@ pub(super) fn error(finished: &Finished) -> String {
     format!("{} ({follows})\n{end}{beginning}", how(finished.end))
 }
 
-/// How a command ended, for people.
+/// Describes the end of a command for people.
 pub(super) fn how(end: End) -> String {
     match end {
         End::Exited(status) => format!("exit status {status}"),
@@ -81,29 +81,29 @@ pub(super) fn how(end: End) -> String {
     }
 }
 
-/// A line that has ended, as it is reported.
+/// An ended line, as it is reported.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct LineResult {
     /// The number of the line.
     pub(super) line: u64,
-    /// What it says.
+    /// The text of the line.
     pub(super) input: Bytes,
-    /// How its task ended; `None` if the task has been pruned from history.
+    /// The state in which its task ended; `None` if the task has been pruned from history.
     pub(super) state: Option<TaskState>,
-    /// How many attempts it took.
+    /// The number of attempts.
     pub(super) attempts: u32,
     /// The exit status of the last attempt, if it ended by itself.
     pub(super) exit: Option<i32>,
-    /// What the command wrote.
+    /// The captured stdout of the command.
     pub(super) stdout: Captured,
-    /// What the command wrote.
+    /// The captured stderr of the command.
     pub(super) stderr: Captured,
-    /// Why it failed, in one line.
+    /// The reason for the failure, in one line.
     pub(super) error: Option<String>,
 }
 
 impl LineResult {
-    /// What a task says of its line.
+    /// Reads the result of a line from its task.
     pub(super) fn of(line: u64, task: TaskRecord) -> Self {
         let result = task.result.into_bytes().unwrap_or_default();
         let mut of_line = Self {
@@ -121,13 +121,13 @@ impl LineResult {
         of_line
     }
 
-    /// Whether the line is done. A line whose task has been pruned is: what failed is not told
-    /// apart from it any more.
+    /// Returns true if the line is done. A line whose task has been pruned counts as done, because
+    /// a failed task can no longer be distinguished from it.
     pub(super) fn is_done(&self) -> bool {
         matches!(self.state, Some(TaskState::Completed) | None)
     }
 
-    /// Whether the command wrote more than was kept.
+    /// Returns true if the command wrote more than was kept.
     pub(super) fn is_cut(&self) -> bool {
         self.stdout.cut || self.stderr.cut
     }
@@ -155,7 +155,7 @@ impl LineResult {
         self.stdout = Captured { bytes: stdout, cut: stdout_cut };
     }
 
-    /// The line as a JSON object.
+    /// Returns the line as a JSON object.
     pub(super) fn json(&self) -> Value {
         let mut object = Map::new();
         object.insert("line".to_owned(), self.line.into());
@@ -177,8 +177,8 @@ impl LineResult {
     }
 }
 
-/// The lengths in the first line of an error, behind its opening parenthesis, and whether there was
-/// more: of stderr and of stdout.
+/// Reads the first line of an error, after its opening parenthesis. Returns the length of stderr
+/// and of stdout, each with whether it was cut.
 fn lengths(text: &str) -> Option<((usize, bool), (usize, bool))> {
     let (stderr, rest) = text.split_once(" bytes of stderr and ")?;
     let stdout = rest.strip_suffix(" of stdout follow)")?;

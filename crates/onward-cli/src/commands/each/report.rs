@@ -1,4 +1,4 @@
-//! From ended lines to output, remarks about failures, and the tally.
+//! Reports of ended lines: output, remarks about failures, and the tally.
 
 use super::arguments::Arguments;
 use super::record::LineResult;
@@ -7,19 +7,19 @@ use super::summary::Tally;
 use crate::options::GlobalOptions;
 use crate::output::{ProgressBar, Unit, counted, one_line, remark};
 
-/// How many failures are shown one by one.
+/// The number of failures that are shown one by one.
 const FAILURES_SHOWN: u64 = 20;
 
-/// The most lines for which the place of a cut is shown.
+/// The number of lines for which the position of a cut is shown.
 const CUTS_SHOWN: u64 = 20;
 
-/// How many of the last lines of its stderr are shown of a failure.
+/// The number of lines at the end of stderr that are shown for a failure.
 const STDERR_LINES: usize = 3;
 
-/// How much is shown of each of them, and of the input, in columns.
+/// The number of columns that are shown of each of these lines, and of the input.
 const SHOWN_COLUMNS: usize = 100;
 
-/// Reports lines.
+/// A report of ended lines.
 #[derive(Debug)]
 pub(super) struct Report {
     sinks: Sinks,
@@ -28,29 +28,29 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Opens whatever the results go to.
+    /// Opens the destinations of the results.
     pub(super) fn open(options: &GlobalOptions, arguments: &Arguments, total: Option<u64>) -> anyhow::Result<Self> {
         let sinks = Sinks::open(arguments, options.json)?;
         Ok(Self { sinks, bar: ProgressBar::new(options, Unit::Lines, total), tally: Tally::default() })
     }
 
-    /// Takes lines for people, from anywhere.
+    /// Returns a function that writes lines for people. Any thread may call it.
     pub(super) fn notices(&self) -> impl Fn(&str) + Send + Sync + 'static {
         let bar = self.bar.clone();
         move |line| bar.suspend(|| remark(line))
     }
 
-    /// What was reported so far.
+    /// Returns the tally so far.
     pub(super) fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// Shows that so many lines have ended, reported or not.
+    /// Shows the number of lines that have ended, reported or not.
     pub(super) fn ended(&self, lines: u64) {
         self.bar.set_position(lines);
     }
 
-    /// Shows how many lines there are, once that is known.
+    /// Shows the number of lines, once it is known.
     pub(super) fn total(&self, lines: u64) {
         self.bar.set_length(Unit::Lines, lines);
     }
@@ -79,13 +79,13 @@ impl Report {
         })
     }
 
-    /// Takes the bar away.
+    /// Removes the progress bar.
     pub(super) fn close(&self) {
         self.bar.clear();
     }
 }
 
-/// Says where the output of a line was cut.
+/// Reports the position at which the output of a line was cut.
 fn show_cut(result: &LineResult) {
     let stdout =
         result.stdout.cut.then(|| format!("stdout is cut behind its first {} bytes", result.stdout.bytes.len()));

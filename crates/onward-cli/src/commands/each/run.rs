@@ -1,4 +1,4 @@
-//! All of it together: lines become tasks, an engine runs them, and what has ended is reported.
+//! The whole of a run: lines become tasks, an engine runs them, and ended ones are reported.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,28 +31,29 @@ use crate::output::{is_output_closed, remark};
 use crate::process::{Interrupts, Runner, find_program, room_for};
 use crate::store_file;
 
-/// How many lines may have a task that has not ended. It bounds memory; more of them would not make
-/// anything faster.
+/// The largest number of lines with a task that has not ended. It bounds memory; a larger number
+/// would not be faster.
 const UNFINISHED_LINES: usize = 2048;
 
-/// How many ended lines may wait, in input order, for one before them. At 40 bytes each.
+/// The largest number of ended lines that wait, in input order, for an earlier line. Each takes 40
+/// bytes.
 const HELD_LINES: usize = 4_000_000;
 
-/// Open files of this process for each command: pipes for its three streams, with both ends of each
-/// until the command has started.
+/// Open files of this process for each command: both ends of the pipes for its three streams, until
+/// the command has started.
 const FILES_EACH: u64 = 6;
 
-/// What the engine gives a handler beyond the grace that the handler gives its command.
+/// The grace of the engine for a handler, beyond the grace of the handler for its command.
 const GRACE_MARGIN: Duration = Duration::from_secs(5);
 
-/// How the work on the lines came to its end.
+/// The outcome of the work on the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     Finished,
     Interrupted,
     /// The reader of standard output closed it.
     OutputClosed,
-    /// As many lines have failed as `--halt` says.
+    /// As many lines have failed as `--halt` allows.
     Halted,
 }
 
@@ -114,6 +115,7 @@ async fn engine(
         // A line that waits in this process's buffer could run in another process of the same run.
         .prefetch(0)
         .grace(arguments.limits().grace + GRACE_MARGIN)
+        // A stopped engine asks the running commands to stop at once.
         .shutdown_limit(Duration::ZERO)
         .serves_reserved_kinds()
         .name(format!("onward each {}", std::process::id()))
@@ -168,7 +170,7 @@ fn conclude(options: &GlobalOptions, lines: &Lines, identity: &Identity, outcome
     }
 }
 
-/// The lines under way.
+/// The lines in progress.
 struct Lines {
     engine: Engine,
     store: Arc<dyn Store>,
@@ -189,8 +191,9 @@ impl Lines {
         Self { engine, store, feed, unfinished: FuturesUnordered::new(), pending, ended, count: 0, report, halt }
     }
 
-    /// Works until every line has ended and is reported, or until an interrupt; then lets what runs
-    /// come to its end.
+    /// Works until every line has ended and is reported, until an interrupt, or until enough lines
+    /// have failed. Then stops the engine and waits for it. A further interrupt kills the running
+    /// commands.
     async fn run(mut self, mut interrupts: Interrupts, work: &LineWork) -> anyhow::Result<(Work, Self)> {
         let (engine, stopped) = (self.engine.clone(), CancellationToken::new());
         let guard = stopped.clone().drop_guard();
@@ -202,6 +205,7 @@ impl Lines {
             Err(error) if is_output_closed(&error) => Ok(Work::OutputClosed),
             outcome => outcome,
         };
+        // `soon` lets running commands end, so they have to end before the engine is stopped.
         if matches!(outcome, Ok(Work::Halted)) && self.halt.is_some_and(|halt| !halt.now) {
             tokio::select! {
                 () = work.runner.wind_down() => {}
@@ -226,8 +230,8 @@ impl Lines {
         }
     }
 
-    /// `stopped` says that the engine has stopped, which it does not do by itself unless the store
-    /// fails it.
+    /// Processes events until the work ends. `stopped` is cancelled when the engine stops, which it
+    /// does by itself only if the store fails.
     async fn work(
         &mut self,
         interrupts: &mut Interrupts,
@@ -276,7 +280,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Reports the lines that have ended though some before them have not.
+    /// Reports the lines that have ended, even if earlier lines have not.
     async fn report_what_ended(&mut self) -> anyhow::Result<()> {
         let held = self.ended.take_all();
         for fed in std::mem::take(&mut self.pending).into_values().chain(held) {

@@ -1,4 +1,4 @@
-//! The runs that a store has: listing and forgetting them.
+//! The runs in a store: listing and forgetting them.
 
 use onward_store::bounds::EACH_QUEUE_PREFIX;
 use onward_store::{Name, Page, QueueRecord, SessionRecord, Store, TaskFilter, TaskRecord, Timestamp};
@@ -16,15 +16,15 @@ use crate::store_file;
 pub(crate) struct RunRecord {
     /// Its name or digest.
     pub(crate) name: String,
-    /// The program of its command, as far as that is still known.
+    /// The program of its command, if it is still known.
     pub(crate) program: Option<String>,
-    /// Lines that wait.
+    /// The number of waiting lines.
     pub(crate) waiting: u64,
-    /// Lines whose command runs.
+    /// The number of lines whose command runs.
     pub(crate) running: u64,
-    /// Lines that are done.
+    /// The number of lines that are done.
     pub(crate) done: u64,
-    /// Lines that failed for good.
+    /// The number of lines that failed after all retries, were cancelled or expired.
     pub(crate) failed: u64,
     /// The time at which its newest line was submitted.
     pub(crate) submitted_at: Option<Timestamp>,
@@ -32,7 +32,7 @@ pub(crate) struct RunRecord {
     pub(crate) processes: usize,
 }
 
-/// The runs with lines, by name.
+/// Returns the runs with lines, by name.
 pub(crate) async fn runs(store: &dyn Store) -> anyhow::Result<Vec<RunRecord>> {
     let (queues, sessions) = (store.queues().await?, store.sessions().await?);
     let mut runs = Vec::new();
@@ -112,7 +112,7 @@ fn table(runs: &[RunRecord]) -> Table {
     table
 }
 
-/// Forgets a run: what it has finished, and the lines that wait.
+/// Forgets a run: its finished lines and the waiting ones.
 pub(super) async fn forget(options: &GlobalOptions, name: &str) -> anyhow::Result<ExitCode> {
     let queue = Name::new(format!("{EACH_QUEUE_PREFIX}{name}"));
     let queue = queue.map_err(|error| wrong_usage(format!("--forget {name:?}: {error}")))?;

@@ -1,4 +1,4 @@
-//! Where what the commands wrote goes.
+//! The destinations of the commands' output.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use super::record::LineResult;
 use crate::exit_code::wrong_usage;
 use crate::output::{pass_on, print_json, print_raw};
 
-/// The places that were asked for.
+/// The destinations that the user selected.
 #[derive(Debug)]
 pub(super) struct Sinks {
     stdout: Stdout,
@@ -21,7 +21,7 @@ pub(super) struct Sinks {
     delimiter: u8,
 }
 
-/// A file that was asked for.
+/// A file that the user selected.
 #[derive(Debug)]
 struct Sink {
     flag: &'static str,
@@ -29,10 +29,10 @@ struct Sink {
     file: File,
 }
 
-/// What goes to stdout.
+/// The content of stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stdout {
-    /// What the commands wrote there.
+    /// The stdout of the commands.
     Output,
     /// Results as lines of JSON.
     Results,
@@ -41,7 +41,8 @@ enum Stdout {
 }
 
 impl Sinks {
-    /// Opens them; files are made anew, since a run that goes on reports its lines from the first.
+    /// Opens the destinations. Files are truncated, because a continued run reports its lines from
+    /// the first.
     pub(super) fn open(arguments: &Arguments, json: bool) -> anyhow::Result<Self> {
         let results_to_stdout = arguments.results.as_deref() == Some(Path::new("-"));
         let stdout = match &arguments.results {
@@ -63,13 +64,12 @@ impl Sinks {
         })
     }
 
-    /// Whether what is written goes to the terminal's stdout, and so must not mix with a progress
-    /// bar.
+    /// Writes the result of a line to every destination.
     pub(super) fn write(&mut self, result: &LineResult) -> anyhow::Result<()> {
         match self.stdout {
             Stdout::Output => {
                 print_raw(&result.stdout.bytes)?;
-                // The end of a failure is shown beside the reason.
+                // The report shows the end of a failure's stderr next to the reason.
                 if result.is_done() {
                     pass_on(&result.stderr.bytes);
                 }

@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The summary of a run.
 
 use std::time::Duration;
 
@@ -6,51 +6,51 @@ use serde_json::{Value, json};
 
 use crate::output::{counted, duration_text};
 
-/// How many lines were reported, and how they ended.
+/// The number of reported lines, by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Tally {
     /// Lines whose command succeeded.
     pub(super) done: u64,
-    /// Lines that failed finally.
+    /// Lines that failed after all retries.
     pub(super) failed: u64,
-    /// Of all these, lines that had ended before this process began.
+    /// Lines, among all these, that had ended before this process began.
     pub(super) earlier: u64,
-    /// Of all these, lines whose command wrote more than was kept.
+    /// Lines, among all these, whose command wrote more than was kept.
     pub(super) cut: u64,
 }
 
 impl Tally {
-    /// Lines that were reported.
+    /// Returns the number of reported lines.
     pub(super) fn lines(&self) -> u64 {
         self.done + self.failed
     }
 
-    /// Lines per second, of those that ended in this run's time.
+    /// Returns the lines per second, counting only those that ended during this run.
     #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
     fn rate(&self, took: Duration) -> f64 {
         let now = self.lines().saturating_sub(self.earlier) as f64;
         if took.is_zero() { 0.0 } else { now / took.as_secs_f64() }
     }
 
-    /// One line for people.
+    /// Returns the summary as one line for people.
     pub(super) fn text(&self, took: Duration) -> String {
         let Self { done, failed, earlier, .. } = self;
         let ended = format!("{}: {done} done, {failed} failed", counted(self.lines(), "line"));
         let took_text = duration_text(took);
         if self.lines() > 0 && self.lines() == *earlier {
-            // There was nothing to be done, and so there is no rate.
+            // No line ran, so there is no rate.
             return format!("{ended}; all of them finished earlier; {took_text}");
         }
         format!("{ended}; {earlier} of them finished earlier; {took_text}, {:.1} lines/s", self.rate(took))
     }
 
-    /// That not everything is there of what the commands wrote, where it is not.
+    /// Returns a warning if the output of some lines was cut.
     pub(super) fn cut_text(&self) -> Option<String> {
         let lines = counted(self.cut, "line");
         (self.cut > 0).then(|| format!("the output of {lines} was longer than what is kept of it (onward each --help)"))
     }
 
-    /// The same for programs.
+    /// Returns the summary as JSON.
     pub(super) fn json(&self, run: &str, took: Duration) -> Value {
         json!({
             "run": run,

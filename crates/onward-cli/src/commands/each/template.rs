@@ -1,4 +1,4 @@
-//! What is run for a line.
+//! The command template of a run.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::process::Invocation;
 
-/// Texts in an argument that stand for the line, or for a part of it.
+/// The placeholders in an argument for the line, or for a part of it.
 const PLACEHOLDERS: [(&[u8], Part); 5] = [
     (b"{}", Part::Line),
     (b"{.}", Part::WithoutExtension),
@@ -19,26 +19,26 @@ const PLACEHOLDERS: [(&[u8], Part); 5] = [
 /// A part of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// All of it.
+    /// The whole line.
     Line,
-    /// As a path: without the extension.
+    /// The path without its extension.
     WithoutExtension,
-    /// As a path: what stands behind the last slash.
+    /// The part of the path after its last slash.
     Name,
-    /// As a path: what stands before the last slash.
+    /// The part of the path before its last slash.
     Directory,
-    /// As a path: the name without its extension.
+    /// The name in the path without its extension.
     NameWithoutExtension,
-    /// The column with this number, counted from 1; empty where the line has fewer.
+    /// The column with this number, counted from 1; empty if the line has fewer.
     Column(usize),
 }
 
-/// The way in which a command gets its line.
+/// The way in which a command receives its line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Way {
-    /// On stdin; a placeholder then has no meaning.
+    /// True to write the line to stdin. Placeholders then have no effect.
     pub(super) stdin: bool,
-    /// The text between the columns of a line; without it a line has none.
+    /// The text between the columns of a line; `None` if a line has no columns.
     pub(super) separator: Option<Vec<u8>>,
 }
 
@@ -51,19 +51,19 @@ pub(super) struct Template {
     separator: Option<Vec<u8>>,
 }
 
-/// Where the line goes.
+/// The place of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// In the stead of each placeholder.
+    /// In place of each placeholder.
     Placeholder,
-    /// Behind the last argument; its columns one by one.
+    /// After the last argument. The columns are separate arguments.
     Last,
     /// On stdin.
     Stdin,
 }
 
 impl Template {
-    /// The template of a command; `None` if there is no program.
+    /// Creates the template of a command. Returns `None` if there is no program.
     pub(super) fn new(command: &[OsString], way: Way) -> Option<Self> {
         let (program, arguments) = command.split_first()?;
         let Way { stdin, separator } = way;
@@ -77,12 +77,12 @@ impl Template {
         Some(Self { program: program.clone(), arguments: arguments.to_vec(), place, separator })
     }
 
-    /// The program.
+    /// Returns the program.
     pub(super) fn program(&self) -> &OsStr {
         &self.program
     }
 
-    /// What is run for one line.
+    /// Returns the invocation for one line.
     pub(super) fn fill(&self, line: &Bytes, environment: Vec<(&'static str, OsString)>) -> Invocation {
         let mut arguments = self.arguments.clone();
         let columns = self.separator.as_ref().map(|separator| columns(line, separator));
@@ -122,7 +122,7 @@ impl Part {
     }
 }
 
-/// Returns the length of a name's extension with its dot. A name that only begins with a dot has
+/// Returns the length of a name's extension with its dot. A name whose only dot comes first has
 /// none.
 fn extension(name: &[u8]) -> usize {
     match name.iter().rposition(|byte| *byte == b'.') {
@@ -141,7 +141,7 @@ fn columns<'l>(line: &'l [u8], separator: &[u8]) -> Vec<&'l [u8]> {
     columns
 }
 
-/// The first placeholder in an argument: where it is, how long, and what it stands for.
+/// Finds the first placeholder in an argument. Returns its position, its length and its part.
 fn find(argument: &[u8], has_columns: bool) -> Option<(usize, usize, Part)> {
     let starts = argument.iter().enumerate().filter(|(_, byte)| **byte == b'{').map(|(at, _)| at);
     starts.into_iter().find_map(|at| {
@@ -152,7 +152,8 @@ fn find(argument: &[u8], has_columns: bool) -> Option<(usize, usize, Part)> {
     })
 }
 
-/// The placeholder of a column at the beginning of a text: `{1}`.
+/// Reads the placeholder of a column, such as `{1}`, at the beginning of a text. Returns its length
+/// and the column.
 fn column(text: &[u8]) -> Option<(usize, Part)> {
     let end = text.iter().position(|byte| *byte == b'}')?;
     let digits = text.get(1..end).filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
@@ -160,7 +161,8 @@ fn column(text: &[u8]) -> Option<(usize, Part)> {
     (number > 0).then_some((end + 1, Part::Column(number)))
 }
 
-/// The argument with every placeholder replaced; one within the line itself is left as it is.
+/// Returns the argument with every placeholder replaced. Placeholders within the line itself are
+/// not replaced.
 fn replaced(argument: &OsStr, line: &[u8], columns: Option<&[&[u8]]>) -> OsString {
     let (mut rest, mut filled) = (argument.as_bytes(), Vec::new());
     while let Some((at, length, part)) = find(rest, columns.is_some()) {

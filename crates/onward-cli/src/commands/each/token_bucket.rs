@@ -7,7 +7,8 @@ use onward_store::Clock;
 
 use crate::values::Rate;
 
-/// Starts that are spaced evenly: each takes the next free moment, and the first is free at once.
+/// A bucket that spaces starts evenly. Each start takes the next free moment, and the first is free
+/// at once.
 ///
 /// The burst is one, so `10/s` means a start every 100 ms, also after a pause.
 #[derive(Debug)]
@@ -18,21 +19,21 @@ pub(super) struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A bucket with one token in it.
+    /// Creates a bucket with one token.
     pub(super) fn new(rate: Rate, clock: Arc<dyn Clock>) -> Self {
         let next = Mutex::new(clock.steady());
         Self { clock, interval: rate.period / rate.starts, next }
     }
 
-    /// Takes a token, and waits until it is there. A wait that is given up has taken its token all
-    /// the same.
+    /// Takes a token, and waits until it is available. The token is taken even if the future is
+    /// dropped.
     pub(super) async fn take(&self) {
         let now = self.clock.steady();
         let at = self.reserve(now);
         tokio::time::sleep(at.saturating_sub(now)).await;
     }
 
-    /// The moment of the next token, which is taken.
+    /// Takes the next token and returns its moment.
     fn reserve(&self, now: Duration) -> Duration {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let at = (*next).max(now);

@@ -8,7 +8,7 @@ use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::store_file;
 
-/// Takes a limit away.
+/// Removes a limit.
 pub(crate) async fn run(options: &GlobalOptions, scope: Scoped) -> anyhow::Result<ExitCode> {
     let scope = scope.scope();
     let store = store_file::open_existing(options).await?;

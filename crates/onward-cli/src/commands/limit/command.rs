@@ -9,11 +9,11 @@ use crate::options::GlobalOptions;
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List the limits and how far they are used
+    /// List the limits and their usage
     List,
-    /// Limit how many tasks run at once or how fast they start, while everything runs
+    /// Limit how many tasks run at once or how fast they start, while workers run
     Set(set::Arguments),
-    /// Take a limit away
+    /// Remove a limit
     Clear(scope::Scoped),
 }
 

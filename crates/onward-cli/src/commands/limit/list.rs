@@ -54,7 +54,7 @@ fn table(limits: &[LimitRecord]) -> Table {
     table
 }
 
-/// A rate as people read it: `10/s`.
+/// Returns a rate as text for people: `10/s`.
 pub(crate) fn rate_text(rate: Rate) -> String {
     let per = match rate.per.as_millis() {
         1000 => "s".to_owned(),
@@ -65,7 +65,7 @@ pub(crate) fn rate_text(rate: Rate) -> String {
     format!("{}/{per}", rate.tasks)
 }
 
-/// A limit as people read it.
+/// Returns a limit as text for people.
 pub(super) fn limit_text(limit: Limit) -> String {
     let concurrency = limit.concurrency.map(|tasks| format!("concurrency {tasks}"));
     let rate = limit.rate.map(|rate| format!("rate {} with a burst of {}", rate_text(rate), rate.burst));
@@ -77,7 +77,7 @@ pub(super) fn limit_text(limit: Limit) -> String {
     }
 }
 
-/// A limit as programs read it; times in seconds.
+/// Returns a limit as JSON, with durations in seconds.
 pub(super) fn json_of(scope: &LimitScope, limit: Limit) -> Value {
     let mut value = json!(scope);
     value["concurrency"] = json!(limit.concurrency);

@@ -1,9 +1,9 @@
-//! What a limit is on.
+//! The scope of a limit.
 
 use clap::Args;
 use onward_store::{LimitScope, Name};
 
-/// One of a queue, a kind, a group, groups whose names begin so, or everything.
+/// One of: a queue, a kind, a group, the groups with a name prefix, everything.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Scoped {
@@ -16,7 +16,7 @@ pub(crate) struct Scoped {
     /// The tasks of this group together
     #[arg(long)]
     group: Option<Name>,
-    /// The tasks of each group whose name begins so, each group by itself: tenant-* or *
+    /// The tasks of each group with this name prefix, each group by itself: tenant-* or *
     #[arg(long, value_name = "BEGINNING*", value_parser = parse_beginning)]
     groups: Option<String>,
     /// All tasks together
@@ -31,7 +31,7 @@ fn parse_beginning(text: &str) -> Result<String, String> {
 }
 
 impl Scoped {
-    /// The scope that was typed; clap sees to it that exactly one was.
+    /// Returns the scope that the user typed. Clap ensures that there is exactly one.
     pub(super) fn scope(self) -> LimitScope {
         let Self { queue, kind, group, groups, all: _ } = self;
         queue
@@ -43,7 +43,7 @@ impl Scoped {
     }
 }
 
-/// The scope as people read it.
+/// Returns the scope as text for people.
 pub(crate) fn scope_text(scope: &LimitScope) -> String {
     match scope {
         LimitScope::All => "everything".to_owned(),

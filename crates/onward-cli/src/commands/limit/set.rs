@@ -24,28 +24,28 @@ pub(crate) struct Arguments {
     limit: Limits,
 }
 
-/// What is to change.
+/// The limits to change.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 struct Limits {
-    /// The most tasks that run at once, in all processes together: 1 to 1000000, or none for any
-    /// number
+    /// Largest number of tasks that run at once, in all processes together: 1 to 1000000, or none
+    /// for no limit
     #[arg(long, value_name = "COUNT|none", value_parser = parse_concurrency)]
     concurrency: Option<ConcurrencyLimit>,
-    /// How fast tasks start, in all processes together: 10/s, 100/m or 5/h, or none for as fast as
-    /// they can
+    /// Rate at which tasks start, in all processes together: 10/s, 100/m or 5/h, or none for no
+    /// limit
     #[arg(long, value_name = "RATE|none", value_parser = parse_rate)]
     rate: Option<RateLimit>,
-    /// How many tasks may start at once after a pause; default: as many as start in a second, and
-    /// one at least
+    /// Largest number of tasks that start at once after a pause; default: the starts per second, at
+    /// least one
     #[arg(long, value_name = "COUNT", requires = "rate", value_parser = clap::value_parser!(u32).range(1..=i64::from(bounds::RATE_BURST)))]
     burst: Option<u32>,
-    /// Of groups: their share of the starts of a queue beside other groups with work there, 1 to
-    /// 1000, or none, which counts as 1
+    /// Groups only: share of the starts of a queue among the groups with work there, 1 to 1000, or
+    /// none, which counts as 1
     #[arg(long, value_name = "WEIGHT|none", value_parser = parse_weight, conflicts_with_all = NOT_OF_GROUPS)]
     weight: Option<GroupShare>,
-    /// Of groups: a group of which fewer tasks run goes before those that have their minimum, 1 to
-    /// 1000000, or none
+    /// Groups only: a group with fewer running tasks goes before groups that have reached their
+    /// minimum, 1 to 1000000, or none
     #[arg(long, value_name = "COUNT|none", value_parser = parse_minimum, conflicts_with_all = NOT_OF_GROUPS)]
     minimum: Option<GroupShare>,
 }
@@ -97,7 +97,7 @@ pub(super) async fn set(store: &dyn Store, set: SetLimit) -> anyhow::Result<Limi
     }
 }
 
-/// Says what holds now.
+/// Prints the limit that applies now.
 pub(super) fn show(options: &GlobalOptions, scope: &LimitScope, limit: Limit) -> anyhow::Result<ExitCode> {
     if options.json {
         print_json(&json_of(scope, limit))?;

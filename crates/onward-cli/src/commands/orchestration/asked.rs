@@ -1,4 +1,4 @@
-//! Of which orchestration something is asked, under which name, and what.
+//! The target, name and payload of an update or a query.
 
 use clap::Args;
 use onward_store::{Name, TaskId};
@@ -8,11 +8,11 @@ use super::named::One;
 use super::start::read_json;
 use crate::exit_code::wrong_usage;
 
-/// What is asked of whom.
+/// The target and the content of a request.
 #[derive(Debug, Args)]
 pub(crate) struct Asked {
-    /// Its number (not with --key), the name by which its code knows what is asked, and that
-    /// itself, as JSON (- for stdin; default: null)
+    /// Its number (not with --key), the name of the update or query, and the payload as JSON (- for
+    /// stdin; default: null)
     #[arg(value_name = "ORCHESTRATION|NAME|PAYLOAD", required = true, num_args = 1..=3, allow_negative_numbers = true)]
     words: Vec<String>,
     /// The orchestration with this key, instead of a number: the live one, else the newest
@@ -24,10 +24,10 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Of which orchestration, under which name, and what.
+    /// Returns the orchestration, the name and the payload.
     ///
     /// # Errors
-    /// If the words are too few, or what is asked is no JSON.
+    /// If words are missing, or the payload is not JSON.
     pub(super) fn read(self) -> anyhow::Result<(One, String, Value)> {
         let (number, name, payload) = self.what()?;
         let payload: Value = serde_json::from_slice(&read_json("payload", payload)?)?;

@@ -13,7 +13,7 @@ use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{Align, Table, optional, print_json, print_line, print_table, remark};
 
-/// How many files one run of the program is given.
+/// The number of files per run of the program.
 const FILES: usize = 256;
 
 /// Arguments of `onward orchestration check`.
@@ -21,13 +21,13 @@ const FILES: usize = 256;
 pub(crate) struct Arguments {
     #[command(flatten)]
     program: Program,
-    /// Files with histories, or directories of them (those whose names end with .cbor), as `record`
-    /// and `export` write them
+    /// Files with histories as `record` and `export` write them, or directories of such files (only
+    /// those that end with .cbor are read)
     #[arg(value_name = "HISTORIES", required = true)]
     histories: Vec<PathBuf>,
 }
 
-/// What the program says of one history.
+/// The program's report on one history.
 #[derive(Debug, Serialize, Deserialize)]
 struct Report {
     file: PathBuf,
@@ -37,7 +37,8 @@ struct Report {
     error: Option<String>,
 }
 
-/// Has a program replay histories with its code, and says with which of them the code goes on.
+/// Runs a program that replays histories with its code, and reports which of them the code can
+/// continue.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let files = files(&arguments.histories)?;
     let mut reports = Vec::with_capacity(files.len());
@@ -65,7 +66,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     Ok(ExitCode::Done)
 }
 
-/// The files that are meant, those of a directory by name.
+/// Returns the files to check, those of a directory sorted by name.
 fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in named {

@@ -18,46 +18,46 @@ pub(crate) enum Command {
     Start(Box<start::Arguments>),
     /// List orchestrations, the newest first
     List(Box<list::Arguments>),
-    /// Show all that is known of orchestrations, and what they wait for
+    /// Show all facts of orchestrations, and what they wait for
     Show(Orchestrations),
-    /// Print what orchestrations say of themselves and the values that they keep
+    /// Print the status and the values that orchestrations have set
     Status(Orchestrations),
-    /// Print what happened to an orchestration and what its code did about it, in order
+    /// Print the events of an orchestration and the reactions of its code, in order
     History(One),
     /// Show orchestrations with their activities and the orchestrations that they started; with
-    /// --json each as a list has it, without payload and result
+    /// --json each as in a list, without payload and result
     Tree(Orchestrations),
-    /// Send an orchestration something that its code waits for, or will wait for, under a name
+    /// Send a named signal to an orchestration, which its code receives now or later
     Signal(signal::Arguments),
-    /// Ask the code of an orchestration for something, and print its answer
+    /// Send a request to the code of an orchestration, and print its reply
     Update(update::Arguments),
-    /// Ask the code of an orchestration something that changes nothing, and print its answer; a
-    /// program that has the code replays the history for that
+    /// Query the state of an orchestration without changing it; a program that has the code replays
+    /// the history for this
     Query(query::Arguments),
-    /// Ask orchestrations to stop: their code may clean up first
+    /// Ask orchestrations to stop; their code may clean up first
     Cancel(Orchestrations),
-    /// End orchestrations as cancelled, at once and without a word to their code
+    /// End orchestrations as cancelled at once, without running their code
     Terminate(terminate::Arguments),
-    /// Have orchestrations, by number or by a filter, have no turn; what comes for them is kept
+    /// Pause orchestrations, by number or by a filter: they run no turn, and messages to them are
+    /// kept
     Pause(Box<Chosen>),
-    /// Let paused orchestrations, by number or by a filter, go on
+    /// Resume paused orchestrations, by number or by a filter
     Resume(Box<Chosen>),
-    /// Have orchestrations that have ended go on where they were, when what was wrong is mended
+    /// Let ended orchestrations continue where they stopped, after the cause of the failure is
+    /// fixed
     Retry(Orchestrations),
     /// Start another orchestration that begins with a part of this one's history
     Fork(fork::ForkArguments),
-    /// Start another orchestration that begins with a part of this one's history, and takes its key
-    /// and its place: this one is terminated
+    /// Start another orchestration that begins with a part of this one's history and takes over its
+    /// key and its place; this one is terminated
     Reset(fork::ResetArguments),
-    /// Write a history to a file, for tests that try new code on it
+    /// Write a history to a file, for tests of new code
     Export(export::Arguments),
     /// Write the histories of many orchestrations to files, one for each
     Record(Box<record::Arguments>),
-    /// Have a program replay histories with its code, and say with which of them the code does not
-    /// go on
+    /// Let a program replay histories with its code, and report those that the code cannot continue
     Check(check::Arguments),
-    /// Remove orchestrations with their histories, without a trace; one whose turn runs is left
-    /// alone
+    /// Remove orchestrations with their histories permanently, except those whose turn is running
     Delete(Orchestrations),
     /// Wait until orchestrations have ended; exit with 1 if one of them did not complete
     Wait(wait::Arguments),

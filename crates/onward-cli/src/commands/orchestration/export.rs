@@ -19,12 +19,12 @@ use crate::store_file;
 pub(crate) struct Arguments {
     #[command(flatten)]
     orchestration: One,
-    /// The file to be written
+    /// The file to write
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
 }
 
-/// Writes the history of an orchestration to a file, for tests that try new code on it.
+/// Writes the history of an orchestration to a file, for tests of new code.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_to_read(options).await?;
     let Arguments { orchestration, output } = arguments;

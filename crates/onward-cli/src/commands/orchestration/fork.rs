@@ -17,8 +17,8 @@ use crate::store_file;
 pub(crate) struct ForkArguments {
     #[command(flatten)]
     orchestration: One,
-    /// How many events of its history the other one begins with; `onward orchestration history`
-    /// numbers them from 0
+    /// Number of events with which the new history begins; `onward orchestration history` numbers
+    /// them from 0
     #[arg(long, value_name = "COUNT")]
     events: u64,
 }
@@ -28,12 +28,12 @@ pub(crate) struct ForkArguments {
 pub(crate) struct ResetArguments {
     #[command(flatten)]
     fork: ForkArguments,
-    /// Why; it is kept as the error of the one that is terminated
+    /// The reason, which is kept as the error of the terminated orchestration
     #[arg(long, value_name = "TEXT", default_value = "somebody reset it")]
     reason: String,
 }
 
-/// Starts another orchestration that begins in the midst of this one's history.
+/// Starts another orchestration that begins with a part of this one's history.
 pub(crate) async fn fork(options: &GlobalOptions, arguments: ForkArguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
     let ForkArguments { orchestration, events } = arguments;
@@ -48,7 +48,8 @@ pub(crate) async fn fork(options: &GlobalOptions, arguments: ForkArguments) -> a
     Ok(ExitCode::Done)
 }
 
-/// The same, and the other one takes its place.
+/// Forks an orchestration like [`fork`], and lets the fork take over the key and the place of the
+/// original, which is terminated.
 pub(crate) async fn reset(options: &GlobalOptions, arguments: ResetArguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
     let ResetArguments { fork: ForkArguments { orchestration, events }, reason } = arguments;

@@ -12,10 +12,10 @@ use crate::options::GlobalOptions;
 use crate::output::{colored_state, duration_text, one_line, print_json, print_line, remark};
 use crate::store_file;
 
-/// How many chunks are read at once.
+/// The number of chunks that are read at a time.
 const CHUNKS: usize = 100;
 
-/// How much of a result or an error is shown at the end, in columns.
+/// The number of columns of the final result or error that are shown.
 const SHOWN_COLUMNS: usize = 200;
 
 /// Prints the history of an orchestration.
@@ -43,9 +43,9 @@ pub(crate) async fn run(options: &GlobalOptions, one: One) -> anyhow::Result<Exi
 struct Telling {
     json: bool,
     started: Timestamp,
-    /// There from the first event on.
+    /// Present from the first event on.
     timeline: Option<Timeline>,
-    /// When the event was that was told last.
+    /// The time of the last event that was printed.
     last: Option<Timestamp>,
 }
 
@@ -72,7 +72,7 @@ impl Telling {
         if self.json {
             print_json(&timeline.json(place, event))?;
         } else if let Some(Told { is_reaction, text }) = told {
-            // The time stands where it changes.
+            // The time is printed only when it changes.
             let changed = now.filter(|_| self.last != now);
             let time = changed.map_or_else(String::new, |now| format!("+{}", duration_text(now - self.started)));
             let indent = if is_reaction { "    " } else { "" };
@@ -83,8 +83,8 @@ impl Telling {
     }
 }
 
-/// The numbers of the tasks that an orchestration submitted since it began, or began again, by
-/// operation.
+/// Returns the numbers of the tasks that an orchestration has submitted since it began or
+/// restarted, by operation.
 async fn tasks_of(store: &dyn Store, parent: TaskId, started: Timestamp) -> anyhow::Result<HashMap<u64, TaskId>> {
     let filter = TaskFilter { parent: Some(parent), submitted_from: Some(started), ..TaskFilter::default() };
     let (mut tasks, mut before) = (HashMap::new(), None);
@@ -102,7 +102,7 @@ async fn tasks_of(store: &dyn Store, parent: TaskId, started: Timestamp) -> anyh
     }
 }
 
-/// How it ended, which its history does not say.
+/// Prints the end of the orchestration, which its history does not contain.
 fn print_end(record: &TaskRecord, started: Timestamp) -> std::io::Result<()> {
     let Some(at) = record.finished_at.filter(|_| record.state.is_ended()) else { return Ok(()) };
     let result = record.result.bytes().map(|result| String::from_utf8_lossy(result).into_owned());

@@ -49,7 +49,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
 
 type Listed = Vec<(TaskRecord, InstanceRecord)>;
 
-/// The newest orchestrations, and where the listing goes on.
+/// Returns the newest orchestrations, and the position of the next page.
 async fn read(store: &dyn Store, arguments: &Arguments) -> anyhow::Result<(Listed, Option<TaskId>)> {
     let filter = TaskFilter { orchestration: Some(true), ..arguments.filter.filter()? };
     let (mut before, mut listed) = (arguments.before, Listed::new());
@@ -67,7 +67,7 @@ async fn read(store: &dyn Store, arguments: &Arguments) -> anyhow::Result<(Liste
     }
 }
 
-/// Its state, or what holds it.
+/// Returns its state, or its hold if it has one.
 fn standing(task: &TaskRecord, instance: &InstanceRecord) -> String {
     match instance.hold {
         _ if task.state.is_ended() => colored_state(task.state),

@@ -1,4 +1,4 @@
-//! Orchestrations named by their numbers, or one by its key.
+//! Orchestrations that the user names by number, or one by its key.
 
 use clap::Args;
 use onward_store::{Name, Page, Refusal, Store, TaskFilter, TaskId, TaskRecord, TaskState};
@@ -7,10 +7,10 @@ use crate::apply::for_each;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 
-/// Which orchestrations.
+/// The orchestrations that the user named.
 #[derive(Debug, Args)]
 pub(crate) struct Orchestrations {
-    /// Their numbers
+    /// Orchestration numbers
     #[arg(value_name = "ORCHESTRATION", required_unless_present = "key", conflicts_with = "key", value_parser = number)]
     numbers: Vec<TaskId>,
     /// The orchestration with this key, instead of numbers: the live one, else the newest
@@ -21,7 +21,7 @@ pub(crate) struct Orchestrations {
     kind: Option<Name>,
 }
 
-/// Which orchestration.
+/// The orchestration that the user named.
 #[derive(Debug, Args)]
 pub(crate) struct One {
     /// Its number
@@ -35,18 +35,17 @@ pub(crate) struct One {
     kind: Option<Name>,
 }
 
-/// A number; what is none is most likely a key.
+/// Reads a number. The error suggests `--key`, because other text is most likely a key.
 fn number(text: &str) -> Result<TaskId, String> {
     text.parse::<TaskId>().map_err(|error| format!("{error}; one that has the key is named by --key '{text}'"))
 }
 
 impl Orchestrations {
-    /// Does something to each of them, in the order in which they were named, also to those behind
-    /// one that is not there, or to which it cannot be done (see
-    /// [`apply::for_each`](crate::apply::for_each)).
+    /// Applies `action` to each of them, in the order in which they were named, even after one that
+    /// is missing or was refused (see [`apply::for_each`](crate::apply::for_each)).
     ///
     /// # Errors
-    /// If one is named that is not there, or is no orchestration, and what `action` returns for it.
+    /// If one of them does not exist or is not an orchestration, and the errors of `action`.
     pub(super) async fn for_each(
         self,
         options: &GlobalOptions,
@@ -63,15 +62,15 @@ impl Orchestrations {
 }
 
 impl One {
-    /// By a number, else by a key.
+    /// Names an orchestration by its number or, without one, by its key.
     pub(super) fn either(number: Option<TaskId>, key: Option<String>, kind: Option<Name>) -> Self {
         Self { number, key, kind }
     }
 
-    /// What the store knows of it.
+    /// Returns its record.
     ///
     /// # Errors
-    /// If it is not there, or is no orchestration.
+    /// If it does not exist or is not an orchestration.
     pub(super) async fn record(self, store: &dyn Store) -> anyhow::Result<TaskRecord> {
         match (self.number, self.key) {
             (Some(number), _) => with_number(store, number).await,
@@ -80,10 +79,10 @@ impl One {
     }
 }
 
-/// Checks that a number is that of an orchestration.
+/// Checks that a number belongs to an orchestration.
 ///
 /// # Errors
-/// If no task has it, or it is no orchestration.
+/// If no task has the number, or the task is not an orchestration.
 pub(super) async fn check_is_one(store: &dyn Store, number: TaskId) -> anyhow::Result<()> {
     with_number(store, number).await.map(drop)
 }
@@ -98,7 +97,7 @@ fn is_none(record: &TaskRecord) -> anyhow::Error {
     anyhow::anyhow!("task {id} of the kind `{kind}` is no orchestration; `onward task show {id}` shows what it is")
 }
 
-/// The live one with a key, else the newest.
+/// Returns the live orchestration with a key, or the newest if none is live.
 async fn with_key(store: &dyn Store, key: String, kind: Option<Name>) -> anyhow::Result<TaskRecord> {
     let all = TaskFilter { kind, key: Some(key.clone()), with_payload: true, ..TaskFilter::default() };
     let live = TaskState::ALL.into_iter().filter(|state| !state.is_ended()).collect();

@@ -11,7 +11,7 @@ use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
 use crate::store_file;
 
-/// Has each of the orchestrations, or what a filter selects, have no turn.
+/// Pauses each of the orchestrations, or all that a filter selects.
 pub(crate) async fn pause(options: &GlobalOptions, chosen: Chosen) -> anyhow::Result<ExitCode> {
     let Some(tasks) = chosen.tasks()? else { return run_bulk(options, BulkVerb::Pause, chosen.by).await };
     let store = store_file::open_existing(options).await?;
@@ -26,7 +26,7 @@ pub(crate) async fn pause(options: &GlobalOptions, chosen: Chosen) -> anyhow::Re
     .await
 }
 
-/// Lets each of them go on.
+/// Resumes each of the orchestrations, or all that a filter selects.
 pub(crate) async fn resume(options: &GlobalOptions, chosen: Chosen) -> anyhow::Result<ExitCode> {
     let Some(tasks) = chosen.tasks()? else { return run_bulk(options, BulkVerb::Resume, chosen.by).await };
     let store = store_file::open_existing(options).await?;

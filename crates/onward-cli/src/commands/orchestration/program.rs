@@ -1,4 +1,4 @@
-//! The program that has the code of orchestrations.
+//! The program that contains the code of orchestrations.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -9,23 +9,23 @@ use anyhow::Context as _;
 use clap::Args;
 use tokio::process::Command;
 
-/// What to do about a program that says something else than was asked for.
+/// The remedy for a program whose output is not in the expected form.
 pub(super) const REMEDY: &str =
     "its `main` should end with `onward::orchestration::check_main`, and print nothing else to stdout";
 
-/// Which program, and what it is given.
+/// The program and its arguments.
 #[derive(Debug, Args)]
 pub(crate) struct Program {
-    /// The program that has the code; its `main` calls `onward::orchestration::check_main`
+    /// The program that contains the code; its `main` calls `onward::orchestration::check_main`
     #[arg(long, value_name = "PROGRAM")]
     program: PathBuf,
-    /// What the program is given before all else; may be given several times
+    /// Argument that the program receives before all others; may be given several times
     #[arg(long = "argument", value_name = "TEXT", allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }
 
 impl Program {
-    /// Runs it with further arguments, and answers what it printed.
+    /// Runs the program with further arguments, and returns its output.
     ///
     /// # Errors
     /// If it could not be run.
@@ -43,7 +43,8 @@ impl fmt::Display for Program {
     }
 }
 
-/// A name without a directory is that of a file here, not of a program somewhere.
+/// Returns the path to run. A bare name that is a file in the current directory means that file,
+/// not a program in PATH.
 fn in_directory(program: &Path) -> PathBuf {
     if program.is_file() && program.components().count() == 1 {
         Path::new(".").join(program)

@@ -28,14 +28,14 @@ pub(crate) struct Arguments {
     program: Program,
 }
 
-/// What the program says: one of the two.
+/// The program's output: one of the two.
 #[derive(Debug, Deserialize)]
 struct Answered {
     answer: Option<Value>,
     error: Option<String>,
 }
 
-/// Has a program replay the history as it is now, and prints what its code answers.
+/// Runs a program that replays the current history, and prints the reply of its code.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (asked_of, name, question) = arguments.asked.read()?;
     let store = store_file::open_to_read(options).await?;

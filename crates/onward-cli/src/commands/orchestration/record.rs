@@ -15,13 +15,13 @@ use crate::options::GlobalOptions;
 use crate::output::{counted, print_json, print_line, remark};
 use crate::store_file;
 
-/// What the names of files that hold histories end with.
+/// The extension of files with histories.
 pub(super) const EXTENSION: &str = "cbor";
 
 /// Arguments of `onward orchestration record`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The directory; it is made if it is not there
+    /// The directory; it is created if it is missing
     #[arg(value_name = "DIRECTORY")]
     directory: PathBuf,
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     limit: usize,
 }
 
-/// Writes the histories of orchestrations to files of a directory, one for each.
+/// Writes the histories of orchestrations to files in a directory, one for each.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { directory, filter, limit } = arguments;
     let filter = TaskFilter { orchestration: Some(true), ..filter.filter()? };
@@ -75,7 +75,7 @@ async fn newest(store: &dyn Store, filter: TaskFilter, limit: usize) -> anyhow::
     }
 }
 
-/// Kind and number, without what a file system may not like.
+/// Returns a file name from kind and number, without characters that a file system may reject.
 fn file_name(task: &TaskRecord) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     let kind: String = task.kind.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();

@@ -10,7 +10,7 @@ use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
 use crate::store_file;
 
-/// Has each of the orchestrations go on with the history that it has.
+/// Lets each of the orchestrations continue with its existing history.
 pub(crate) async fn run(options: &GlobalOptions, named: Orchestrations) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
     named

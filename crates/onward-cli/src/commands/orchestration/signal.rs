@@ -19,23 +19,24 @@ use crate::values::parse_positive_duration;
 #[command(override_usage = "onward orchestration signal [OPTIONS] <ORCHESTRATION> <NAME> [PAYLOAD]\n       \
     onward orchestration signal [OPTIONS] --kind <KIND> --key <KEY> <NAME> [PAYLOAD]")]
 pub(crate) struct Arguments {
-    /// Its number (not with --key), the name under which its code waits, and what is sent, as JSON
-    /// (- for stdin; default: null)
+    /// Its number (not with --key), the name of the signal, and the payload as JSON (- for stdin;
+    /// default: null)
     #[arg(value_name = "ORCHESTRATION|NAME|PAYLOAD", required = true, num_args = 1..=3, allow_negative_numbers = true)]
     words: Vec<String>,
-    /// To the active orchestration with this key, instead of a number
+    /// Send to the active orchestration with this key, instead of a number
     #[arg(long, requires = "kind")]
     key: Option<String>,
-    /// With --key: its kind
+    /// With --key: the kind of the orchestration
     #[arg(long, requires = "key")]
     kind: Option<Name>,
-    /// With --key: keep it so long for an orchestration that starts with the key, if none has it
+    /// With --key: if no orchestration has the key, keep the signal this long for one that starts
+    /// with it
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, requires = "key")]
     keep_for: Option<Duration>,
 }
 
 impl Arguments {
-    /// To whom, and the words that are left: the name and perhaps a payload.
+    /// Returns the recipient, and the remaining words: the name and perhaps a payload.
     fn recipient(&self) -> anyhow::Result<(Recipient, &[String])> {
         if let Some((kind, key)) = self.kind.clone().zip(self.key.clone()) {
             let to = match self.keep_for {
@@ -69,7 +70,7 @@ fn incomplete() -> anyhow::Error {
     wrong_usage("say to which orchestration (its number, or --kind and --key), under which name, and perhaps a payload")
 }
 
-/// Sends it.
+/// Sends the signal.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let signal = arguments.signal()?;
     let (name, to) = (signal.name.clone(), told(&signal.to));

@@ -23,33 +23,33 @@ pub(crate) struct Arguments {
     /// The kind, which selects the code
     #[arg(value_parser = parse_kind)]
     kind: Name,
-    /// What the code gets, as JSON; - for stdin
+    /// The payload for the code, as JSON; - for stdin
     #[arg(long, value_name = "JSON", default_value = "null", allow_negative_numbers = true)]
     payload: String,
-    /// What is typed where `onward submit` has its payload.
+    /// The word that the user typed where `onward submit` takes its payload.
     #[arg(hide = true, allow_negative_numbers = true)]
     misplaced: Option<String>,
-    /// A key: one active orchestration of this kind at a time has it
+    /// A key that only one active orchestration of this kind can have at a time
     #[arg(long)]
     key: Option<String>,
-    /// What to do when another has the key
+    /// Action if another orchestration has the key
     #[arg(long, value_name = "ACTION", default_value = "skip", requires = "key")]
     on_duplicate: DuplicateAction,
-    /// How long the key stays taken after the orchestration has ended
+    /// Time for which the key stays reserved after the orchestration has ended
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "0", requires = "key")]
     keep_key: Duration,
-    /// Send this to it, or to the one that has the key: NAME=JSON, as `onward orchestration signal`
-    /// does; both or neither is done
+    /// Also send this signal to it, or to the one that has the key: NAME=JSON, as in `onward
+    /// orchestration signal`; both or neither is done
     #[arg(long, value_name = "NAME=JSON", requires = "key")]
     signal: Option<String>,
-    /// The queue in which it waits for its turns
+    /// The queue of its turns
     #[arg(long, default_value = "default")]
     queue: Name,
-    /// How urgent its turns are: low (32), normal (128), high (192), urgent (255), or 0 to 255;
-    /// higher first
+    /// Priority of its turns: low (32), normal (128), high (192), urgent (255), or 0 to 255; higher
+    /// first
     #[arg(long, value_parser = parse_priority, default_value = "normal")]
     priority: Priority,
-    /// A tag that it can be found by; may be given several times
+    /// A tag for finding it; may be given several times
     #[arg(long = "tag", value_name = "KEY=VALUE")]
     tags: Vec<Tag>,
     /// Begin after this long
@@ -79,7 +79,7 @@ impl Arguments {
         })
     }
 
-    /// The start, and what is sent with it.
+    /// Returns the write that starts the orchestration and sends the signal.
     fn write(&self) -> anyhow::Result<Write> {
         let start = Write::Submit(Box::new(self.task()?));
         let Some((sent, key)) = self.signal.as_ref().zip(self.key.clone()) else { return Ok(start) };
@@ -91,13 +91,14 @@ impl Arguments {
     }
 }
 
-/// What is typed behind the kind is most likely the payload: it is told how that is given.
+/// Returns the error for a word after the kind. It is most likely the payload, so the error shows
+/// how to pass one.
 fn refuse_misplaced(typed: &str) -> anyhow::Error {
     let quoted = format!("'{}'", typed.replace('\'', r"'\''"));
     wrong_usage(format!("nothing is taken behind the kind; if {quoted} is the payload, write --payload {quoted}"))
 }
 
-/// JSON that was typed, or is on stdin if `-` was.
+/// Reads JSON that the user typed, or from stdin if the user typed `-`.
 pub(super) fn read_json(what: &str, typed: &str) -> anyhow::Result<Bytes> {
     let bytes = submit::read_payload(what, None, Some(typed))?;
     serde_json::from_slice::<serde::de::IgnoredAny>(&bytes).map_err(|error| {
@@ -106,7 +107,7 @@ pub(super) fn read_json(what: &str, typed: &str) -> anyhow::Result<Bytes> {
     Ok(bytes)
 }
 
-/// Starts one.
+/// Starts an orchestration.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let write = arguments.write()?;
     let store = store_file::open_to_submit(options, arguments.wait).await?;

@@ -9,7 +9,7 @@ use crate::options::GlobalOptions;
 use crate::output::{instance_said, kept_values, print_json, print_line, remark, written_value};
 use crate::store_file;
 
-/// Prints what each of the orchestrations says of itself.
+/// Prints the status and the values of each of the orchestrations.
 pub(crate) async fn run(options: &GlobalOptions, named: Orchestrations) -> anyhow::Result<ExitCode> {
     let store = store_file::open_to_read(options).await?;
     named.for_each(options, &*store, async |record| show(options, &*store, &record).await).await

@@ -16,12 +16,12 @@ use crate::store_file;
 pub(crate) struct Arguments {
     #[command(flatten)]
     orchestrations: Orchestrations,
-    /// Why; it is kept as its error
+    /// The reason, which is kept as its error
     #[arg(long, value_name = "TEXT", default_value = "somebody terminated it")]
     reason: String,
 }
 
-/// Ends each of the orchestrations without a word to its code.
+/// Ends each of the orchestrations without running its code.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
     let Arguments { orchestrations, reason } = arguments;

@@ -1,4 +1,4 @@
-//! What a history says, in words and for programs.
+//! The events of a history, in words and as JSON.
 
 use std::collections::HashMap;
 
@@ -8,15 +8,15 @@ use serde_json::{Map, Value, json};
 
 use crate::output::{bytes_field, moment, one_line};
 
-/// How much of a payload or a result is shown, in columns; `--json` has all of it.
+/// The number of columns of a payload or a result that are shown; `--json` has all of it.
 const SHOWN_COLUMNS: usize = 80;
 
-/// What a history is told with: which operations are open, and which tasks belong to them.
+/// The state for describing a history: the open operations, and the tasks that belong to them.
 #[derive(Debug)]
 pub(super) struct Timeline {
     tasks: HashMap<u64, TaskId>,
     open: HashMap<u64, Open>,
-    /// When the turn began whose events are told; `None` before the first.
+    /// The time at which the turn of the current events began; `None` before the first.
     pub(super) now: Option<Timestamp>,
 }
 
@@ -26,10 +26,10 @@ enum Open {
     Timer(Timestamp),
 }
 
-/// One event in words.
+/// The description of one event in words.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Told {
-    /// Whether the code did it about what came before.
+    /// True if the code caused the event in reaction to earlier ones.
     pub(super) is_reaction: bool,
     pub(super) text: String,
 }
@@ -43,12 +43,12 @@ fn did(text: String) -> Option<Told> {
 }
 
 impl Timeline {
-    /// The beginning of a history; the numbers of its tasks by operation, as far as they are known.
+    /// Creates the state for the beginning of a history, with the known tasks by operation.
     pub(super) fn new(tasks: HashMap<u64, TaskId>) -> Self {
         Self { tasks, open: HashMap::new(), now: None }
     }
 
-    /// The next event in words; `None` for one that only says what time it is.
+    /// Describes the next event in words. Returns `None` for an event that only records the time.
     pub(super) fn tell(&mut self, event: &HistoryEvent) -> Option<Told> {
         match event {
             HistoryEvent::Started { at, .. } => {
@@ -83,7 +83,7 @@ impl Timeline {
         }
     }
 
-    /// What the code did.
+    /// Describes a reaction of the code.
     fn reaction(&mut self, event: &HistoryEvent) -> String {
         match event {
             HistoryEvent::TaskSubmitted { operation, kind } => {
@@ -109,7 +109,7 @@ impl Timeline {
         }
     }
 
-    /// A task by its kind, and its number if that is known.
+    /// Returns the kind of a task, and its number if that is known.
     fn task_text(&self, operation: u64, kind: &str) -> String {
         self.tasks.get(&operation).map_or_else(|| kind.to_owned(), |task| format!("{kind} (task {task})"))
     }
@@ -148,7 +148,7 @@ impl Timeline {
         }
     }
 
-    /// The same for programs, with everything.
+    /// Returns the event as JSON, with all its fields.
     pub(super) fn json(&self, place: u64, event: &HistoryEvent) -> Value {
         let mut fields = Map::new();
         fields.insert("event".into(), json!(place));
@@ -233,7 +233,7 @@ fn start_fields(fields: &mut Map<String, Value>, seed: u64, version: Option<u32>
     fields.insert("compatibility_flags".into(), flags.unwrap_or_default().numbers().collect());
 }
 
-/// Adds a field, and answers what happened.
+/// Adds a field, and returns `what`.
 fn with(fields: &mut Map<String, Value>, field: &str, value: Value, what: &'static str) -> &'static str {
     fields.insert(field.into(), value);
     what
@@ -279,8 +279,8 @@ fn state_of(code: i64) -> TaskState {
     TaskState::from_code(code).unwrap_or(TaskState::Failed)
 }
 
-/// What somebody sent; an update is a signal under a name of its own, with a number around what is
-/// asked for.
+/// Describes a message from outside. An update is a signal with a reserved name prefix, whose
+/// payload wraps the request with a number.
 fn signal_text(name: &str, payload: &[u8]) -> String {
     let request = serde_json::from_slice::<Value>(payload).ok();
     match (name.strip_prefix("update."), request.as_ref().and_then(|request| request.get("payload"))) {
@@ -289,7 +289,7 @@ fn signal_text(name: &str, payload: &[u8]) -> String {
     }
 }
 
-/// What a tag was before, if it was there.
+/// Describes the previous value of a tag, if there was one.
 fn before_text(value: Option<&str>) -> String {
     value.map_or_else(String::new, |value| format!(", which was {}", one_line(value, SHOWN_COLUMNS)))
 }

@@ -21,12 +21,12 @@ use crate::values::parse_positive_duration;
 pub(crate) struct Arguments {
     #[command(flatten)]
     asked: Asked,
-    /// Wait for the answer no longer than this; what was asked for may be done all the same
+    /// Wait for the reply at most this long; the request may be carried out anyway
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, default_value = "30s")]
     timeout: Duration,
 }
 
-/// Asks for something and prints the answer.
+/// Sends a request and prints the reply.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (asked_of, name, payload) = arguments.asked.read()?;
     let store = store_file::open_to_stay(options).await?;

@@ -28,8 +28,8 @@ pub(crate) struct Arguments {
     /// Give up after this long, with exit code 1; default: wait for ever
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     timeout: Option<Duration>,
-    /// Wait until each says this of itself (see onward orchestration status), instead of for its
-    /// end; exit with 1 if it ends before
+    /// Wait until each has this status (see onward orchestration status) instead of its end; exit
+    /// with 1 if one ends before
     #[arg(long, value_name = "JSON")]
     status: Option<String>,
 }
@@ -42,7 +42,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         numbers.borrow_mut().push(record.id);
         Ok(())
     });
-    // One that is not there is reported, and the others are waited for.
+    // A missing one is reported, and the others are still awaited.
     let found = named.await?;
     let numbers = numbers.into_inner();
     let Some(wanted) = arguments.status else {

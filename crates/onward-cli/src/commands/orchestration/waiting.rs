@@ -1,30 +1,32 @@
-//! What a parked orchestration waits for.
+//! The events that a parked orchestration waits for.
 
 use onward_store::{Hold, InstanceRecord, Name, Page, Store, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp};
 use serde_json::{Value, json};
 
 use crate::output::counted;
 
-/// How many of the tasks that it waits for are named; of more it is said how many there are.
+/// The largest number of awaited tasks that are named. The others are only counted.
 const NAMED_TASKS: usize = 10;
 
-/// What a parked orchestration waits for, as far as one can see from outside.
+/// The tasks, events and timer that a parked orchestration waits for, as far as the store contains
+/// them.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     orchestration: TaskId,
-    /// The newest of its live activities, and of the orchestrations that it started.
+    /// The newest of its live activities, and of the live orchestrations that it started.
     tasks: Vec<TaskRecord>,
-    /// How many more of them there are.
+    /// The number of other such tasks.
     more: u64,
     /// The events that its code awaits.
     events: Vec<Name>,
-    /// When its next timer fires.
+    /// The time at which its next timer fires.
     timer: Option<Timestamp>,
 }
 
 impl Waiting {
-    /// Reads it; `None` for what is no orchestration, has not begun, has ended, is at work, or is
-    /// paused with a turn to come.
+    /// Reads what an orchestration waits for. Returns `None` for a task that is not an
+    /// orchestration, and for an orchestration that has not begun, has ended, is running, or is
+    /// paused with a pending turn.
     pub(crate) async fn read(store: &dyn Store, task: &TaskRecord) -> anyhow::Result<Option<Self>> {
         if !task.orchestration || !matches!(task.state, TaskState::Blocked | TaskState::Scheduled) {
             return Ok(None);
@@ -45,7 +47,7 @@ impl Waiting {
         }))
     }
 
-    /// In words, one for each thing.
+    /// Describes each awaited item in words.
     pub(crate) fn texts(&self) -> Vec<String> {
         let task = |task: &TaskRecord| {
             let what = if task.orchestration { "orchestration" } else { "task" };
@@ -61,7 +63,7 @@ impl Waiting {
         texts
     }
 
-    /// An update is an event that is answered.
+    /// Describes an awaited event. An update is an event that gets a reply.
     fn event_text(&self, event: &Name) -> String {
         let (what, verb, name) = match event.strip_prefix("update.") {
             Some(update) => ("update", "update", update),
@@ -70,7 +72,7 @@ impl Waiting {
         format!("the {what} `{name}`; `onward orchestration {verb} {} {name}` sends one", self.orchestration)
     }
 
-    /// For programs.
+    /// Returns the awaited items as JSON.
     pub(crate) fn json(&self) -> Value {
         let tasks: Vec<TaskId> = self.tasks.iter().map(|task| task.id).collect();
         json!({ "tasks": tasks, "more_tasks": self.more, "events": self.events, "timer": self.timer })

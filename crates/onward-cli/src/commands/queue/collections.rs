@@ -12,15 +12,15 @@ use crate::store_file;
 /// Arguments of `onward queue collections`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Only of this queue
+    /// Only this queue
     #[arg(value_name = "QUEUE")]
     queue: Option<Name>,
-    /// How many at the most: 1 to 1000
+    /// At most this many: 1 to 1000
     #[arg(long, value_name = "COUNT", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
 }
 
-/// Lists what is being collected.
+/// Lists pending batches.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_to_read(options).await?;
     let which = CollectionSelection { queue: arguments.queue.clone(), limit: usize::from(arguments.limit) };

@@ -16,27 +16,26 @@ pub(crate) enum Command {
     Show(Queue),
     /// Show how tasks ended on each of the last days
     History(history::Arguments),
-    /// List what is being collected to be handed over as one: it is ripe, if no more comes, at the
-    /// time shown, the next first
+    /// List the pending batches, the next first, each with the time at which it is ready if no more
+    /// tasks are added
     Collections(collections::Arguments),
-    /// Change the weight or the concurrency of a queue, while everything runs
+    /// Change the weight, the concurrency or the affinity wait of a queue, while workers run
     Set(set::Arguments),
-    /// Show or change how workers choose among queues, while everything runs
+    /// Show or change how workers choose among queues, while workers run
     Mode(mode::Arguments),
-    /// Stop claims from a queue; what runs goes on
+    /// Stop claims from a queue; running tasks continue
     Pause(pause::Arguments),
     /// End a pause
     Resume(scope::Scoped),
-    /// Wait until queues have no task that waits, runs or is scheduled: onward queue wait mail &&
-    /// notify-send done
+    /// Wait until queues have no live tasks: onward queue wait mail && notify-send done
     Wait(wait::Arguments),
-    /// Remove tasks of a queue without a trace
+    /// Remove tasks of a queue permanently
     Purge(purge::Arguments),
-    /// Forget a queue in which nothing is live; its ended tasks stay in history
+    /// Forget a queue without live tasks; its ended tasks stay in history
     Delete(Queue),
 }
 
-/// Which queue.
+/// The queue that the user named.
 #[derive(Debug, Args)]
 pub(crate) struct Queue {
     /// Its name

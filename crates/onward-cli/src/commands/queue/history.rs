@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     /// Only this queue
     #[arg(value_name = "QUEUE")]
     queue: Option<Name>,
-    /// The last so many days, today included: 1 to 90
+    /// The last days, today included: 1 to 90
     #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=i64::from(bounds::HISTORY_DAYS)))]
     days: u32,
 }
@@ -45,7 +45,7 @@ fn json_of(day: &QueueDay) -> Value {
     json!({ "day": date(day), "queue": day.queue, "ended": day.ended })
 }
 
-/// The date of a day, without its time, which is midnight.
+/// Returns the date of a day without its time, which is midnight.
 fn date(day: &QueueDay) -> String {
     let moment = day.day.to_string();
     moment.split('T').next().unwrap_or_default().to_owned()

@@ -22,7 +22,7 @@ pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::Done)
 }
 
-/// The queues as a table.
+/// Returns the queues as a table.
 pub(crate) fn table(queues: &[QueueRecord]) -> Table {
     let numbers = ["BLOCKED", "SCHEDULED", "WAITING", "RUNNING", "COMPLETED", "FAILED", "DEAD", "CANCELLED", "EXPIRED"];
     let mut columns = vec![("QUEUE", Align::Left)];

@@ -13,16 +13,16 @@ use crate::store_file;
 /// Arguments of `onward queue mode`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The mode from now on; without it, the mode is shown
+    /// The new mode; without it, the mode is shown
     #[arg(value_name = "MODE")]
     mode: Option<Mode>,
 }
 
-/// How workers choose among queues.
+/// The way in which workers choose among queues.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Mode {
-    /// The queue with the highest weight first; those of one weight are one line, by urgency and
-    /// age
+    /// The queue with the highest weight first; queues of equal weight share one order, by priority
+    /// and age
     Strict,
     /// Each turn goes to a queue drawn at random, by weight
     Lenient,

@@ -19,16 +19,16 @@ use crate::values::{parse_coming_time, parse_positive_duration};
 pub(crate) struct Arguments {
     #[command(flatten)]
     scope: scope::Scoped,
-    /// Resume by itself at this time: 'tomorrow 9:00', '2026-11-27 12:00', 12:00 (the next),
+    /// Resume automatically at this time: 'tomorrow 9:00', '2026-11-27 12:00', 12:00 (the next),
     /// 2026-11-27T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = parse_coming_time, conflicts_with = "duration")]
     until: Option<Timestamp>,
-    /// Resume by itself after this long
+    /// Resume automatically after this long
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_positive_duration)]
     duration: Option<Duration>,
 }
 
-/// Pauses.
+/// Pauses the scope.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_or_create(options).await?;
     let now = store.clock().now();

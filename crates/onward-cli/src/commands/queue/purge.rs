@@ -11,7 +11,7 @@ use crate::options::GlobalOptions;
 use crate::output::{ProgressBar, Unit, counted, print_json, print_line};
 use crate::store_file;
 
-/// How many tasks one write removes, so that no write holds others up for long.
+/// The tasks that one write removes. The bound keeps a write from blocking other writers for long.
 const CHUNK: usize = 1000;
 
 /// Arguments of `onward queue purge`.
@@ -23,10 +23,10 @@ pub(crate) struct Arguments {
     /// Tasks in this state; may be given several times. Running ones are never removed
     #[arg(long = "state", value_name = "STATE", required = true)]
     states: Vec<TaskState>,
-    /// Yes, remove them without a trace
+    /// Confirm the removal, which is permanent
     #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
-    /// Only say how many there are
+    /// Only print how many tasks would be removed
     #[arg(long)]
     dry_run: bool,
 }
@@ -55,7 +55,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     answer(options, "removed", "removed", removed)
 }
 
-/// Removes the tasks of a queue in these states, chunk by chunk; answers how many.
+/// Removes the tasks of a queue in these states, chunk by chunk. Returns their number.
 pub(crate) async fn purge(
     store: &dyn Store,
     queue: &Name,

@@ -1,9 +1,9 @@
-//! What a pause or its end is about.
+//! The scope of a pause.
 
 use clap::Args;
 use onward_store::{Name, Scope};
 
-/// One of a queue, a kind, a group, or everything.
+/// One of: a queue, a kind, a group, everything.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Scoped {
@@ -22,7 +22,7 @@ pub(crate) struct Scoped {
 }
 
 impl Scoped {
-    /// The scope that was typed; clap sees to it that exactly one was.
+    /// Returns the scope that the user typed. Clap ensures that there is exactly one.
     pub(super) fn scope(self) -> Scope {
         match (self.queue, self.kind, self.group) {
             (Some(queue), ..) => Scope::Queue(queue),
@@ -33,7 +33,7 @@ impl Scoped {
     }
 }
 
-/// The scope as people read it.
+/// Returns the scope as text for people.
 pub(crate) fn scope_text(scope: &Scope) -> String {
     match scope {
         Scope::All => "everything".to_owned(),

@@ -16,27 +16,27 @@ use crate::values::parse_duration;
 /// Arguments of `onward queue set`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The queue; it is made if it is not there yet
+    /// The queue; it is created if it is missing
     #[arg(value_name = "QUEUE")]
     queue: Name,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// What is to change.
+/// The settings to change.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 struct Settings {
-    /// Its share among the queues that have work, 1 to 1000; what it means depends on the mode
-    /// (onward queue mode)
+    /// Its share among the queues with work, 1 to 1000; the effect depends on the mode (onward
+    /// queue mode)
     #[arg(long, value_name = "WEIGHT", value_parser = clap::value_parser!(u32).range(1..=i64::from(bounds::QUEUE_WEIGHT)))]
     weight: Option<u32>,
-    /// The most tasks of it that run at once, in all processes together: 1 to 1000000, or none for
-    /// any number
+    /// Largest number of its tasks that run at once, in all processes together: 1 to 1000000, or
+    /// none for no limit
     #[arg(long, value_name = "COUNT|none", value_parser = parse_concurrency)]
     concurrency: Option<ConcurrencyLimit>,
-    /// How long a task of a series waits for the worker that ran the series last before any may
-    /// have it: 0 (never) to 1h
+    /// Time for which a task waits for the worker that last ran its affinity key before any worker
+    /// may claim it: 0 (never) to 1h
     #[arg(long, value_name = "DURATION", value_parser = parse_wait)]
     affinity_wait: Option<Duration>,
 }
@@ -49,7 +49,7 @@ fn parse_wait(text: &str) -> Result<Duration, String> {
     Err("it may be at most 1h; what must run in one place needs a queue that only this worker serves".to_owned())
 }
 
-/// Reads a number of tasks that may run at once, or `none`.
+/// Reads a concurrency limit, or `none`.
 pub(crate) fn parse_concurrency(text: &str) -> Result<ConcurrencyLimit, String> {
     if text == "none" {
         return Ok(ConcurrencyLimit::Unlimited);
@@ -63,7 +63,7 @@ pub(crate) fn parse_concurrency(text: &str) -> Result<ConcurrencyLimit, String> 
     })
 }
 
-/// Changes how a queue is worked off.
+/// Changes the settings of a queue.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { queue, settings: Settings { weight, concurrency, affinity_wait } } = arguments;
     let store = store_file::open_or_create(options).await?;
@@ -104,7 +104,7 @@ fn affinity_text(settings: QueueSettings) -> String {
     }
 }
 
-/// What weights mean in a mode.
+/// Describes the effect of weights in a mode.
 pub(super) fn meaning(mode: QueueMode) -> &'static str {
     match mode {
         QueueMode::Strict => {

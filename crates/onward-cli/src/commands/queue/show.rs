@@ -10,7 +10,7 @@ use crate::options::GlobalOptions;
 use crate::output::{duration_text, moment, optional, print_json, print_line};
 use crate::store_file;
 
-/// Shows one queue and the pauses that hold it.
+/// Shows one queue and the pauses that apply to it.
 pub(crate) async fn run(options: &GlobalOptions, Queue { queue: name }: Queue) -> anyhow::Result<ExitCode> {
     let store = store_file::open_to_read(options).await?;
     let queue = find(&*store, &name).await?;
@@ -25,13 +25,13 @@ pub(crate) async fn run(options: &GlobalOptions, Queue { queue: name }: Queue) -
     Ok(ExitCode::Done)
 }
 
-/// The queue of that name.
+/// Returns the queue with a name.
 pub(super) async fn find(store: &dyn Store, name: &Name) -> anyhow::Result<QueueRecord> {
     let queues = store.queues().await?;
     Ok(queues.into_iter().find(|queue| queue.name == *name).ok_or_else(|| Refusal::QueueNotFound(name.clone()))?)
 }
 
-/// Those of the pauses that hold a whole queue.
+/// Returns the pauses that apply to a whole queue.
 fn holding(queue: &Name, mut pauses: Vec<PauseRecord>) -> Vec<PauseRecord> {
     pauses.retain(|pause| match &pause.scope {
         Scope::All => true,
@@ -41,7 +41,7 @@ fn holding(queue: &Name, mut pauses: Vec<PauseRecord>) -> Vec<PauseRecord> {
     pauses
 }
 
-/// A queue as programs read it, wherever: times that pass are in seconds.
+/// Returns a queue as JSON, in the form that all commands use. Durations are in seconds.
 fn json_of(queue: &QueueRecord, now: Timestamp, pauses: &[PauseRecord]) -> serde_json::Result<Value> {
     let mut value = serde_json::to_value(queue)?;
     value["latency"] = queue.latency(now).as_secs_f64().into();
@@ -50,7 +50,7 @@ fn json_of(queue: &QueueRecord, now: Timestamp, pauses: &[PauseRecord]) -> serde
     Ok(value)
 }
 
-/// The same of each of them.
+/// Prints each queue as JSON.
 ///
 /// # Errors
 /// If stdout cannot be written to.

@@ -12,13 +12,13 @@ use crate::output::{counted, print_json, print_line};
 use crate::store_file;
 use crate::values::parse_positive_duration;
 
-/// The shortest time between two looks at the queues, which change with every task.
+/// The shortest time between two reads of the queues, which change with every task.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Arguments of `onward queue wait`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Their names; default: every queue
+    /// Queue names; default: every queue
     #[arg(value_name = "QUEUE")]
     queues: Vec<Name>,
     /// Give up after this long, with exit code 1; default: wait for ever
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     timeout: Option<Duration>,
 }
 
-/// Waits until the queues have no task that is still to end.
+/// Waits until the queues have no live tasks.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_to_stay(options).await?;
     let waiting = until_empty(&*store, &arguments.queues);
@@ -49,6 +49,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
 
 /// Returns the queues once all of them are empty at the same time.
 async fn until_empty(store: &dyn Store, names: &[Name]) -> anyhow::Result<Vec<QueueRecord>> {
+    // Subscribed before the first read, so that a change right after it is not missed.
     let mut changes = store.changes();
     loop {
         let queues = chosen(store, names).await?;
@@ -69,7 +70,7 @@ async fn chosen(store: &dyn Store, names: &[Name]) -> anyhow::Result<Vec<QueueRe
     Ok(queues)
 }
 
-/// Returns the number of tasks that are still to end.
+/// Returns the number of live tasks.
 fn live(queue: &QueueRecord) -> u64 {
     queue.blocked + queue.scheduled + queue.waiting + queue.running
 }

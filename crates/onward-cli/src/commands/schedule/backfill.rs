@@ -16,13 +16,13 @@ use crate::values::parse_past_time;
 pub(crate) struct Arguments {
     #[command(flatten)]
     schedule: Schedule,
-    /// From this time on: '2026-11-27 12:00', yesterday, 7d (ago), 2026-11-27T12:00:00Z
+    /// Start of the range: '2026-11-27 12:00', yesterday, 7d (ago), 2026-11-27T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = parse_past_time)]
     from: Timestamp,
-    /// Up to, but not including, this time (written as for --from)
+    /// End of the range, not included (written as for --from)
     #[arg(long, value_name = "TIME", value_parser = parse_past_time)]
     until: Timestamp,
-    /// What to do while the task of the firing before is active
+    /// Action while the task of the previous firing is active
     #[arg(long, value_name = "POLICY", default_value = "allow")]
     overlap: OverlapPolicy,
 }

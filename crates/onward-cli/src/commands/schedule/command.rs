@@ -14,19 +14,19 @@ use crate::store_file;
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make a schedule, or change the one of that name; workers fire it (onward work)
+    /// Create or change a schedule; workers fire it (onward work)
     Set(Box<set::Arguments>),
     /// List the schedules
     List,
     /// Show one schedule
     Show(Schedule),
-    /// Show when a schedule fires next
+    /// Show the next firings of a schedule
     Next(next::Arguments),
-    /// Let a schedule fire no more until it is resumed; what it has submitted goes on
+    /// Stop a schedule from firing until it is resumed; tasks that it has submitted continue
     Pause(Schedule),
-    /// Let a paused schedule fire again, from now on
+    /// Let a paused schedule fire again from now on
     Resume(Schedule),
-    /// Fire a schedule once, now, beside its moments
+    /// Fire a schedule once now, in addition to its moments
     Trigger(trigger::Arguments),
     /// Fire a schedule for its moments in a range
     Backfill(backfill::Arguments),
@@ -34,7 +34,7 @@ pub(crate) enum Command {
     Delete(Schedule),
 }
 
-/// Which schedule.
+/// The schedule that the user named.
 #[derive(Debug, Args)]
 pub(crate) struct Schedule {
     /// Its name
@@ -42,16 +42,17 @@ pub(crate) struct Schedule {
     pub(super) schedule: Name,
 }
 
-/// What to do while the task of the firing before is active.
+/// The action while the task of the previous firing is active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OverlapPolicy {
-    /// Leave the new one out
+    /// Skip the new firing
     Skip,
-    /// Submit the new one all the same
+    /// Submit the new task anyway
     Allow,
-    /// Submit the new one when the task has ended; one waits so, further ones are left out
+    /// Submit the new task when the active one has ended; only one firing waits, further ones are
+    /// skipped
     QueueOne,
-    /// Cancel the task, and submit the new one when it has ended
+    /// Cancel the active task, and submit the new one when it has ended
     CancelRunning,
 }
 
@@ -81,17 +82,17 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
     }
 }
 
-/// An engine that reads the store that is there.
+/// Opens an engine that reads an existing store.
 pub(super) async fn open_to_read(options: &GlobalOptions) -> anyhow::Result<Engine> {
     on(store_file::open_to_read(options).await?).await
 }
 
-/// An engine on the store that is there.
+/// Opens an engine on an existing store.
 pub(super) async fn open(options: &GlobalOptions) -> anyhow::Result<Engine> {
     on(store_file::open_existing(options).await?).await
 }
 
-/// An engine on a store; it runs nothing.
+/// Opens an engine on a store. It runs no tasks.
 pub(super) async fn on(store: Arc<dyn Store>) -> anyhow::Result<Engine> {
     Ok(Engine::builder().store(store).open().await?)
 }

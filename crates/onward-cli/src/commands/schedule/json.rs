@@ -1,11 +1,11 @@
-//! A schedule for programs.
+//! A schedule as JSON.
 
 use onward_store::{Recurrence, ScheduleRecord};
 use serde_json::{Value, json};
 
 use crate::output::{bytes_field, in_seconds};
 
-/// Everything that is known of a schedule. Durations are in seconds.
+/// Returns all facts of a schedule. Durations are in seconds.
 pub(super) fn schedule_json(record: &ScheduleRecord) -> anyhow::Result<Value> {
     let schedule = &record.schedule;
     let (every, cron, zone) = match &schedule.recurrence {

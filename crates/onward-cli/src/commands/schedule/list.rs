@@ -10,7 +10,7 @@ use crate::output::{
     Align, Table, duration_text, moment, moment_in, one_line, optional, print_json, print_table, remark,
 };
 
-/// How much of an error is shown, in columns; `onward schedule show` has all of it.
+/// The number of columns of an error that are shown; `onward schedule show` has all of it.
 const ERROR_COLUMNS: usize = 60;
 
 /// Lists the schedules.
@@ -59,7 +59,7 @@ fn table(schedules: &[ScheduleRecord]) -> Table {
     table
 }
 
-/// When it fires, as it was set.
+/// Returns the recurrence as it was set.
 pub(super) fn when(recurrence: &Recurrence) -> String {
     match recurrence {
         Recurrence::Every(interval) => format!("every {}", duration_text(*interval)),
@@ -67,7 +67,7 @@ pub(super) fn when(recurrence: &Recurrence) -> String {
     }
 }
 
-/// Returns a moment in the zone by whose clock a schedule goes.
+/// Returns a moment in the time zone of a schedule.
 pub(super) fn at(record: &ScheduleRecord, at: Timestamp) -> String {
     match &record.schedule.recurrence {
         Recurrence::Cron { zone, .. } if zone != "UTC" => moment_in(at, zone),
@@ -75,7 +75,7 @@ pub(super) fn at(record: &ScheduleRecord, at: Timestamp) -> String {
     }
 }
 
-/// When it fires next.
+/// Returns the next firing, or why there is none.
 pub(super) fn next(record: &ScheduleRecord) -> String {
     match record.next {
         _ if record.paused => "paused".to_owned(),

@@ -13,12 +13,12 @@ use crate::output::{print_json, print_line, remark};
 pub(crate) struct Arguments {
     #[command(flatten)]
     schedule: Schedule,
-    /// How many firings
+    /// Number of firings
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     count: u16,
 }
 
-/// Shows when a schedule fires next.
+/// Shows the next firings of a schedule.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (engine, name) = (open_to_read(options).await?, arguments.schedule.schedule);
     let record = engine.find_schedule(&name).await?;

@@ -17,7 +17,7 @@ use crate::values::{coming_time_in, parse_duration, parse_positive_duration};
 /// Arguments of `onward schedule set`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Its name
+    /// The name of the schedule
     #[arg(value_name = "SCHEDULE")]
     schedule: Name,
     #[command(flatten)]
@@ -25,33 +25,33 @@ pub(crate) struct Arguments {
     /// The time zone whose wall clock the cron expression follows, such as Europe/Berlin
     #[arg(long, value_name = "ZONE", default_value = "UTC", conflicts_with = "every")]
     zone: String,
-    /// No firing before this time; an interval counts from it: '2026-11-27 12:00' and 'tomorrow
+    /// No firing before this time, from which an interval counts: '2026-11-27 12:00' and 'tomorrow
     /// 9:00' (in --zone), 2026-11-27T12:00:00Z
     #[arg(long, value_name = "TIME")]
     start: Option<String>,
     /// No firing at or after this time (written as for --start)
     #[arg(long, value_name = "TIME")]
     end: Option<String>,
-    /// Put each firing off by a part of this, so that not everything starts at once; at most a day
+    /// Delay each firing by a part of this, so that not everything starts at once; at most a day
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "0")]
     jitter: Duration,
-    /// What to do when a firing comes while the task of the one before is active
+    /// Action if a firing is due while the task of the previous one is active
     #[arg(long, value_name = "POLICY", default_value = "skip")]
     overlap: OverlapPolicy,
-    /// What becomes of firings that were missed while no worker ran: none, last, or how many of the
-    /// last ones fire (1 to 1000)
+    /// Firings that are made up after no worker ran: none, last, or the number of the last ones (1
+    /// to 1000)
     #[arg(long, value_name = "none|last|COUNT", default_value = "last")]
     catch_up: CatchUp,
     #[command(flatten)]
     task: TaskOptions,
 }
 
-/// When it fires.
+/// The recurrence of a schedule.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct When {
-    /// Fire every so often, at whole multiples of the interval since 1970 (so 15m means at the
-    /// quarters of each hour)
+    /// Fire at this interval, at whole multiples of it since 1970 (15m means every quarter of an
+    /// hour)
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     every: Option<Duration>,
     /// Fire at the moments of a cron expression: minute, hour, day of month, month, day of week
@@ -85,7 +85,7 @@ fn moment_of(option: &str, text: &Option<String>, zone: &str) -> anyhow::Result<
     Ok(Some(at))
 }
 
-/// Makes or changes a schedule.
+/// Creates or changes a schedule.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let schedule = arguments.described()?;
     let name = schedule.name.clone();

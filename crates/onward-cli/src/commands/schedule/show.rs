@@ -12,7 +12,7 @@ use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{duration_text, indented, moment, one_line, print_json, print_line};
 
-/// How much of a payload is shown, in columns; `--json` has all of it.
+/// The number of columns of a payload that are shown; `--json` has all of it.
 const PAYLOAD_COLUMNS: usize = 400;
 
 /// Shows one schedule.
@@ -26,7 +26,7 @@ pub(crate) async fn run(options: &GlobalOptions, Schedule { schedule }: Schedule
     Ok(ExitCode::Done)
 }
 
-/// The schedule, one fact per line.
+/// Returns the schedule, one fact per line.
 fn described(record: &ScheduleRecord) -> String {
     let schedule = &record.schedule;
     let jitter = Some(schedule.jitter).filter(|jitter| *jitter > Duration::ZERO);

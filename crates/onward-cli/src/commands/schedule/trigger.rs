@@ -13,12 +13,12 @@ use crate::output::{print_json, print_line};
 pub(crate) struct Arguments {
     #[command(flatten)]
     schedule: Schedule,
-    /// What to do while the task of the firing before is active; default: as the schedule says
+    /// Action while the task of the previous firing is active; default: the schedule's policy
     #[arg(long, value_name = "POLICY")]
     overlap: Option<OverlapPolicy>,
 }
 
-/// Fires a schedule once, now.
+/// Fires a schedule once now.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let engine = open(options).await?;
     let firing = engine.trigger_schedule(&arguments.schedule.schedule, arguments.overlap.map(Into::into)).await?;
@@ -30,7 +30,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     Ok(if matches!(firing, Firing::Failed { .. }) { ExitCode::Failed } else { ExitCode::Done })
 }
 
-/// What became of a firing, for people.
+/// Describes the outcome of a firing for people.
 pub(super) fn text(firing: &Firing) -> String {
     match firing {
         Firing::Submitted { task } => format!("task {task} submitted"),

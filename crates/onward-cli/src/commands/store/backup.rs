@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     to: PathBuf,
 }
 
-/// Copies the store as it is at one moment.
+/// Copies the state of the store at one moment.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let file = options.store.file("use pg_dump, which backs up a schema with --schema")?;
     let store = store_file::open_existing_file(options, file).await?;

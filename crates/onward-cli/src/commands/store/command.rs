@@ -11,24 +11,24 @@ use crate::options::GlobalOptions;
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make an empty store; commands that add work make one too, without checksums
+    /// Create an empty store; commands that add work create one too, without checksums
     Create(create::Arguments),
-    /// Copy the store into a new file while others work on it
+    /// Copy the store into a new file while other processes work on it
     Backup(backup::Arguments),
-    /// Copy a store that nobody works on to another place: from SQLite to PostgreSQL, back, or
+    /// Copy a store that no process uses to another place: from SQLite to PostgreSQL, back, or
     /// between two of a kind
     #[cfg(feature = "postgres")]
     Copy(copy::Arguments),
-    /// Make a store out of a backup
+    /// Create a store from a backup
     Restore(restore::Arguments),
-    /// Write a store anew into another file: to give its pages checksums, or after another program
-    /// has written to it
+    /// Write the content of a store to a new file: to add page checksums, or after another program
+    /// has written to the store
     Rebuild(rebuild::Arguments),
     /// Forget ended tasks
     Prune(prune::Arguments),
-    /// Give the room of removed tasks back to the disk
+    /// Return the space of removed tasks to the disk
     Compact,
-    /// Bring a store of an older version of Onward up to date
+    /// Migrate a store of an older version of Onward
     Migrate,
 }
 

@@ -7,7 +7,7 @@ use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
 use crate::store_file;
 
-/// Gives the room of removed tasks back to the disk.
+/// Returns the space of removed tasks to the disk.
 pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
     let file = options.store.file("autovacuum reuses the room there, and VACUUM FULL gives it back to the disk")?;
     let store = store_file::open_existing_file(options, file).await?;

@@ -12,13 +12,13 @@ use crate::output::{ProgressBar, Unit, counted, print_json, print_line};
 /// Arguments of `onward store copy`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The store to copy, which nobody works on
+    /// The store to copy; no process may be using it
     from: Location,
-    /// Where there is no store yet
+    /// The new location, without a store
     to: Location,
 }
 
-/// Copies a stopped store to another place, of the other backend too.
+/// Copies a stopped store to another place, also to the other backend.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { from, to } = arguments;
     let bar = ProgressBar::new(options, Unit::Tasks, Some(0));

@@ -11,13 +11,13 @@ use crate::store_file;
 /// Arguments of `onward store create`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Give each page of the file a checksum: damage is then an error and is never read as data,
-    /// and no program but Onward may write to the file
+    /// Give each page of the file a checksum: damage is then an error and never read as data, and
+    /// only Onward may write to the file
     #[arg(long)]
     page_checksums: bool,
 }
 
-/// Makes an empty store.
+/// Creates an empty store.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let file = options.store.file("the first command that adds work makes the store there, such as onward submit")?;
     if file.exists() {

@@ -9,7 +9,7 @@ use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
 use crate::store_file;
 
-/// Brings a store of an older version up to date.
+/// Migrates a store of an older version.
 pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
     let file = options.store.file("a store there is brought up to date when a command opens it")?;
     let (from, to) = store_file::migrate(file).await?;

@@ -13,24 +13,23 @@ use crate::output::{ProgressBar, Unit, counted, print_json, print_line};
 use crate::store_file;
 use crate::values::parse_duration;
 
-/// How many tasks one write forgets, so that no write holds others up for long.
+/// The tasks that one write forgets. The bound keeps a write from blocking other writers for long.
 const CHUNK: usize = 1000;
 
 /// Arguments of `onward store prune`.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub(crate) struct Arguments {
-    /// Forget tasks that ended longer ago than this, but for those submitted with --retention
+    /// Forget tasks that ended longer ago than this, except those submitted with --retention
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     older_than: Option<Duration>,
-    /// Forget the oldest, so that this many ended tasks remain beside those submitted with
+    /// Forget the oldest ended tasks, so that this many remain in addition to those submitted with
     /// --retention
     #[arg(long, value_name = "COUNT")]
     keep: Option<u64>,
 }
 
-/// Forgets ended tasks; in any case those that have been kept as long as was said at their
-/// submission.
+/// Forgets ended tasks. Always includes those whose own retention has expired.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = store_file::open_existing(options).await?;
     let bar = ProgressBar::new(options, Unit::Tasks, None);

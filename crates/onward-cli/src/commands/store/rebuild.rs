@@ -13,16 +13,16 @@ use crate::store_file;
 /// Arguments of `onward store rebuild`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The file to read, whatever the checksums of its pages say; the store named by --store must
-    /// not exist
+    /// The file to read, even if the checksums of its pages are wrong; the store named by --store
+    /// must not exist
     #[arg(value_name = "FILE")]
     from: PathBuf,
-    /// Give each page of the new file a checksum; by default it has them if FILE has
+    /// Give each page of the new file a checksum; default: only if FILE has checksums
     #[arg(long)]
     page_checksums: bool,
 }
 
-/// Writes a store anew into another file.
+/// Writes the content of a store to a new file.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { from, page_checksums } = arguments;
     let file = options.store.file("onward store copy writes a store there")?;

@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     backup: PathBuf,
 }
 
-/// Makes the store out of a backup. An existing store is never written over.
+/// Creates the store from a backup. Never overwrites an existing store.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let file = options
         .store

@@ -1,4 +1,4 @@
-//! What `onward submit` takes.
+//! The arguments of `onward submit`.
 
 use std::time::Duration;
 
@@ -21,30 +21,32 @@ pub(crate) struct Arguments {
     /// No attempt runs past this time (written as for --at)
     #[arg(long, value_name = "TIME", value_parser = parse_coming_time)]
     deadline: Option<Timestamp>,
-    /// One task per line of the payload (default: stdin), in batches; empty lines are left out
+    /// Submit one task per line of the payload (default: stdin), in batches; empty lines are
+    /// skipped
     #[arg(long, conflicts_with = "key")]
     pub(super) lines: bool,
     /// Wait for the end and print the result; exit with 1 if it did not complete
     #[arg(long)]
     pub(super) wait: bool,
-    /// Give up waiting after this long, with exit code 1; the task goes on. Default: wait for ever
+    /// Give up waiting after this long, with exit code 1; the task continues. Default: wait for
+    /// ever
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, requires = "wait")]
     pub(super) wait_timeout: Option<Duration>,
 }
 
 impl Arguments {
-    /// The task with one payload.
+    /// Returns the task with a given payload.
     ///
     /// # Errors
-    /// As [`TaskOptions::task`].
+    /// The errors of [`TaskOptions::task`].
     pub(super) fn task(&self, payload: Bytes) -> anyhow::Result<NewTask> {
         Ok(self.with_moments(self.task.task(payload)?))
     }
 
-    /// The task with the payload that was named.
+    /// Returns the task with the payload that the user specified.
     ///
     /// # Errors
-    /// As [`TaskOptions::task_with_payload`].
+    /// The errors of [`TaskOptions::task_with_payload`].
     pub(super) fn task_with_payload(&self) -> anyhow::Result<NewTask> {
         Ok(self.with_moments(self.task.task_with_payload()?))
     }

@@ -1,4 +1,4 @@
-//! Handing in one task.
+//! Submission of one task.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::options::GlobalOptions;
 use crate::output::{counted, indented, print_json, print_line, print_raw, remark, task_json};
 use crate::store_file;
 
-/// Hands in one task, or one per line.
+/// Submits one task, or one per line.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     if arguments.lines {
         return lines::run(options, arguments).await;
@@ -40,7 +40,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
 /// Waits for at most this long.
 ///
 /// # Errors
-/// If the time is over.
+/// If the timeout expires.
 pub(super) async fn within(
     timeout: Option<Duration>,
     waiting: impl Future<Output = anyhow::Result<ExitCode>>,
@@ -53,7 +53,8 @@ pub(super) async fn within(
     })
 }
 
-/// Waits for the end of a task, prints its result, and answers whether it completed.
+/// Waits for the end of a task and prints its result. The exit code is [`ExitCode::Done`] if it
+/// completed.
 pub(crate) async fn wait(options: &GlobalOptions, store: &dyn Store, task: TaskId) -> anyhow::Result<ExitCode> {
     let record = wait_for_end(store, task).await?;
     let completed = record.state == TaskState::Completed;
@@ -78,7 +79,7 @@ fn failure(record: &TaskRecord) -> String {
     format!("task {} is {} after {attempts}{why}", record.id, record.state)
 }
 
-/// What became of a submitted task, for people.
+/// Describes the outcome of a submission for people.
 pub(crate) fn said(submitted: Submitted) -> String {
     match submitted {
         Submitted::Inserted { id } => format!("task {id} submitted"),

@@ -1,4 +1,4 @@
-//! Handing in one task per line.
+//! Submission of one task per line.
 
 use onward_store::{Outcome, Store, Submitted, TaskId, Write};
 use serde_json::json;
@@ -13,7 +13,7 @@ use crate::options::GlobalOptions;
 use crate::output::{ProgressBar, Unit, counted, print_json, print_line};
 use crate::store_file;
 
-/// Hands in the lines batch by batch; each batch is one commit.
+/// Submits the lines batch by batch. Each batch is one commit.
 pub(super) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     if arguments.task.payload.as_deref().is_some_and(|payload| payload != "-") {
         return Err(wrong_usage("--lines takes its lines from stdin or from --payload-file; leave the payload out"));
@@ -27,7 +27,8 @@ pub(super) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     within(arguments.wait_timeout, wait_for_all(options, &*store, &tasks)).await
 }
 
-/// Answers the numbers of the tasks if somebody is going to wait for them, and else keeps nothing.
+/// Submits all lines. Returns the numbers of the tasks with `--wait`, and otherwise no numbers, to
+/// save memory.
 async fn submit_all(
     options: &GlobalOptions,
     store: &dyn Store,

@@ -10,7 +10,7 @@ use onward_store::bounds;
 use crate::exit_code::wrong_usage;
 use crate::input;
 
-/// A payload as it was typed, or what a file, which `flag` names, or stdin (`-`) holds.
+/// Returns a payload from the file that `flag` names, from stdin (`-`), or as the user typed it.
 pub(crate) fn read_payload(flag: &str, file: Option<&Path>, typed: Option<&str>) -> anyhow::Result<Bytes> {
     match (file, typed) {
         (Some(path), _) => read_whole(&format!("{flag} {}", path.display()), input::open(flag, Some(path))?),
@@ -20,7 +20,7 @@ pub(crate) fn read_payload(flag: &str, file: Option<&Path>, typed: Option<&str>)
     }
 }
 
-/// Reads a payload from `source`, as it was typed.
+/// Reads a payload from `source`, which names the input as the user typed it.
 fn read_whole(source: &str, input: Box<dyn Read + Send>) -> anyhow::Result<Bytes> {
     let mut payload = Vec::new();
     let bounded = u64::try_from(bounds::PAYLOAD_BYTES).unwrap_or(u64::MAX);

@@ -1,5 +1,4 @@
-//! What can be said of a task on the command line, and the task that it describes: one to submit,
-//! or those of a schedule.
+//! The options that describe a task on the command line: one to submit, or those of a schedule.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,80 +18,81 @@ use crate::values::{Tag, parse_backoff, parse_duration, parse_kind, parse_positi
 /// The flag that names a file with the payload.
 pub(super) const PAYLOAD_FILE: &str = "--payload-file";
 
-/// A task, all but its payload in lines.
+/// The description of a task. With `--lines` the payload comes from the lines.
 #[derive(Debug, Args)]
 pub(crate) struct TaskOptions {
     /// The kind, which selects a handler
     #[arg(long, value_parser = parse_kind)]
     kind: Name,
-    /// The queue it waits in
+    /// The queue of the task
     #[arg(long, default_value = "default")]
     queue: Name,
     /// The group with whose tasks it shares limits: a tenant, an endpoint (see onward limit)
     #[arg(long)]
     group: Option<Name>,
-    /// The series it belongs to: it prefers the worker that ran the series last (see onward queue
-    /// set --affinity-wait)
+    /// The affinity key: the task prefers the worker that last ran a task with this key (see onward
+    /// queue set --affinity-wait)
     #[arg(long, value_name = "SERIES")]
     affinity: Option<Name>,
-    /// How urgent it is: low (32), normal (128), high (192), urgent (255), or 0 to 255; higher
-    /// first
+    /// The priority: low (32), normal (128), high (192), urgent (255), or 0 to 255; higher first
     #[arg(long, value_parser = parse_priority, default_value = "normal")]
     priority: Priority,
-    /// A key: one active task of this kind at a time has it
+    /// A key that only one active task of this kind can have at a time
     #[arg(long)]
     key: Option<String>,
-    /// A tag that it can be found by; may be given several times
+    /// A tag for finding it; may be given several times
     #[arg(long = "tag", value_name = "KEY=VALUE")]
     tags: Vec<Tag>,
-    /// What to do when another task has the key
+    /// Action if another task has the key
     #[arg(long, value_name = "ACTION", default_value = "skip", requires = "key")]
     on_duplicate: DuplicateAction,
-    /// How long the key stays taken after the task has ended
+    /// Time for which the key stays reserved after the task has ended
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "0", requires = "key")]
     keep_key: Duration,
-    /// The task whose child it is: it is cancelled if that ends otherwise than completed
+    /// The parent task: if it ends without completing, this task is cancelled
     #[arg(long, value_name = "TASK")]
     parent: Option<TaskId>,
     /// Start only when this task has ended; may be given several times
     #[arg(long, value_name = "TASK")]
     depends_on: Vec<TaskId>,
-    /// What to do when a task that it depends on does not complete
+    /// Action if a task that it depends on does not complete
     #[arg(long, value_name = "ACTION", default_value = "cancel", requires = "depends_on")]
     on_dependency_failure: DependencyAction,
     /// Due after this long
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     after: Option<Duration>,
-    /// Expire when it has not started after this long
+    /// Expire if it has not started after this long
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     ttl: Option<Duration>,
-    /// From when --ttl counts
+    /// The moment from which --ttl counts
     #[arg(long, value_name = "MOMENT", default_value = "submission", requires = "ttl")]
     ttl_from: TtlMoment,
-    /// How long one attempt may take
+    /// Longest time for one attempt
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     timeout: Option<Duration>,
-    /// How long an attempt may go on without a sign of life: a report of the command, or of the
+    /// Longest time that an attempt may run without a heartbeat: a report of the command or the
     /// handler
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     heartbeat_timeout: Option<Duration>,
-    /// How long to keep it after its end, whatever workers and prunes are told of others
+    /// Time for which the ended task is kept, regardless of the retention set for workers and
+    /// prunes
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     retention: Option<Duration>,
-    /// Further attempts after a failed one; default: as the worker says
+    /// Further attempts after a failed one; default: the worker's setting
     #[arg(long, value_name = "COUNT")]
     retries: Option<u32>,
     /// Time between attempts: 5s, linear:1s:1s:1m, exp:1s:1m or jitter:1s:1m
     #[arg(long, value_name = "BACKOFF", value_parser = parse_backoff)]
     backoff: Option<Backoff>,
-    /// Collect it with others of its queue, kind and group, and hand them over as one when there
-    /// are so many (1 to 1000)
+    /// Batch it with other tasks of its queue, kind and group, and deliver the batch at this many
+    /// tasks (1 to 1000)
     #[arg(long, value_name = "COUNT", requires = "aggregate_delay")]
     aggregate_size: Option<u32>,
-    /// Hand them over at the latest this long after the first
+    /// Deliver the batch at the latest this long after its first task
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, requires = "aggregate_size")]
     aggregate_delay: Option<Duration>,
-    /// Hand them over when no more have come for this long; default: as --aggregate-delay
+    /// Deliver the batch if no task was added for this long; default: the value of
+    /// --aggregate-delay
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration, requires = "aggregate_size")]
     aggregate_grace: Option<Duration>,
     #[command(flatten)]
@@ -105,36 +105,36 @@ pub(crate) struct TaskOptions {
     pub(super) payload: Option<String>,
 }
 
-/// What to do when another task has the key.
+/// The action if another task has the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DuplicateAction {
-    /// Keep the existing task, as urgent as the more urgent of the two
+    /// Keep the existing task; if it waits, it gets the higher priority of the two
     Skip,
-    /// Cancel the existing task and take the new one
+    /// Cancel the existing task and submit the new one
     Supersede,
     /// Keep the existing task and exit with 1
     Reject,
-    /// Take the new one when the existing one, if it runs, has ended
+    /// If the existing task runs, submit the new one when it ends; otherwise keep the existing task
     Requeue,
 }
 
-/// What to do when a task that another depends on does not complete.
+/// The action if a task that another depends on does not complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DependencyAction {
-    /// Cancel the dependent
+    /// Cancel the dependent task
     Cancel,
-    /// Fail the dependent
+    /// Fail the dependent task
     Fail,
-    /// Run the dependent all the same
+    /// Run the dependent task anyway
     Ignore,
 }
 
-/// From when a time to live counts.
+/// The moment from which a time to live counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TtlMoment {
-    /// From its submission, until it has started
+    /// Submission; the time ends when the task has started
     Submission,
-    /// From the start of its first attempt: no further one starts after it
+    /// Start of its first attempt; no further attempt starts after it
     FirstAttempt,
 }
 
@@ -169,15 +169,15 @@ impl From<DuplicateAction> for OnDuplicate {
 }
 
 impl TaskOptions {
-    /// The task with the payload that was typed, or that a file or stdin holds.
+    /// Returns the task with the payload that was typed, or read from a file or stdin.
     ///
     /// # Errors
-    /// As [`task`](Self::task), and if the payload cannot be read.
+    /// The errors of [`task`](Self::task), and if the payload cannot be read.
     pub(crate) fn task_with_payload(&self) -> anyhow::Result<NewTask> {
         self.task(read_payload(PAYLOAD_FILE, self.payload_file.as_deref(), self.payload.as_deref())?)
     }
 
-    /// The task with one payload.
+    /// Returns the task with a given payload.
     ///
     /// # Errors
     /// Wrong usage, if the tags contradict each other.
@@ -220,8 +220,8 @@ impl TaskOptions {
     }
 }
 
-/// The policy of so many further attempts; what is not given is as by default, and nothing is if
-/// nothing is given.
+/// Returns the policy with this number of further attempts. A missing value has its default; if
+/// both are missing, returns `None`.
 pub(crate) fn retry_policy(retries: Option<u32>, backoff: Option<Backoff>) -> Option<RetryPolicy> {
     if retries.is_none() && backoff.is_none() {
         return None;

@@ -12,10 +12,10 @@ use crate::store_file;
 /// Arguments of `onward tag keys`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Only keys that begin so
+    /// Only keys with this prefix
     #[arg(value_name = "PREFIX", default_value = "")]
     prefix: String,
-    /// Only keys behind this one: the next page
+    /// Only keys after this one: the next page
     #[arg(long, value_name = "KEY")]
     after: Option<String>,
     /// At most this many, up to 1000

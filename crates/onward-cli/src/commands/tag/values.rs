@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     tag_key: String,
     #[command(flatten)]
     filter: FilterArguments,
-    /// Only values behind this one: the next page
+    /// Only values after this one: the next page
     #[arg(long, value_name = "VALUE")]
     after: Option<String>,
     /// At most this many, up to 1000

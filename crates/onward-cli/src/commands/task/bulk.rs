@@ -1,4 +1,4 @@
-//! The same done to all tasks that a filter selects.
+//! Applies a verb to all tasks that a filter selects.
 
 use onward::{BulkSummary, Engine};
 use onward_store::{BulkVerb, StateCounts, Store, TaskFilter, rules};
@@ -11,7 +11,7 @@ use crate::options::GlobalOptions;
 use crate::output::{counted, print_json, print_line};
 use crate::store_file;
 
-/// The words of a verb: what was done, and what would be.
+/// Returns the words for a verb: the done form, and the form for a dry run.
 fn words(verb: &BulkVerb) -> [&'static str; 2] {
     match verb {
         BulkVerb::Cancel => ["cancelled", "would_cancel"],
@@ -25,7 +25,7 @@ fn words(verb: &BulkVerb) -> [&'static str; 2] {
     }
 }
 
-/// Applies the verb to the tasks that the filter selects, or prints how many those are.
+/// Applies the verb to the tasks that the filter selects. A dry run prints only their number.
 pub(crate) async fn run(options: &GlobalOptions, verb: BulkVerb, chosen: ByFilter) -> anyhow::Result<ExitCode> {
     let filter = chosen.filter()?;
     let store = store_file::open_existing(options).await?;
@@ -70,7 +70,7 @@ fn summary_text(done: &str, counts: StateCounts) -> String {
     format!("{} {}{states}", done.replace('_', " "), counted(counts.sum(), "task"))
 }
 
-/// Prints the tasks by their states. A run and its rehearsal report the same facts.
+/// Prints the number of tasks by state. A dry run reports the same fields.
 fn report(options: &GlobalOptions, done: &str, counts: StateCounts, asked: u64, over: u64) -> anyhow::Result<()> {
     if options.json {
         print_json(&json!({ done: counts.sum(), "states": counts, "asked": asked, "passed_over": over }))?;

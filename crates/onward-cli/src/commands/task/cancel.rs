@@ -11,7 +11,7 @@ use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
 use crate::store_file;
 
-/// Cancels each of the tasks, or what a filter selects.
+/// Cancels each of the tasks, or all tasks that a filter selects.
 pub(crate) async fn run(options: &GlobalOptions, chosen: Chosen) -> anyhow::Result<ExitCode> {
     let Some(tasks) = chosen.tasks()? else { return bulk::run(options, BulkVerb::Cancel, chosen.by).await };
     let store = store_file::open_existing(options).await?;

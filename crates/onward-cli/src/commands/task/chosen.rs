@@ -1,4 +1,4 @@
-//! Tasks named by their numbers, or chosen by a filter.
+//! Tasks that the user names by number or selects by a filter.
 
 use clap::Args;
 use onward_store::{TaskFilter, TaskId};
@@ -6,10 +6,10 @@ use onward_store::{TaskFilter, TaskId};
 use super::filter::FilterArguments;
 use crate::exit_code::wrong_usage;
 
-/// Tasks by their numbers, or by a filter.
+/// Tasks by number or by a filter.
 #[derive(Debug, Args)]
 pub(crate) struct Chosen {
-    /// Their numbers; instead of a filter
+    /// Task numbers, instead of a filter
     #[arg(value_name = "TASK")]
     tasks: Vec<TaskId>,
     #[command(flatten)]
@@ -21,19 +21,19 @@ pub(crate) struct Chosen {
 pub(crate) struct ByFilter {
     #[command(flatten)]
     filter: FilterArguments,
-    /// Every task to which it can be done; instead of a filter
+    /// Every eligible task, instead of a filter
     #[arg(long)]
     all: bool,
-    /// Only say how many tasks it would be done to
+    /// Only print how many tasks would be affected
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// Do it also to more than 100 tasks without asking
+    /// Do not ask before changing more than 100 tasks
     #[arg(long, conflicts_with = "dry_run")]
     pub(super) yes: bool,
 }
 
 impl Chosen {
-    /// The numbers, if tasks were named by them.
+    /// Returns the numbers, if tasks were named by number.
     ///
     /// # Errors
     /// Wrong usage, if a filter was given too.
@@ -51,10 +51,10 @@ impl Chosen {
 }
 
 impl ByFilter {
-    /// The filter, empty if every task is meant.
+    /// Returns the filter, which is empty for `--all`.
     ///
     /// # Errors
-    /// Wrong usage, if nothing was given, or a filter and `--all`.
+    /// Wrong usage, if neither a filter nor `--all` was given, or both.
     pub(super) fn filter(&self) -> anyhow::Result<TaskFilter> {
         match (self.filter.is_empty()?, self.all) {
             (true, false) => {

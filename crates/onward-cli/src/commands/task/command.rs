@@ -16,33 +16,33 @@ pub(crate) enum Command {
     List(Box<list::Arguments>),
     /// Count tasks
     Count(Box<FilterArguments>),
-    /// Show all that is known of tasks
+    /// Show all facts of tasks
     Show(Tasks),
-    /// Say why tasks do not run, and what would release them
+    /// Explain why tasks do not run, and what would release them
     Why(Tasks),
-    /// Show tasks with their children, their children's children and so on; with --json each as a
-    /// list has it, without payload and result
+    /// Show tasks with all their descendants; with --json each as in a list, without payload and
+    /// result
     Tree(Tasks),
     /// End tasks that have not started, and ask running ones to stop
     Cancel(Box<Chosen>),
-    /// Make ended tasks wait again, with their attempts counted from zero; with a filter, completed
-    /// ones only if it has --state completed
+    /// Make ended tasks wait again, with their attempts counted from zero; a filter includes
+    /// completed ones only with --state completed
     Retry(Box<Chosen>),
-    /// Remove tasks without a trace, running ones excepted
+    /// Remove tasks permanently, except running ones
     Delete(Box<Chosen>),
-    /// Make scheduled tasks due now, also those that wait for their next attempt
+    /// Make scheduled tasks due now, including those that wait for their next attempt
     Run(Box<Chosen>),
-    /// End tasks that do not run as dead letters, to be looked at and perhaps retried
+    /// End tasks that are not running as dead letters, for inspection or a retry
     Kill(Box<Chosen>),
     /// Wait until tasks have ended; exit with 1 if one of them did not complete
     Wait(wait::Arguments),
-    /// Complete a task whose handler has left it to be finished from elsewhere
+    /// Complete a task whose handler waits for external completion
     Complete(finish::CompleteArguments),
-    /// Fail an attempt that is to be finished from elsewhere; the retry policy says what follows
+    /// Fail an attempt that waits for external completion; the retry policy then applies
     Fail(finish::FailArguments),
-    /// Give more time to whoever finishes an attempt from elsewhere
+    /// Extend the time limit of an external completion
     Extend(finish::ExtendArguments),
-    /// Move tasks to another queue, running ones when their attempt is over
+    /// Move tasks to another queue; running ones move when their attempt ends
     Move(Box<moving::Arguments>),
 }
 

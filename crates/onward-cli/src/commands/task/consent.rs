@@ -1,25 +1,26 @@
-//! Asking before a command changes many tasks at once.
+//! Confirmation before a command changes many tasks at once.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use crate::exit_code::wrong_usage;
 use crate::output::remark;
 
-/// The most tasks that a filter changes without `--yes`. A filter that selects more is often one
-/// that was mistyped.
+/// The largest number of tasks that a filter changes without `--yes`. A filter that selects more is
+/// often mistyped.
 pub(super) const MOST_UNASKED: u64 = 100;
 
-/// The answer of the person at the terminal.
+/// The decision of the user at the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Consent {
     Given,
     Refused,
 }
 
-/// Asks whether to go on with a change of `tasks` tasks, which `change` names.
+/// Asks the user to confirm a change of `tasks` tasks, which `change` names. Does not ask if
+/// `is_given` is true or the tasks are at most [`MOST_UNASKED`].
 ///
 /// # Errors
-/// Wrong usage if there are more than [`MOST_UNASKED`] and there is no terminal to ask at.
+/// Wrong usage, if it has to ask and there is no terminal.
 pub(super) fn to(change: &str, tasks: u64, is_given: bool) -> anyhow::Result<Consent> {
     if is_given || tasks <= MOST_UNASKED {
         return Ok(Consent::Given);

@@ -11,7 +11,7 @@ use crate::options::GlobalOptions;
 use crate::output::{print_json, print_line};
 use crate::store_file;
 
-/// Removes each of the tasks without a trace, or what a filter selects.
+/// Removes each of the tasks permanently, or all tasks that a filter selects.
 pub(crate) async fn run(options: &GlobalOptions, chosen: Chosen) -> anyhow::Result<ExitCode> {
     let Some(tasks) = chosen.tasks()? else { return bulk::run(options, BulkVerb::Delete, chosen.by).await };
     let store = store_file::open_existing(options).await?;

@@ -1,4 +1,4 @@
-//! Which tasks a command is about.
+//! The filter arguments of commands on tasks.
 
 use clap::Args;
 use onward_store::{Name, Priority, TaskFilter, TaskId, TaskState, Timestamp};
@@ -24,19 +24,19 @@ pub(crate) struct FilterArguments {
     /// Only tasks with this key
     #[arg(long)]
     key: Option<String>,
-    /// Only tasks with a key that begins so
+    /// Only tasks with a key that has this prefix
     #[arg(long, value_name = "TEXT")]
     key_prefix: Option<String>,
-    /// Only tasks with this tag; may be given several times, and all of them must be there
+    /// Only tasks with this tag; may be given several times, and then all of them must match
     #[arg(long = "tag", value_name = "KEY=VALUE")]
     tags: Vec<Tag>,
-    /// Only tasks with a tag whose key begins so
+    /// Only tasks with a tag whose key has this prefix
     #[arg(long, value_name = "TEXT")]
     tag_key_prefix: Option<String>,
     /// Only children of this task
     #[arg(long, value_name = "TASK")]
     parent: Option<TaskId>,
-    /// Only members of this bundle
+    /// Only items of this batch
     #[arg(long, value_name = "TASK")]
     bundle: Option<TaskId>,
     /// Only tasks submitted at or after this time: 1h (ago), 'yesterday 9:00', '2026-11-27 12:00',
@@ -52,24 +52,24 @@ pub(crate) struct FilterArguments {
     /// Only tasks that ended before this time
     #[arg(long, value_name = "TIME", value_parser = parse_past_time)]
     finished_until: Option<Timestamp>,
-    /// Only tasks at least so urgent (a name or 0 to 255)
+    /// Only tasks of at least this priority (a name or 0 to 255)
     #[arg(long, value_name = "PRIORITY", value_parser = parse_priority)]
     min_priority: Option<Priority>,
-    /// Only tasks at most so urgent (a name or 0 to 255)
+    /// Only tasks of at most this priority (a name or 0 to 255)
     #[arg(long, value_name = "PRIORITY", value_parser = parse_priority)]
     max_priority: Option<Priority>,
 }
 
 impl FilterArguments {
-    /// Whether every task is meant.
+    /// Returns true if the filter selects every task.
     ///
     /// # Errors
-    /// As [`filter`](Self::filter).
+    /// The errors of [`filter`](Self::filter).
     pub(super) fn is_empty(&self) -> anyhow::Result<bool> {
         Ok(self.filter()? == TaskFilter::default())
     }
 
-    /// The filter that was written.
+    /// Returns the filter that the user typed.
     ///
     /// # Errors
     /// Wrong usage, if it contradicts itself.

@@ -19,10 +19,10 @@ use crate::values::parse_positive_duration;
 /// Arguments of `onward task complete`.
 #[derive(Debug, Args)]
 pub(crate) struct CompleteArguments {
-    /// The token that its handler gave out, such as 17.3, or the task's number
+    /// The token from the handler, such as 17.3, or the task's number
     #[arg(value_name = "TOKEN")]
     token: CompletionToken,
-    /// A file that holds the result; `-` for standard input
+    /// A file with the result; `-` for standard input
     #[arg(long, value_name = "FILE")]
     result: Option<PathBuf>,
 }
@@ -30,13 +30,13 @@ pub(crate) struct CompleteArguments {
 /// Arguments of `onward task fail`.
 #[derive(Debug, Args)]
 pub(crate) struct FailArguments {
-    /// The token that its handler gave out, such as 17.3, or the task's number
+    /// The token from the handler, such as 17.3, or the task's number
     #[arg(value_name = "TOKEN")]
     token: CompletionToken,
-    /// What went wrong
+    /// The error message
     #[arg(long, value_name = "TEXT")]
     error: String,
-    /// Trying again cannot help
+    /// Mark the failure as permanent, so that the task is not retried
     #[arg(long)]
     permanent: bool,
 }
@@ -44,15 +44,15 @@ pub(crate) struct FailArguments {
 /// Arguments of `onward task extend`.
 #[derive(Debug, Args)]
 pub(crate) struct ExtendArguments {
-    /// The token that its handler gave out, such as 17.3, or the task's number
+    /// The token from the handler, such as 17.3, or the task's number
     #[arg(value_name = "TOKEN")]
     token: CompletionToken,
-    /// How long from now; default: for ever
+    /// Time from now; default: unlimited
     #[arg(long, value_name = "DURATION", value_parser = parse_positive_duration)]
     within: Option<Duration>,
 }
 
-/// Completes a task that waits for it.
+/// Completes a task that waits for external completion.
 pub(crate) async fn complete(options: &GlobalOptions, arguments: CompleteArguments) -> anyhow::Result<ExitCode> {
     let result = match arguments.result.as_deref() {
         Some(path) if path.as_os_str() == "-" => Some(read_payload("--result", None, Some("-"))?),
@@ -62,13 +62,13 @@ pub(crate) async fn complete(options: &GlobalOptions, arguments: CompleteArgumen
     finish(options, arguments.token, Finish::Complete { result }).await
 }
 
-/// Fails an attempt that waits to be finished.
+/// Fails an attempt that waits for external completion.
 pub(crate) async fn fail(options: &GlobalOptions, arguments: FailArguments) -> anyhow::Result<ExitCode> {
     let class = if arguments.permanent { FailureClass::Permanent } else { FailureClass::Retryable };
     finish(options, arguments.token, Finish::Fail { error: arguments.error, class }).await
 }
 
-/// Gives whoever finishes an attempt more time.
+/// Extends the time limit of an external completion.
 pub(crate) async fn extend(options: &GlobalOptions, arguments: ExtendArguments) -> anyhow::Result<ExitCode> {
     finish(options, arguments.token, Finish::Extend { within: arguments.within }).await
 }

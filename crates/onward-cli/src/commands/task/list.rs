@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// At most this many
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     limit: usize,
-    /// With payloads and results (shown with --json)
+    /// Include payloads and results (shown with --json)
     #[arg(long)]
     payload: bool,
 }
@@ -49,7 +49,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     Ok(ExitCode::Done)
 }
 
-/// Reads page after page, since a store hands out at most [`bounds::PAGE`] at a time.
+/// Reads page by page, because a store returns at most [`bounds::PAGE`] tasks at a time.
 async fn read(store: &dyn Store, arguments: Arguments) -> anyhow::Result<TaskPage> {
     let (limit, mut before) = (arguments.limit, arguments.before);
     let filter = TaskFilter { with_payload: arguments.payload, ..arguments.filter.filter()? };
@@ -71,7 +71,7 @@ async fn read(store: &dyn Store, arguments: Arguments) -> anyhow::Result<TaskPag
 const PROGRESS_COLUMNS: usize = 40;
 
 fn table(tasks: &[TaskRecord]) -> Table {
-    // Only where something runs and says how far it is.
+    // The column is shown only if a running task has reported progress.
     let says = |task: &TaskRecord| task.state == TaskState::Running && task.progress.is_some();
     let with_progress = tasks.iter().any(says);
     let mut columns = vec![

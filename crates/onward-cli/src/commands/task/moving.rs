@@ -17,12 +17,12 @@ use crate::store_file;
 pub(crate) struct Arguments {
     #[command(flatten)]
     chosen: Chosen,
-    /// Where to; it is made if it is not there
+    /// The target queue; it is created if it is missing
     #[arg(long, value_name = "QUEUE")]
     to: Name,
 }
 
-/// Moves each of the tasks, or what a filter selects.
+/// Moves each of the tasks, or all tasks that a filter selects.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { chosen, to: queue } = arguments;
     let Some(tasks) = chosen.tasks()? else { return bulk::run(options, BulkVerb::Move(queue), chosen.by).await };

@@ -1,12 +1,12 @@
-//! Tasks named by their numbers, or one by its key.
+//! Tasks that the user names by number, or one by its key.
 
 use clap::Args;
 use onward_store::{Name, Page, Store, TaskFilter, TaskId, TaskState};
 
-/// Which tasks.
+/// The tasks that the user named.
 #[derive(Debug, Args)]
 pub(crate) struct Tasks {
-    /// Their numbers
+    /// Task numbers
     #[arg(value_name = "TASK", required_unless_present = "key", conflicts_with = "key")]
     tasks: Vec<TaskId>,
     /// The task with this key, instead of numbers: the live one, else the newest
@@ -18,7 +18,7 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// Their numbers.
+    /// Returns the task numbers.
     ///
     /// # Errors
     /// If no task has the key.

@@ -22,7 +22,7 @@ pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result
         .await
 }
 
-/// Shows tasks one after the other.
+/// A printer of tasks, one after the other.
 pub(crate) struct Shown<'a> {
     options: &'a GlobalOptions,
     store: &'a dyn Store,
@@ -34,7 +34,7 @@ impl<'a> Shown<'a> {
         Self { options, store, is_first: Cell::new(true) }
     }
 
-    /// Shows all that is known of a task.
+    /// Shows all facts of a task.
     pub(crate) async fn show(&self, record: TaskRecord) -> anyhow::Result<()> {
         let Self { options, store, .. } = *self;
         if !self.is_first.replace(false) && !options.json {
@@ -53,8 +53,8 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The number of messages that an ended orchestration did not read: those that its code was never
-/// offered, and the signals that it left, which the last part of its history names.
+/// Returns the number of messages that an ended orchestration did not read. They are those that its
+/// code was never offered, and the signals that it left, which the last part of its history lists.
 async fn unread(store: &dyn Store, task: TaskId, instance: &InstanceRecord) -> anyhow::Result<u64> {
     let last = store.instance_history(task, instance.length.saturating_sub(1), 1).await?;
     let mut unread = instance.waiting;
@@ -66,7 +66,7 @@ async fn unread(store: &dyn Store, task: TaskId, instance: &InstanceRecord) -> a
     Ok(unread)
 }
 
-/// The task, what is kept of it beside that, and what it waits for.
+/// Shows the task of an orchestration, its instance, and what it waits for.
 async fn show_orchestration(options: &GlobalOptions, store: &dyn Store, record: TaskRecord) -> anyhow::Result<()> {
     let instance = store.instance(record.id).await?.unwrap_or_default();
     let waiting = Waiting::read(store, &record).await?;
@@ -86,7 +86,7 @@ async fn show_orchestration(options: &GlobalOptions, store: &dyn Store, record: 
     Ok(())
 }
 
-/// How far a running task is, and how long it may take.
+/// Returns the forecast of a running task from its progress and the statistics of its kind.
 async fn forecast(store: &dyn Store, record: &TaskRecord) -> anyhow::Result<Option<Forecast>> {
     if record.state != TaskState::Running {
         return Ok(None);

@@ -11,10 +11,10 @@ use crate::options::GlobalOptions;
 use crate::output::{colored_state, print_json, print_line, remark, task_json};
 use crate::store_file;
 
-/// How many tasks of one tree are shown.
+/// The largest number of tasks shown of one tree.
 const SHOWN: usize = 10_000;
 
-/// Shows each of the tasks with its children, their children and so on.
+/// Shows each of the tasks with all its descendants.
 pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
     let store = store_file::open_to_read(options).await?;
     let roots = tasks.numbers(&*store).await?;
@@ -39,21 +39,21 @@ pub(crate) async fn show_tree(options: &GlobalOptions, store: &dyn Store, root: 
     Ok(())
 }
 
-/// A task as a listing has it, and so as its children are had.
+/// Returns a task in the form of a list entry, which is also the form of its children.
 async fn listed(store: &dyn Store, task: TaskId) -> anyhow::Result<TaskRecord> {
     let page = Page { before: Some(TaskId(task.0.saturating_add(1))), limit: 1 };
     let found = store.tasks(TaskFilter::default(), page).await?.tasks.pop();
     Ok(found.filter(|found| found.id == task).ok_or(Refusal::TaskNotFound(task))?)
 }
 
-/// A task and its descendants, each with the places of its children.
+/// A task and its descendants, each with the indices of its children.
 struct Tree {
     tasks: Vec<(TaskRecord, Vec<usize>)>,
     is_cut: bool,
 }
 
 impl Tree {
-    /// Reads level by level, so that of a tree that is too large what is near its root is shown.
+    /// Reads the tree level by level, so that a tree that is too large is cut far from its root.
     async fn read(store: &dyn Store, root: TaskId) -> anyhow::Result<Self> {
         let mut tree = Self { tasks: vec![(listed(store, root).await?, Vec::new())], is_cut: false };
         let mut ahead = VecDeque::from([0]);
@@ -68,7 +68,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// The children of the task at a place, the oldest first, as far as there is room for them.
+    /// Returns the children of the task at an index, the oldest first, up to the limit of the tree.
     async fn children_of(&mut self, store: &dyn Store, place: usize) -> anyhow::Result<Vec<TaskRecord>> {
         let filter = TaskFilter { parent: Some(self.tasks[place].0.id), ..TaskFilter::default() };
         let (mut children, mut before) = (Vec::new(), None);
@@ -86,7 +86,7 @@ impl Tree {
         Ok(children)
     }
 
-    /// The tasks with their depths, each before its children.
+    /// Returns the tasks with their depths, each before its children.
     fn in_order(&self) -> Vec<(usize, &TaskRecord)> {
         let (mut ordered, mut ahead) = (Vec::new(), vec![(0, 0)]);
         while let Some((depth, place)) = ahead.pop() {

@@ -32,7 +32,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     wait_for_all_within(options, &*store, &tasks, timeout).await
 }
 
-/// Waits for each of the tasks, for so long at most.
+/// Waits for each of the tasks, until the timeout if there is one.
 pub(crate) async fn wait_for_all_within(
     options: &GlobalOptions,
     store: &dyn Store,

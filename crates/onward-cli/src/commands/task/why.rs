@@ -11,14 +11,14 @@ use crate::options::GlobalOptions;
 use crate::output::{colored_state, in_seconds, print_json, print_line};
 use crate::store_file;
 
-/// Says of each of the tasks why it does not run.
+/// Explains for each of the tasks why it does not run.
 pub(crate) async fn run(options: &GlobalOptions, tasks: Tasks) -> anyhow::Result<ExitCode> {
     let store = store_file::open_to_read(options).await?;
     let tasks = tasks.numbers(&*store).await?;
     for_each(tasks, options, async |task| explain(options, &*store, task).await).await
 }
 
-/// Prints why a task does not run.
+/// Prints the reasons why a task does not run.
 async fn explain(options: &GlobalOptions, store: &dyn Store, task: TaskId) -> anyhow::Result<()> {
     let record = store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?;
     let reasons = store.why(task).await?.ok_or(Refusal::TaskNotFound(task))?;
@@ -60,7 +60,7 @@ async fn explain(options: &GlobalOptions, store: &dyn Store, task: TaskId) -> an
     Ok(())
 }
 
-/// The first workers, and how many more there are.
+/// Returns the names of the first workers, and the number of the others.
 fn named(workers: &[String]) -> String {
     let first = workers.iter().take(bounds::NAMED_WORKERS).cloned().collect::<Vec<_>>().join(", ");
     match workers.len().saturating_sub(bounds::NAMED_WORKERS) {
@@ -69,8 +69,7 @@ fn named(workers: &[String]) -> String {
     }
 }
 
-/// The reasons without those that say no more of a parked orchestration than what it waits for
-/// does.
+/// Removes the reasons that repeat what a parked orchestration is known to wait for.
 fn beside_parking(mut reasons: Vec<WaitReason>) -> Vec<WaitReason> {
     let says_no_more = |reason: &WaitReason| {
         matches!(reason, WaitReason::Blocked { .. } | WaitReason::NotDue { .. } | WaitReason::Parked { .. })

@@ -1,4 +1,4 @@
-//! The model as a picture.
+//! Drawing the model.
 
 use std::fmt::Write as _;
 
@@ -32,10 +32,10 @@ any key      closes this
 
 Rates are of the last ten seconds. `onward stats --json` has the same for programs.";
 
-/// Between columns.
+/// The width of the gap between two columns.
 const GAP: u16 = 2;
 
-/// Draws everything.
+/// Draws the whole view.
 pub(super) fn draw(frame: &mut Frame<'_>, model: &Model) {
     let parts = [Constraint::Length(3), Constraint::Fill(2), Constraint::Fill(3), Constraint::Length(1)];
     let [head, queues, below, foot] = Layout::vertical(parts).areas(frame.area());
@@ -46,7 +46,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model) {
     draw_overlay(frame, model);
 }
 
-/// Draws the view of a store that is not there yet.
+/// Draws the view of a store that does not exist yet.
 pub(super) fn draw_missing(frame: &mut Frame<'_>, location: &str) {
     let text = format!(
         "onward top  {location}\n\nThere is no store at {location} yet. This view begins when a command makes it, \
@@ -123,7 +123,8 @@ fn draw_pane(frame: &mut Frame<'_>, area: Rect, model: &Model, pane: Pane) {
     frame.render_stateful_widget(table, inner, &mut TableState::default().with_selected(selected));
 }
 
-/// The titles of the panes that may be in a place, that of the one that is there in bold.
+/// Returns the titles of the panes that share a part of the screen, with the title of the visible
+/// one in bold.
 fn titles(model: &Model, shown: Pane) -> Line<'static> {
     let here = Pane::ALL.into_iter().filter(|pane| (*pane == Pane::Queues) == (shown == Pane::Queues));
     let titles = here.flat_map(|pane| {
@@ -153,12 +154,14 @@ fn style(tone: Tone) -> Style {
     }
 }
 
-/// Returns the columns that a pane has after its shift: the first one names the row, and stays.
+/// Returns the columns of a pane that its shift leaves visible. The first column names the row and
+/// always stays.
 fn in_sight(columns: usize, shift: usize) -> Vec<usize> {
     std::iter::once(0).chain(1 + shift..columns).collect()
 }
 
-/// How wide the columns are: as their widest cells, as many as fit; the first has what there is.
+/// Returns the widths of the columns: each is as wide as its widest cell, and as many as fit are
+/// drawn.
 fn fitting(pane: Pane, rows: &[pane::Row], in_sight: &[usize], width: u16) -> Vec<u16> {
     let mut widths = Vec::new();
     let mut left = width;
@@ -170,8 +173,8 @@ fn fitting(pane: Pane, rows: &[pane::Row], in_sight: &[usize], width: u16) -> Ve
         let gap = if index == 0 { 0 } else { GAP };
         let is_last = index + 1 == pane.columns().len();
         if left < gap.saturating_add(wanted) {
-            // A long text at the end, or a long name at the beginning, is cut; anything else would
-            // mislead.
+            // A long text in the last column or a long name in the first may be cut. In any other
+            // column a cut would mislead.
             if (is_last || index == 0) && left > gap {
                 widths.push(left - gap);
             }

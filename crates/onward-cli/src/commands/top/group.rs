@@ -1,4 +1,4 @@
-//! Groups: those of what runs, and those that have a limit of their own.
+//! Groups with running tasks, and groups with a limit of their own.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use onward_store::{Limit, LimitScope, Name};
 
 use super::reading::{LISTED, Reading};
 
-/// A group, and how far it uses the limit that holds for it.
+/// A group, and its use of the limit that applies to it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Group {
-    /// How many of its tasks run.
+    /// The number of its tasks that are running.
     pub(super) running: u64,
-    /// Whether more may run: only so many running tasks are read, and the store counts those of
-    /// groups with a limit of their own alone.
+    /// True if more of its tasks may be running. A reading is limited to [`LISTED`] running tasks,
+    /// and the store counts running tasks only for groups with a limit of their own.
     pub(super) is_cut: bool,
-    /// Its own limit, or that of the beginning of its name.
+    /// Its own limit, or the limit on a prefix of its name.
     pub(super) limit: Limit,
-    /// How many more its rate lets start now, where it has a limit of its own.
+    /// The number of starts that its rate allows now, if it has a limit of its own.
     pub(super) tokens: Option<u32>,
 }
 
-/// The groups that a reading knows of, the busiest first.
+/// Returns the groups in a reading, the busiest first.
 pub(super) fn groups(reading: &Reading) -> Vec<(&Name, Group)> {
     let mut groups: BTreeMap<&Name, Group> = BTreeMap::new();
     for name in reading.running.iter().filter_map(|task| task.group.as_ref()) {

@@ -1,25 +1,26 @@
-//! What comes from the terminal.
+//! Input from the terminal.
 
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tokio::sync::mpsc::{self, Receiver};
 
 use super::model::Key;
 
-/// The most keys that wait to be taken; who types faster waits.
+/// The largest number of keys in the channel. When it is full, the thread that reads the terminal
+/// waits.
 const KEYS: usize = 64;
 
-/// What the terminal says.
+/// An event from the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input {
     Key(Key),
-    /// The terminal has another size.
+    /// The size of the terminal changed.
     Resized,
 }
 
-/// Listens to the terminal, until it is closed or nobody wants to hear.
+/// Listens to the terminal until it is closed or the receiver is dropped.
 pub(super) fn listen() -> Receiver<Input> {
     let (sender, receiver) = mpsc::channel(KEYS);
-    // A thread of its own: it waits for keys, and nothing else can end that.
+    // Reading keys blocks, and nothing else can interrupt it, so it needs a separate thread.
     std::thread::spawn(move || {
         while let Ok(event) = event::read() {
             if input(&event).is_some_and(|input| sender.blocking_send(input).is_err()) {

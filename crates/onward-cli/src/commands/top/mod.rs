@@ -1,8 +1,8 @@
-//! `onward top`: what a store does, live on a terminal.
+//! `onward top`: the live activity of a store on a terminal.
 //!
-//! [`Model`](model::Model) is fed with readings and keys and knows neither terminal nor store;
-//! [`draw`] draws it; [`run`] waits for hints, keys and seconds, and carries out what the model
-//! wishes.
+//! [`Model`](model::Model) receives readings and keys and depends on neither terminal nor store.
+//! [`draw`] draws it. [`run`] waits for hints, keys and ticks, and carries out what the model
+//! requests.
 
 mod draw;
 mod group;

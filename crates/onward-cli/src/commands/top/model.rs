@@ -1,4 +1,4 @@
-//! What is shown, and what keys do to it: values in, wishes out.
+//! The state of the view, and how keys change it. Values go in, requests come out.
 
 use onward_store::{Name, QueueRecord, TaskId, TaskRecord};
 
@@ -7,7 +7,7 @@ use super::pane::{Pane, Row};
 use super::rates::{Rate, Rates};
 use super::reading::{Moment, Reading};
 
-/// How far a page key goes.
+/// The number of rows that a page key moves.
 const PAGE: usize = 10;
 
 /// The longest filter, in characters.
@@ -34,7 +34,7 @@ pub(super) enum Key {
     Character(char),
 }
 
-/// What the model wants done.
+/// An action that the model requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wish {
     Quit,
@@ -46,7 +46,7 @@ pub(super) enum Wish {
     ResumeAll,
 }
 
-/// Which row of a pane is selected. It follows what it is on.
+/// The selected row of a pane. It follows the item that it selects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Cursor {
     id: Option<String>,
@@ -54,8 +54,8 @@ struct Cursor {
 }
 
 impl Cursor {
-    /// Where it is among the rows there are now: on the same thing, or, if that has gone, in the
-    /// same place.
+    /// Moves the cursor to its item among the current rows. If the item is gone, the cursor stays
+    /// at its index.
     fn settle(&mut self, rows: &[Row]) {
         let found = rows.iter().position(|row| Some(&row.id) == self.id.as_ref());
         self.go(found.unwrap_or(self.index), rows);
@@ -67,7 +67,7 @@ impl Cursor {
     }
 }
 
-/// What is shown.
+/// The state of the view.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     location: String,
@@ -76,14 +76,14 @@ pub(super) struct Model {
     now: Moment,
     focus: Focus,
     cursors: [Cursor; Pane::ALL.len()],
-    /// The number of columns behind the first one that each pane leaves out.
+    /// The number of columns after the first one that each pane leaves out.
     shifts: [usize; Pane::ALL.len()],
     filter: String,
     pub(super) overlay: Overlay,
     note: Option<String>,
 }
 
-/// Which pane has the keys, and which one is below the queues.
+/// The pane that receives the keys, and the pane below the queues.
 #[derive(Debug, Clone, Copy)]
 struct Focus {
     pane: Pane,
@@ -96,9 +96,9 @@ impl Default for Focus {
     }
 }
 
-/// What it is fed with.
+/// The inputs of the model.
 impl Model {
-    /// A view of a store of which nothing is known yet.
+    /// Creates a view of a store that has not been read yet.
     pub(super) fn new(location: String) -> Self {
         Self { location, ..Self::default() }
     }
@@ -111,22 +111,22 @@ impl Model {
         self.settle();
     }
 
-    /// Time has passed.
+    /// Sets the current time.
     pub(super) fn tick(&mut self, now: Moment) {
         self.now = now;
     }
 
-    /// Shows a task that was asked for.
+    /// Shows a task that the user requested.
     pub(super) fn show(&mut self, task: TaskRecord) {
         self.overlay = Overlay::Task(Box::new(task), 0);
     }
 
-    /// Says something, until the next key.
+    /// Shows a note until the next key.
     pub(super) fn say(&mut self, note: impl Into<String>) {
         self.note = Some(note.into());
     }
 
-    /// Takes a key.
+    /// Handles a key, and returns the action that it requests.
     pub(super) fn press(&mut self, key: Key) -> Option<Wish> {
         self.note = None;
         if key == Key::Interrupt {
@@ -248,7 +248,7 @@ impl Model {
         Some(Wish::ResumeAll)
     }
 
-    /// Moves the columns behind the first one sideways. The last column always stays in sight.
+    /// Moves the columns after the first one sideways. The last column always stays visible.
     fn shift(&mut self, by: isize) {
         let most = self.focus.pane.columns().len().saturating_sub(2);
         let shift = &mut self.shifts[self.focus.pane.index()];
@@ -268,9 +268,9 @@ fn scroll(line: &mut u16, by: i16) -> Option<Wish> {
     None
 }
 
-/// What is seen.
+/// The outputs of the model.
 impl Model {
-    /// The rows of a pane that the filter lets through.
+    /// Returns the rows of a pane that match the filter.
     pub(super) fn rows(&self, pane: Pane) -> Vec<Row> {
         let wanted = self.filter.to_lowercase();
         let mut rows = pane.rows(&self.reading, self.now);
@@ -278,22 +278,22 @@ impl Model {
         rows
     }
 
-    /// The place of the selected row of a pane.
+    /// Returns the index of the selected row of a pane.
     pub(super) fn selected(&self, pane: Pane) -> usize {
         self.cursors[pane.index()].index
     }
 
-    /// Returns the number of columns behind the first one that a pane leaves out.
+    /// Returns the number of columns after the first one that a pane leaves out.
     pub(super) fn shift_of(&self, pane: Pane) -> usize {
         self.shifts[pane.index()]
     }
 
-    /// The pane that has the keys.
+    /// Returns the pane that receives the keys.
     pub(super) fn pane(&self) -> Pane {
         self.focus.pane
     }
 
-    /// The pane below the queues.
+    /// Returns the pane below the queues.
     pub(super) fn below(&self) -> Pane {
         self.focus.below
     }
@@ -314,12 +314,12 @@ impl Model {
         self.note.as_deref()
     }
 
-    /// Tasks per second, over the last seconds.
+    /// Returns the tasks per second over the last seconds.
     pub(super) fn rate(&self) -> Rate {
         self.rates.at(self.now.steady)
     }
 
-    /// Whether the picture changes as time passes, though nothing happens in the store.
+    /// Returns true if the picture changes with time even if nothing happens in the store.
     pub(super) fn moves(&self) -> bool {
         let waits = self.reading.queues.iter().any(|queue| queue.oldest_waiting.is_some());
         waits || !self.reading.running.is_empty() || !self.rate().is_zero()
@@ -330,7 +330,7 @@ impl Model {
         self.reading.queues.iter().find(|queue| queue.name.as_str() == name)
     }
 
-    /// The task that is selected in the pane that has the keys.
+    /// Returns the selected task of the pane that receives the keys.
     fn selected_task(&self) -> Option<TaskId> {
         let tasks = match self.focus.pane {
             Pane::Running => &self.reading.running,

@@ -1,28 +1,28 @@
-//! What lies over the panes, or waits for an answer.
+//! Content that covers the panes or waits for the user.
 
 use onward_store::{TaskId, TaskRecord};
 
-/// What lies over the panes.
+/// The content that covers the panes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) enum Overlay {
-    /// Nothing.
+    /// No overlay.
     #[default]
     None,
-    /// The keys.
+    /// The list of keys.
     Help,
-    /// The filter is being typed.
+    /// The filter, while the user types it.
     Filter,
-    /// All that is known of a task, from a line on.
+    /// All facts of a task, scrolled to a line.
     Task(Box<TaskRecord>, u16),
-    /// A question that `y` affirms.
+    /// A question that `y` confirms.
     Ask(Question),
 }
 
-/// A change that is made once it is confirmed.
+/// A change that needs confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Question {
-    /// A dead letter is tried again.
+    /// Retries a dead letter.
     Retry(TaskId),
-    /// A running task is cancelled.
+    /// Cancels a running task.
     Cancel(TaskId),
 }

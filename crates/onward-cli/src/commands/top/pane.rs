@@ -1,4 +1,4 @@
-//! The panes, and what each shows of a reading.
+//! The panes, and the rows that each shows of a reading.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use super::reading::{Moment, Reading};
 use crate::commands::limit;
 use crate::output::{Align, duration_text, one_line, optional};
 
-/// The widest text of a user's that a cell shows, in columns.
+/// The widest user text in a cell, in columns.
 const TEXT_COLUMNS: usize = 60;
 
-/// One of the lists.
+/// A pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pane {
     Queues,
@@ -23,28 +23,28 @@ pub(super) enum Pane {
     Groups,
 }
 
-/// How a row looks.
+/// The appearance of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Tone {
     #[default]
     Plain,
-    /// It is held up.
+    /// Paused, at its limit, or asked to cancel.
     Held,
-    /// Somebody should look at it.
+    /// Needs the operator's attention.
     Alarm,
 }
 
 /// A row of a pane.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
-    /// What it is: the name of a queue, the number of a task.
+    /// The identity of the item: the name of a queue, the number of a task.
     pub(super) id: String,
-    /// As many as the pane has columns.
+    /// One cell per column of the pane.
     pub(super) cells: Vec<String>,
     pub(super) tone: Tone,
 }
 
-/// Columns by importance: the last ones are left out where the terminal is narrow.
+/// Columns by importance: the last ones are left out on a narrow terminal.
 type Columns = &'static [(&'static str, Align)];
 
 const QUEUES: Columns = &[
@@ -117,11 +117,11 @@ const GROUPS: Columns = &[
 ];
 
 impl Pane {
-    /// In the order of the tab key.
+    /// The panes in the order of the tab key.
     pub(super) const ALL: [Self; 6] =
         [Self::Queues, Self::Running, Self::Dead, Self::Limits, Self::Sessions, Self::Groups];
 
-    /// Its place in [`ALL`](Self::ALL).
+    /// Returns its index in [`ALL`](Self::ALL).
     pub(super) fn index(self) -> usize {
         self as usize
     }
@@ -148,11 +148,11 @@ impl Pane {
         }
     }
 
-    /// What it shows of a reading.
+    /// Returns the rows that the pane shows of a reading.
     pub(super) fn rows(self, reading: &Reading, now: Moment) -> Vec<Row> {
         match self {
             Self::Queues => reading.queues.iter().map(|queue| of_queue(queue, now.wall)).collect(),
-            // The longest running first.
+            // The task that has run longest comes first.
             Self::Running => {
                 let mut running: Vec<_> = reading.running.iter().collect();
                 running.sort_by_key(|task| (task.started_at, task.id));
@@ -252,7 +252,7 @@ fn of_group(name: &Name, group: Group) -> Row {
     Row { id: name.to_string(), cells, tone: if is_full { Tone::Held } else { Tone::Plain } }
 }
 
-/// In percent.
+/// Returns the used share of a limit in percent.
 fn used(running: u64, concurrency: Option<u32>) -> Option<u64> {
     concurrency.map(|limit| running * 100 / u64::from(limit.max(1)))
 }
@@ -273,12 +273,12 @@ fn text(text: &str) -> String {
     one_line(text, TEXT_COLUMNS)
 }
 
-/// How long ago it was, or a dash.
+/// Returns the time since a moment, or a dash for `None`.
 fn age(since: Option<Timestamp>, now: Timestamp) -> String {
     optional(since, |since| whole_seconds(now - since))
 }
 
-/// A duration that does not flicker: to the second, and from an hour on to the minute.
+/// Returns a duration that does not flicker: to the second, and from one hour on to the minute.
 fn whole_seconds(duration: Duration) -> String {
     match duration.as_secs() {
         seconds @ 0..60 => format!("{seconds}s"),

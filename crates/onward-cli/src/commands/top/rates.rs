@@ -1,4 +1,4 @@
-//! How fast tasks come and end, from what successive looks counted.
+//! Rates of submitted and ended tasks, computed from successive readings.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use onward_store::EndedCounts;
 
 use super::reading::Reading;
 
-/// Over how long a rate is taken.
+/// The time over which a rate is measured.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// The most looks that are remembered: more than there are in the window at the fastest refresh.
+/// The largest number of counts kept. At the fastest refresh the window contains fewer.
 const LOOKS: usize = 256;
 
-/// What a look counted.
+/// The counts of one reading.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Look {
     steady: Duration,
@@ -33,29 +33,29 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// Whether nothing comes and nothing ends.
+    /// Returns true if no tasks are submitted and none end.
     pub(super) fn is_zero(self) -> bool {
         self == Self::default()
     }
 }
 
-/// The looks of the last seconds.
+/// The counts of the last seconds.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Rates {
     looks: VecDeque<Look>,
 }
 
 impl Rates {
-    /// Remembers what a look counted.
+    /// Records the counts of a reading.
     pub(super) fn add(&mut self, reading: &Reading) {
         let newest = reading.newest.and_then(|task| u64::try_from(task.0).ok()).unwrap_or(0);
-        // The newest task may have been deleted since.
+        // The newest task may have been deleted since the last reading.
         let submitted = self.looks.back().map_or(newest, |last| last.submitted.max(newest));
         self.looks.push_back(Look { steady: reading.at.steady, submitted, ended: reading.ended });
         self.forget(reading.at.steady);
     }
 
-    /// Leaves one look from before the window, to count from, and those within.
+    /// Drops old counts. Keeps those within the window, and the last one before it as the base.
     fn forget(&mut self, now: Duration) {
         let begin = now.saturating_sub(WINDOW);
         while self.looks.len() > LOOKS || self.looks.get(1).is_some_and(|second| second.steady <= begin) {
@@ -63,8 +63,8 @@ impl Rates {
         }
     }
 
-    /// The rates at a moment. Since the newest look nothing has happened, or there would be a newer
-    /// one.
+    /// Returns the rates at a moment. Assumes that nothing has happened since the newest reading,
+    /// because a change causes a newer one.
     pub(super) fn at(&self, now: Duration) -> Rate {
         let begin = now.saturating_sub(WINDOW);
         let before = self.looks.iter().rev().find(|look| look.steady <= begin);

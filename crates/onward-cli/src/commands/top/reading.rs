@@ -1,4 +1,4 @@
-//! What one look at a store answers.
+//! The result of reading a store once.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use onward_store::{
     TaskRecord, TaskState, Timestamp,
 };
 
-/// The most running tasks, and the most dead letters, that a look reads.
+/// The most running tasks, and the most dead letters, in a reading.
 pub(super) const LISTED: usize = 200;
 
-/// When something was seen: by the wall's clock, and by the one that does not jump.
+/// The time of a reading, by the wall clock and by the steady clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Moment {
     pub(super) wall: Timestamp,
@@ -18,29 +18,29 @@ pub(super) struct Moment {
 }
 
 impl Default for Moment {
-    /// Before anything was seen.
+    /// Returns the moment before the first reading.
     fn default() -> Self {
         Self { wall: Timestamp::from_microseconds(0), steady: Duration::ZERO }
     }
 }
 
 impl Moment {
-    /// Now, by a store's clock.
+    /// Returns the current moment, by a store's clock.
     pub(super) fn now(store: &dyn Store) -> Self {
         let clock = store.clock();
         Self { wall: clock.now(), steady: clock.steady() }
     }
 }
 
-/// What one look at a store answers.
+/// The result of reading a store once.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Reading {
     pub(super) at: Moment,
     pub(super) queues: Vec<QueueRecord>,
     pub(super) mode: QueueMode,
-    /// How tasks have ended since the store was made.
+    /// The number of tasks that have ended since the store was created, by outcome.
     pub(super) ended: EndedCounts,
-    /// The highest number of a task: tasks are numbered as they are submitted.
+    /// The highest task number. Tasks are numbered in the order of submission.
     pub(super) newest: Option<TaskId>,
     pub(super) running: Vec<TaskRecord>,
     pub(super) dead: Vec<TaskRecord>,
@@ -50,10 +50,10 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Looks at a store. Reads only.
+    /// Reads a store, without writing to it.
     pub(super) async fn of(store: &dyn Store) -> anyhow::Result<Self> {
         let queues = store.queues().await?;
-        // To look for what is not there would read every task.
+        // A search for tasks in a state that no task has would read every task.
         let any = |count: fn(&QueueRecord) -> u64| queues.iter().any(|queue| count(queue) > 0);
         let running = listed(store, TaskState::Running, any(|queue| queue.running)).await?;
         let dead = listed(store, TaskState::Dead, any(|queue| queue.ended.dead)).await?;

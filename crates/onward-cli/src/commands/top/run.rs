@@ -1,4 +1,4 @@
-//! The loop: hints, keys and seconds in, pictures out.
+//! The event loop: hints, keys and ticks come in, pictures go out.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -26,25 +26,24 @@ use crate::store_file;
 /// Ages are shown to the second.
 const TICK: Duration = Duration::from_secs(1);
 
-/// A look that takes long is followed by so many times its length without one.
+/// The pause after a reading, as a multiple of the time that the reading took.
 const REST: u32 = 9;
 
 /// Arguments of `onward top`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Look at the store at most so many times a second, 1 to 20; where nothing happens, it is not
-    /// looked at
+    /// Read the store at most this many times a second, 1 to 20. An idle store is not read
     #[arg(long, value_name = "TIMES", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=20))]
     refresh: u32,
 }
 
-/// Shows what a store does until it is told to stop.
+/// Shows the activity of a store until the user quits.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     if options.json || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(wrong_usage("`onward top` is for terminals; `onward stats --json` says the same to programs"));
     }
-    // A store that cannot be opened is reported on the terminal as it was; a missing one is waited
-    // for.
+    // A failure to open the store is reported before the terminal changes. A missing store is
+    // awaited.
     let opened = if is_missing(options) { None } else { Some(store_file::open_to_stay(options).await?) };
     let mut interrupts = Interrupts::listen()?;
     let mut terminal = ratatui::try_init().context("the terminal cannot be drawn on")?;
@@ -73,8 +72,8 @@ fn is_missing(options: &GlobalOptions) -> bool {
     matches!(&options.store, Location::File(path) if !path.exists())
 }
 
-/// Waits until another process makes the store, and opens it. Returns `None` if a key ends the view
-/// before.
+/// Waits until another process creates the store, and opens it. Returns `None` if a key ends the
+/// view first.
 async fn awaited(
     options: &GlobalOptions,
     terminal: &mut DefaultTerminal,
@@ -92,11 +91,11 @@ async fn awaited(
             () = tokio::time::sleep(TICK) => {}
         }
     }
-    // Its maker holds the lock until the store is complete, so this waits for that.
+    // The creator holds the lock until the store is complete, so opening waits for that.
     store_file::open_to_stay(options).await.map(Some)
 }
 
-/// Gives the terminal back as it was, however the view ends.
+/// A guard that restores the terminal, however the view ends.
 struct Restored;
 
 impl Drop for Restored {
@@ -105,17 +104,17 @@ impl Drop for Restored {
     }
 }
 
-/// When the store is looked at.
+/// The schedule of the readings.
 struct Pace {
     gap: Duration,
-    /// Not before.
+    /// The earliest time of the next reading.
     next: Instant,
-    /// Whether something may have changed since the last look.
+    /// True if something may have changed since the last reading.
     stale: bool,
 }
 
 impl Pace {
-    /// Waits until it is time for a look; for ever, if there is nothing new to see.
+    /// Waits until a reading is due. Never completes if nothing has changed.
     async fn due(&self) {
         if self.stale {
             tokio::time::sleep_until(self.next).await;
@@ -124,7 +123,7 @@ impl Pace {
         }
     }
 
-    /// A look has taken so long.
+    /// Schedules the next reading after one that took `took`.
     fn looked(&mut self, took: Duration) {
         (self.next, self.stale) = (Instant::now() + self.gap.max(took * REST), false);
     }
@@ -167,7 +166,7 @@ impl View<'_> {
     }
 
     async fn look(&mut self) -> anyhow::Result<()> {
-        // What changes from here on may be missing in the reading.
+        // Hints that arrive from here on may report changes that the reading lacks.
         self.changes.hint();
         let began = self.store.clock().steady();
         let reading = Reading::of(self.store).await?;
@@ -176,7 +175,7 @@ impl View<'_> {
         Ok(())
     }
 
-    /// Carries a wish out, and says how it went.
+    /// Carries out an action and shows its result.
     async fn fulfil(&mut self, wish: Wish) {
         let said = match wish {
             Wish::Quit => return,

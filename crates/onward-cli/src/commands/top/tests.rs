@@ -1,4 +1,4 @@
-//! The picture after readings and keys, on a terminal in memory.
+//! Tests of the picture after readings and keys, on a terminal in memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::model::{Key, Model, Wish};
 use super::overlay::Overlay;
 use super::reading::{LISTED, Moment, Reading};
 
-/// A store with a model that looks at it.
+/// A store with a model that reads it.
 struct View {
     clock: Arc<ManualClock>,
     store: MemoryStore,
@@ -41,7 +41,7 @@ impl View {
         Self { clock, store, model: Model::new("onward.db".to_owned()) }
     }
 
-    /// Three tasks that wait in `mail`, one that runs in `video`, and one that is dead.
+    /// Submits three tasks that wait in `mail`, one that runs in `video`, and one that is dead.
     async fn fill(&mut self) {
         for (kind, queue) in [("encode", "video"), ("crash", "video")] {
             self.submit(kind, queue).await;
@@ -57,7 +57,7 @@ impl View {
         self.apply(Write::SetLimit(SetLimit::new(LimitScope::Kind(name("encode"))).concurrency(2))).await;
     }
 
-    /// Claims so many tasks under a session of their own.
+    /// Claims up to `limit` tasks in a new session.
     async fn claim(&mut self, limit: usize) -> Vec<Lease> {
         let open = OpenSession::new("worker-1", Duration::from_secs(10));
         let [Outcome::SessionOpened(session)] = self.apply(Write::OpenSession(open)).await else { panic!() };
@@ -65,8 +65,8 @@ impl View {
         claimed.tasks.iter().map(|task| task.lease).collect()
     }
 
-    /// An order (1) with two activities, a charge (2) that runs and an invoice (3) that is dead, of
-    /// which its next turn will hear; and a trip (4) whose code cannot go on.
+    /// Submits an order (1) with two activities, and a trip (4) whose code cannot continue. The
+    /// charge (2) runs. The invoice (3) is dead, of which the order's next turn will be notified.
     async fn fill_with_orchestrations(&mut self) {
         let of = |kind| NewTask { orchestration: true, queue: name("flows"), ..NewTask::new(kind).unwrap() };
         self.apply(Write::Submit(Box::new(of("order")))).await;
@@ -117,7 +117,7 @@ impl View {
         })
     }
 
-    /// The words of the first line of the picture that has a text.
+    /// Returns the words of the first line of the picture that contains a text.
     fn words_of(&self, text: &str) -> Vec<String> {
         let picture = self.picture();
         let line = picture.lines().find(|line| line.contains(text)).unwrap_or_default();

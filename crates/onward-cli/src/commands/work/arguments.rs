@@ -1,4 +1,4 @@
-//! What `onward work` takes.
+//! The arguments of `onward work`.
 
 use std::ffi::OsString;
 #[cfg(feature = "metrics")]
@@ -17,46 +17,45 @@ use crate::values::{Jobs, parse_duration, parse_kind, parse_priority};
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Arguments {
-    /// Take tasks of this kind, or of all kinds that begin so (mail:*); may be given several times
+    /// Run tasks of this kind, or of all kinds with a prefix (mail:*); may be given several times
     #[arg(long = "kind", value_name = "KIND", required = true, value_parser = parse_kind)]
     pub(super) kinds: Vec<Name>,
-    /// Take tasks from this queue only; may be given several times; default: from every queue
+    /// Claim tasks from this queue only; may be given several times; default: from every queue
     #[arg(long = "queue", value_name = "QUEUE")]
     pub(super) queues: Vec<Name>,
     /// Number of commands that run at once: 4, or 50% of the cores
     #[arg(long, short, value_name = "COUNT", default_value = "100%")]
     jobs: Jobs,
-    /// How long a command that is to stop has before it is killed
+    /// Time that a stopped command has to end before it is killed
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "5s")]
     pub(super) grace: Duration,
-    /// How long this process may give no sign of life before others take over its tasks; at once,
-    /// on a file, if it is gone
+    /// Time without a heartbeat after which other processes take over the tasks of this one; with a
+    /// file, they take over at once if it is gone
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "10s")]
     pub(super) lease: Duration,
-    /// Have commands give way to tasks of at least this priority: the least urgent that runs is
-    /// stopped, if it is at least 64 levels less urgent, and tried again later
+    /// Preempt commands for tasks of at least this priority: the running command with the lowest
+    /// priority, if at least 64 levels lower, is stopped and retried later
     #[arg(long, value_name = "PRIORITY", value_parser = parse_priority)]
     preempt_from: Option<Priority>,
     #[command(flatten)]
     pub(super) pressure: PressureOptions,
-    /// While it works, forget tasks this long after they have ended (see onward store prune)
+    /// While working, forget tasks this long after they have ended (see onward store prune)
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(super) keep_ended_for: Option<Duration>,
-    /// While it works, forget all but so many of the tasks that have ended, the newest
+    /// While working, forget ended tasks except this many of the newest
     #[arg(long, value_name = "COUNT")]
     pub(super) keep_ended: Option<u64>,
     /// Stop when nothing is due and nothing runs
     #[arg(long)]
     pub(super) until_idle: bool,
-    /// Say nothing on stderr of tasks that fail, of what commands say there, of the start and of
-    /// the end
+    /// Print nothing to stderr about the start, the end, failed tasks and the stderr of commands
     #[arg(long, short)]
     pub(super) quiet: bool,
     /// Write stdout and stderr of each attempt to files TASK.ATTEMPT.out and TASK.ATTEMPT.err in
     /// this directory
     #[arg(long, value_name = "DIRECTORY")]
     pub(super) output_dir: Option<PathBuf>,
-    /// Serve metrics for Prometheus at this address (loopback unless told otherwise)
+    /// Serve metrics for Prometheus at this address (default: loopback)
     #[cfg(feature = "metrics")]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:9464")]
     pub(super) metrics: Option<SocketAddr>,
@@ -91,12 +90,12 @@ Example:
   onward work --kind resize --jobs 4 -- ./resize.sh";
 
 impl Arguments {
-    /// What gives way to what.
+    /// Returns the preemption that the user configured.
     pub(super) fn preemption(&self) -> Option<Preemption> {
         self.preempt_from.map(|from| Preemption { from, ..Preemption::default() })
     }
 
-    /// How many commands run at once.
+    /// Returns the number of commands that run at once.
     pub(super) fn jobs(&self) -> usize {
         self.jobs.count()
     }

@@ -1,4 +1,5 @@
-//! Lines of a worker on standard error: its start, failures, standard error of commands, a summary.
+//! The worker's lines on standard error: its start, failures, standard error of commands, a
+//! summary.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use crate::options::GlobalOptions;
 use crate::output::{counted, duration_text, one_line, remark};
 use crate::process::Captured;
 
-/// The most failures that are shown in a second; the others are counted.
+/// The largest number of failures shown per second. The others are counted.
 const SHOWN_EACH_SECOND: u32 = 10;
 
 /// The part of an error that is shown, in columns.
@@ -21,7 +22,7 @@ const SHOWN_COLUMNS: usize = 200;
 /// The end of a command's standard error that is shown, in bytes.
 const SHOWN_BYTES: usize = 4096;
 
-/// Tells what a worker does.
+/// A reporter of the worker's activity.
 #[derive(Debug)]
 pub(super) struct Console {
     store: Arc<dyn Store>,
@@ -30,7 +31,7 @@ pub(super) struct Console {
     second: Mutex<Second>,
 }
 
-/// The failures shown since a second began.
+/// The failures shown in the current second.
 #[derive(Debug, Default)]
 struct Second {
     began: Duration,
@@ -39,8 +40,8 @@ struct Second {
 }
 
 impl Second {
-    /// Counts a failure. Returns how many were left out before it, or `None` if it is left out,
-    /// too.
+    /// Counts a failure. Returns the number of failures left out before it, or `None` if this one
+    /// is left out too.
     fn take(&mut self, now: Duration, missed: u64) -> Option<u64> {
         self.left_out += missed;
         if now.saturating_sub(self.began) >= Duration::from_secs(1) {
@@ -61,7 +62,7 @@ impl Console {
         Self { store, json: options.json, quiet: arguments.quiet, second }
     }
 
-    /// Tells that the worker has started.
+    /// Reports that the worker has started.
     pub(super) fn started(&self, options: &GlobalOptions, arguments: &Arguments, jobs: usize) {
         let names = |names: &[onward_store::Name]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let (kinds, queues, process) = (names(&arguments.kinds), names(&arguments.queues), std::process::id());
@@ -80,12 +81,12 @@ impl Console {
         );
     }
 
-    /// Tells of a fault of the worker itself, also where it is to be quiet.
+    /// Reports a fault of the worker itself, even with `--quiet`.
     pub(super) fn fault(&self, message: &str) {
         if self.json { remark(json!({ "event": "fault", "message": message })) } else { remark(message) }
     }
 
-    /// Tells what became of an attempt that did not complete its task.
+    /// Reports the outcome of an attempt that did not complete its task.
     pub(super) async fn transition(&self, transition: Transition) {
         let is_failure = matches!(transition.change, Change::Failed | Change::Dead | Change::Retrying { .. });
         if self.quiet || !(is_failure || transition.missed > 0) {
@@ -101,14 +102,15 @@ impl Console {
         }
     }
 
-    /// The error of an attempt. A store that cannot be read is no reason to say nothing.
+    /// Returns the error of an attempt. If the store cannot be read, the failure is reported
+    /// without its error.
     async fn error(&self, task: TaskId, attempt: u32) -> String {
         let errors = self.store.task(task).await.ok().flatten().map(|task| task.errors).unwrap_or_default();
         let of_attempt = errors.into_iter().rev().find(|error| error.attempt == attempt);
         of_attempt.map_or_else(|| "its error is not kept".to_owned(), |error| error.message)
     }
 
-    /// Shows the end of what a command that succeeded wrote to standard error.
+    /// Shows the end of the standard error of a command that succeeded.
     pub(super) fn stderr(&self, task: TaskId, stderr: &Captured) {
         if stderr.bytes.is_empty() {
             return;
@@ -125,7 +127,7 @@ impl Console {
         );
     }
 
-    /// Tells what came of it all.
+    /// Reports the summary of the work.
     pub(super) fn ended(&self, summary: DrainSummary, took: Duration) {
         let left_out = std::mem::take(&mut self.lock().left_out);
         self.tell_left_out(left_out);

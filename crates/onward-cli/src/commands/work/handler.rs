@@ -1,4 +1,4 @@
-//! Running a task's command, as a handler of the engine.
+//! The engine's handler, which runs the command of a task.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ use super::report::Report;
 use super::verdict::{Said, judge};
 use crate::process::{End, Finished, Invocation, Limits, NotRun, Program, Runner};
 
-/// After a fault of the worker a task is due again after this long.
+/// The delay after which a task is due again after a fault of the worker.
 const AFTER_FAULT: Duration = Duration::from_secs(1);
 
-/// What every task of a worker needs.
+/// The shared state of all tasks of a worker.
 #[derive(Debug)]
 pub(super) struct TaskWork {
     pub(super) program: OsString,
@@ -50,8 +50,8 @@ impl TaskWork {
         judge(finished, said, self.limits.capture)
     }
 
-    /// Writes the command's output to files and to standard error, where asked. A failed write is
-    /// reported and does not change the end of the task.
+    /// Writes the command's output to files and to standard error, as requested. A failed write is
+    /// reported and does not affect the outcome of the task.
     async fn show(&self, context: &Context, finished: &Finished) {
         if let Some(directory) = &self.output_directory
             && let Err(error) = directory.write(context, finished).await
@@ -93,7 +93,8 @@ impl TaskWork {
         Ok((finished, said))
     }
 
-    /// No task of a worker has arguments of its own, so what the system does not take was typed.
+    /// Returns the failure of a command that did not run. The arguments come from the command line
+    /// and not from the task, so the worker gives up if the system rejects them.
     fn not_run(&self, context: &Context, why: NotRun) -> Failure {
         match why {
             NotRun::Stopped => given_back(context),
@@ -125,8 +126,8 @@ impl TaskWork {
     }
 }
 
-/// Gives back a task that was not started: it waits again in its queue, and the attempt is not
-/// counted, even where its time is over.
+/// Returns a task that was not started to its queue. The attempt is not counted, even if its
+/// timeout has expired.
 fn given_back(context: &Context) -> Failure {
     match context.interruption() {
         Some(Interruption::TimedOut | Interruption::Silent) => Failure::move_to(context.queue().as_str()),
@@ -134,12 +135,13 @@ fn given_back(context: &Context) -> Failure {
     }
 }
 
-/// A fault of this process or of its store, for which no attempt is charged.
+/// Returns the failure for a fault of this process or of its store, which does not count as an
+/// attempt.
 fn of_worker(message: &str) -> Failure {
     Failure::not_counted(message, AFTER_FAULT)
 }
 
-/// Gives signs of life for a command that waits to be started.
+/// Sends heartbeats for a command that waits to be started.
 async fn alive<T>(context: &Context, waiting: impl Future<Output = T>) -> T {
     let Some(limit) = context.heartbeat_timeout() else { return waiting.await };
     tokio::pin!(waiting);

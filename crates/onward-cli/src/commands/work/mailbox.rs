@@ -9,7 +9,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::unix::pipe::{OpenOptions, Receiver, Sender};
 
-/// The longest line of a report, in bytes; a longer one is taken as two.
+/// The longest line of a report, in bytes. A longer line is split in two.
 const LINE_BYTES: u64 = 4096;
 
 /// A named pipe of one attempt. It is removed when this is dropped.
@@ -17,14 +17,14 @@ const LINE_BYTES: u64 = 4096;
 pub(super) struct Mailbox {
     path: PathBuf,
     reader: BufReader<Receiver>,
-    /// As long as we could write ourselves, a command that closes the pipe does not end the stream
-    /// for the next one.
+    /// A writing end that this process keeps open. Without it, a command that closes the pipe would
+    /// end the stream for the next writer.
     _keep_open: Sender,
     line: Vec<u8>,
 }
 
 impl Mailbox {
-    /// Makes the pipe, and the directory where something that clears away temporary files has
+    /// Creates the pipe. Also creates the directory, because a cleaner of temporary files may have
     /// removed it.
     pub(super) fn open(directory: &Path, name: &str) -> io::Result<Self> {
         let path = directory.join(name);
@@ -35,12 +35,12 @@ impl Mailbox {
         Ok(Self { path, reader: BufReader::new(receiver), _keep_open: keep_open, line: Vec::new() })
     }
 
-    /// Where the command writes to.
+    /// Returns the path to which the command writes.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The next line. Cancel-safe: what was read of a line so far is kept.
+    /// Returns the next line. Cancel-safe: a partly read line is kept.
     pub(super) async fn next(&mut self) -> io::Result<String> {
         loop {
             let room = LINE_BYTES.saturating_sub(u64::try_from(self.line.len()).unwrap_or(LINE_BYTES));
@@ -52,12 +52,13 @@ impl Mailbox {
         }
     }
 
-    /// What was written and not read yet, after the command has ended.
+    /// Returns the unread lines after the command has ended.
     pub(super) fn rest(mut self) -> Vec<String> {
         let mut rest = std::mem::take(&mut self.line);
         rest.extend_from_slice(self.reader.buffer());
         let mut chunk = [0; 4096];
-        // Straight from the pipe: the runtime may not have heard yet that there is something in it.
+        // The pipe is read directly, because the runtime may not have been notified yet that it is
+        // readable.
         while let Ok(count @ 1..) = rustix::io::read(self.reader.get_ref(), &mut chunk) {
             rest.extend_from_slice(&chunk[..count]);
         }
@@ -67,7 +68,7 @@ impl Mailbox {
 
 impl Drop for Mailbox {
     fn drop(&mut self) {
-        // It lies in a directory that is removed as a whole when the worker ends.
+        // An error is ignored, because the whole directory is removed when the worker ends.
         let _ = std::fs::remove_file(&self.path);
     }
 }

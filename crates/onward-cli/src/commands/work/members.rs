@@ -1,4 +1,4 @@
-//! What a command reads.
+//! The input of a command.
 
 use bytes::Bytes;
 use onward::{Context, Failure, TaskRecord};
@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::output::bytes_field;
 
-/// The payload of a task; of a bundle a line of JSON for each member, the oldest first.
+/// Returns the payload of a task. For a batch, returns a line of JSON for each item, the oldest
+/// first.
 pub(super) async fn stdin(context: &Context) -> Result<Bytes, Failure> {
     if context.member_count() == 0 {
         return Ok(context.payload().clone());

@@ -1,10 +1,9 @@
 //! `onward work`: a command per task.
 //!
 //! In reading order: [`arguments`], which documents the convention between worker and command;
-//! [`report`] (what a command says while it runs); [`mailbox`] (how it says it); [`verdict`] (what
-//! its end means); [`members`] (what it reads of a bundle); [`handler`]; [`console`] and
-//! [`output_directory`] (what people see of it); [`pressure`] (when only what is urgent starts);
-//! [`run`].
+//! [`report`] (the command's reports while it runs); [`mailbox`] (their pipe); [`verdict`] (the
+//! outcome of the task); [`members`] (the input for a batch); [`handler`]; [`console`] and
+//! [`output_directory`] (output for people); [`pressure`] (when only urgent tasks start); [`run`].
 
 mod arguments;
 mod console;

@@ -1,4 +1,4 @@
-//! Files with what each attempt's command wrote.
+//! Files with the output of each attempt's command.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::process::Finished;
 pub(super) struct OutputDirectory(PathBuf);
 
 impl OutputDirectory {
-    /// Makes the directory.
+    /// Creates the directory.
     ///
     /// # Errors
-    /// Wrong usage, if it cannot be made.
+    /// Wrong usage, if it cannot be created.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         std::fs::create_dir_all(path).map_err(|error| {
             wrong_usage(format!("--output-dir {}: {error}; name a place that can be written", path.display()))

@@ -1,4 +1,4 @@
-//! What a worker looks at before it starts what is not urgent.
+//! The pressure that a worker checks before it starts tasks that are not urgent.
 
 use std::str::FromStr;
 
@@ -12,17 +12,17 @@ use crate::values::parse_size;
 /// Sources of pressure.
 #[derive(Debug, Args)]
 pub(super) struct PressureOptions {
-    /// Start only what is urgent while programs of this machine wait for this (Linux); may be given
-    /// several times
+    /// Start only urgent tasks while programs on this machine wait for this resource (Linux); may
+    /// be given several times
     #[arg(long = "pressure", value_name = "RESOURCE")]
     resources: Vec<Resource>,
-    /// Start only what is urgent while tasks are ahead of so many bytes a second, read, write,
-    /// receive or send, such as receive=50MiB; once for each
+    /// Start only urgent tasks while tasks exceed this many bytes per second; KIND is read, write,
+    /// receive or send: receive=50MiB; once for each
     #[arg(long = "bandwidth", value_name = "KIND=SIZE")]
     bandwidths: Vec<Bandwidth>,
 }
 
-/// What programs may wait for.
+/// A resource that programs may wait for.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Resource {
     Memory,
@@ -30,7 +30,7 @@ enum Resource {
     Cpu,
 }
 
-/// How many bytes of a kind may be moved in a second.
+/// The largest number of bytes of a kind that may be moved per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Bandwidth {
     kind: IoKind,
@@ -42,7 +42,7 @@ impl FromStr for Bandwidth {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (kind, size) = text.split_once('=').unwrap_or((text, ""));
-        // As the options of `onward submit` name them.
+        // The names match the options of `onward submit`.
         let kind = match kind {
             "read" => IoKind::DiskRead,
             "write" => IoKind::DiskWritten,
@@ -62,10 +62,10 @@ impl FromStr for Bandwidth {
 }
 
 impl PressureOptions {
-    /// Tells the engine of them.
+    /// Adds the sources to the engine.
     ///
     /// # Errors
-    /// Wrong usage, if the kernel does not tell a pressure.
+    /// Wrong usage, if the kernel does not report a pressure.
     pub(super) fn add_to(&self, mut builder: EngineBuilder) -> anyhow::Result<EngineBuilder> {
         for resource in &self.resources {
             builder = add(builder, *resource)?;
@@ -103,8 +103,8 @@ mod tests {
         pressure: PressureOptions,
     }
 
-    /// The sources that an engine asks where this was typed; `None` if the kernel does not tell one
-    /// of them.
+    /// Returns the sources that an engine with these arguments consults. Returns `None` if the
+    /// kernel does not report one of them.
     async fn sources(typed: &[&str]) -> Option<Vec<String>> {
         let typed = Typed::parse_from(["work"].iter().chain(typed));
         let engine = typed.pressure.add_to(Engine::builder().memory()).ok()?.open().await.unwrap();

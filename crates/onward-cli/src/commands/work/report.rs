@@ -1,4 +1,4 @@
-//! What a command says while it runs, line by line.
+//! The reports of a command while it runs, line by line.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use crate::values::{parse_duration, parse_positive_duration};
 /// One line of a report.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Report {
-    /// How far it is, and what it is doing.
+    /// The completed fraction, and a message.
     Progress(f32, Option<String>),
-    /// It is alive.
+    /// The command is alive.
     Heartbeat,
-    /// If it fails, try again after this long.
+    /// If it fails, retry after this long.
     RetryAfter(Duration),
-    /// It has failed, and trying again cannot help.
+    /// It has failed permanently, with this error.
     Fail(String),
-    /// If it exits with 0, somebody else will finish the task, within this time.
+    /// If it exits with 0, the task is completed externally, within this time.
     FinishLater(Option<Duration>),
-    /// If it exits with 0, the task goes on in this queue.
+    /// If it exits with 0, the task moves to this queue.
     Move(Name),
 }
 
 impl Report {
-    /// Reads a line; the error says what is wrong with it.
+    /// Reads a line. The error describes the problem.
     pub(super) fn parse(line: &str) -> Result<Self, String> {
         let (word, rest) = line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
         let rest = rest.trim();

@@ -22,14 +22,14 @@ use crate::output::print_json;
 use crate::process::{Interrupts, Limits, Runner, find_program, room_for};
 use crate::store_file;
 
-/// Open files of this process for each command: pipes for its three streams, with both ends of each
-/// until the command has started, and both ends of the pipe for reports.
+/// Open files of this process for each command: both ends of the pipes for its three streams, until
+/// the command has started, and both ends of the pipe for reports.
 const FILES_EACH: u64 = 8;
 
-/// What the engine gives a handler beyond the grace that the handler gives its command.
+/// The grace of the engine for a handler, beyond the grace of the handler for its command.
 const GRACE_MARGIN: Duration = Duration::from_secs(5);
 
-/// Works until it is interrupted, or until nothing is left with `--until-idle`.
+/// Works until it is interrupted or, with `--until-idle`, until nothing is due and nothing runs.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Some((program, rest)) = arguments.command.split_first() else { return Err(wrong_usage("there is no command")) };
     find_program(program)?;
@@ -65,7 +65,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     }
 }
 
-/// Returns the number of commands that can run at once, and reports a bound.
+/// Returns the number of commands that can run at once. Reports a bound below the requested number.
 fn jobs(arguments: &Arguments, console: &Console) -> anyhow::Result<usize> {
     let room = room_for(arguments.jobs(), FILES_EACH)?;
     room.notice(arguments.jobs()).iter().for_each(|notice| console.fault(notice));
@@ -93,6 +93,7 @@ async fn engine(
         .prefetch(0)
         .lease(arguments.lease)
         .grace(arguments.grace + GRACE_MARGIN)
+        // A stopped engine asks the running commands to stop at once.
         .shutdown_limit(Duration::ZERO)
         .name(format!("onward work {}", std::process::id()));
     if !arguments.queues.is_empty() {
@@ -120,7 +121,7 @@ async fn engine(
     Ok(engine)
 }
 
-/// The end of the work.
+/// The reason why the work ended.
 enum Ended {
     Idle,
     Interrupted,
@@ -128,8 +129,8 @@ enum Ended {
     Fault(String),
 }
 
-/// Runs the engine. The first interrupt asks the commands to stop and gives their tasks back; the
-/// second kills them, and there is no summary.
+/// Runs the engine. The first interrupt asks the commands to stop and returns their tasks to their
+/// queues. The second kills the commands, and no summary is printed.
 async fn serve(
     engine: &Engine,
     until_idle: bool,
@@ -155,8 +156,7 @@ async fn serve(
     }
 }
 
-/// Tells what came of it: with `--json` also on standard output, where the work was to end by
-/// itself.
+/// Reports the summary. With `--json` and `--until-idle`, also prints it to standard output.
 fn conclude(
     options: &GlobalOptions,
     arguments: &Arguments,

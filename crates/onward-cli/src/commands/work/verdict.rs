@@ -1,4 +1,4 @@
-//! What the end of a command means for its task.
+//! The outcome of a task, derived from the end of its command.
 
 use std::time::Duration;
 
@@ -7,29 +7,29 @@ use onward::Failure;
 
 use crate::process::{Captured, End, Finished};
 
-/// The exit status that says that trying again cannot help.
+/// The exit status that means a permanent failure.
 const PERMANENT: i32 = 100;
 
-/// How much of the end of stderr is kept of a failure.
+/// The bytes that are kept of the end of stderr after a failure.
 const STDERR_BYTES: usize = 4096;
 
-/// A stopped task is due again after this long: not at once, so that this worker does not take it
-/// again.
+/// The delay after which a stopped task is due again. It is not zero, so that this worker does not
+/// claim the task again.
 const AFTER_STOP: Duration = Duration::from_millis(1);
 
-/// What a command has said of its end before it came.
+/// The outcome that a command has reported before its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Said {
-    /// If it fails, try again after this long.
+    /// If it fails, retry after this long.
     pub(super) retry_after: Option<Duration>,
-    /// It has failed, and trying again cannot help.
+    /// It has failed permanently, with this error.
     pub(super) fail: Option<String>,
-    /// If it exits with 0: what becomes of the task instead of its end.
+    /// If it exits with 0: the outcome of the task instead of completion.
     pub(super) instead: Option<Failure>,
 }
 
-/// The result of a command, or why there is none. A result larger than `limit` bytes is a permanent
-/// failure.
+/// Returns the result of a command, or its failure. A result larger than `limit` bytes is a
+/// permanent failure.
 pub(super) fn judge(finished: Finished, said: Said, limit: usize) -> Result<Bytes, Failure> {
     if let Some(message) = said.fail {
         return Err(Failure::permanent(message));
@@ -52,7 +52,7 @@ pub(super) fn judge(finished: Finished, said: Said, limit: usize) -> Result<Byte
     }
 }
 
-/// The end of stderr, behind a colon, and a mark where there was more.
+/// Returns the end of stderr after a colon, with a mark if its beginning was left out.
 fn last_words(stderr: &Captured) -> String {
     let text = String::from_utf8_lossy(&stderr.bytes);
     let text = text.trim();

@@ -1,4 +1,4 @@
-//! The commands that a supervisor runs, and what they have started.
+//! The commands that a supervisor runs, and their descendants.
 
 use std::collections::BTreeMap;
 #[cfg(target_os = "linux")]
@@ -11,25 +11,25 @@ use super::names::MARK;
 use super::tree;
 use super::wire::JobId;
 
-/// Commands by the process id of each. Take the end of a child from the system only while you hold
-/// these: the process id of a command in here then belongs to no other process.
+/// Running commands by process id. The end of a child must be taken from the system only under the
+/// lock on these. Then the process id of a command in this map belongs to no other process.
 #[derive(Debug, Default)]
 pub(super) struct Jobs(BTreeMap<i32, Job>);
 
-/// A command that runs. It leads a process group.
+/// A running command. It leads a process group.
 #[derive(Debug)]
 struct Job {
     id: JobId,
-    /// It was asked to end, and so is all that it started.
+    /// True if it was asked to end, with all its descendants.
     is_stopping: bool,
-    /// The system has no process of this id any more.
+    /// True if the system no longer has a process with this id.
     is_over: bool,
-    /// Processes that it had started when it was asked to end.
+    /// Descendants that it had when it was asked to end.
     #[cfg(target_os = "linux")]
     known: BTreeSet<i32>,
 }
 
-/// The mark of a job in the environment of its command.
+/// Returns the mark of a job in the environment of its command.
 pub(super) fn mark(job: JobId) -> String {
     format!("{}.{job}", std::process::id())
 }
@@ -50,7 +50,7 @@ impl Jobs {
         self.0.insert(leader, job);
     }
 
-    /// Sends SIGTERM to a command and all that it started.
+    /// Sends SIGTERM to a command and all its descendants.
     pub(super) fn terminate(&mut self, id: JobId) {
         let Some(leader) = self.leader(id) else { return };
         signal_group(leader, Signal::TERM);
@@ -62,7 +62,7 @@ impl Jobs {
         self.note_stopping(leader);
     }
 
-    /// Kills a command and all that it started.
+    /// Kills a command and all its descendants.
     pub(super) fn kill(&mut self, id: JobId) {
         let Some(leader) = self.leader(id) else { return };
         self.note_stopping(leader);
@@ -70,8 +70,8 @@ impl Jobs {
         signal_group(leader, Signal::KILL);
     }
 
-    /// Takes a command out whose end was taken from the system, and ends what is left of one that
-    /// was asked to end.
+    /// Removes a command whose end was taken from the system. If the command was asked to end,
+    /// kills what is left of its descendants.
     pub(super) fn ended(&mut self, leader: i32) -> Option<JobId> {
         let job = self.0.get_mut(&leader)?;
         job.is_over = true;
@@ -106,7 +106,7 @@ impl Jobs {
         });
     }
 
-    /// Returns the process of a command and all that it started, without those that have ended.
+    /// Returns the process of a command and all its descendants, without those that have ended.
     fn strays(&self, leader: i32) -> BTreeSet<i32> {
         let Some(job) = self.0.get(&leader) else { return BTreeSet::new() };
         let mark = mark(job.id);
@@ -121,14 +121,14 @@ impl Jobs {
         tree::with_descendants(command.into_iter().chain(orphans).collect())
     }
 
-    /// Returns the children of this process that are no commands: their parents have ended.
+    /// Returns the children of this process that are not commands, which are orphans.
     fn orphans(&self) -> Vec<i32> {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         tree::children(own).into_iter().filter(|child| !self.0.contains_key(child)).collect()
     }
 
-    /// Kills every command and all that has no known origin. What commands left behind that have
-    /// ended is left alone.
+    /// Kills every command, its descendants, and all orphans of unknown origin. Spares processes
+    /// that commands left behind before they ended.
     pub(super) fn end_all(&mut self) {
         if self.is_empty() {
             return;
@@ -159,7 +159,7 @@ impl Jobs {
     }
 }
 
-/// Returns true if a command of this supervisor has left a process behind and has ended since.
+/// Returns true if a command of this supervisor left the process behind and has ended since.
 #[cfg(target_os = "linux")]
 pub(in crate::process) fn is_left_behind(orphan: i32, supervisor: u32, is_running: &dyn Fn(JobId) -> bool) -> bool {
     let mark = tree::variable(orphan, MARK).unwrap_or_default();
@@ -172,7 +172,8 @@ fn is_in_group(process: i32, leader: i32) -> bool {
     tree::Process::of(process).is_none_or(|process| process.group == leader)
 }
 
-/// A group that is gone already needs no signal, so an error is no matter.
+/// Sends a signal to a process group. Errors are ignored, because a group that is gone needs no
+/// signal.
 fn signal_group(leader: i32, what: Signal) {
     if let Some(leader) = Pid::from_raw(leader) {
         let _ = kill_process_group(leader, what);

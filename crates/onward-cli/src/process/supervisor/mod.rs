@@ -1,12 +1,12 @@
-//! A process beside the worker that starts its commands, waits for them, and ends their processes.
+//! A process next to the worker that starts its commands, waits for them, and ends their processes.
 //!
-//! There is one for each worker. It is small, so starting a command from it is cheap, and it
-//! outlives a worker that is killed: when the socket between the two closes, it ends every command
-//! that runs. On Linux it inherits the orphans of commands, so a process that has left the group
-//! and the session of its command is found, too.
+//! Each worker has one supervisor. It is small, so starting a command from it is cheap. It outlives
+//! a worker that is killed: when the socket between the two closes, it ends every running command.
+//! On Linux it inherits the orphans of commands, so it also finds a process that has left the
+//! process group and the session of its command.
 //!
-//! [`worker`] is the side of the worker, [`server`] the process itself, [`wire`] what they write to
-//! each other, [`tree`] the processes of a command, and [`jobs`] all commands that run.
+//! [`worker`] is the worker's side, [`server`] the supervisor process, [`wire`] their messages,
+//! [`tree`] the processes of a command, and [`jobs`] all running commands.
 
 pub(super) mod jobs;
 mod names;

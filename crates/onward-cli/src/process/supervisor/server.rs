@@ -1,6 +1,7 @@
-//! The supervisor itself.
+//! The supervisor process.
 //!
-//! One thread reads requests and starts commands; one waits for their ends. Both tell the worker.
+//! One thread reads requests and starts commands. Another waits for their ends. Both reply to the
+//! worker.
 
 use std::fs::File;
 use std::io::{self, IoSliceMut, Write as _};
@@ -18,14 +19,14 @@ use super::names::{ARGUMENT, MARK, NAME};
 use super::wire::{Arrived, JobId, Reply, Request, Start};
 use crate::process::Interrupts;
 
-/// Octets that are read from the worker at once.
+/// Octets that are read from the worker at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// Descriptors that can come with them; a command has three.
+/// Descriptors that can arrive with them. A command has three.
 const DESCRIPTORS: usize = 16;
 
-/// Does the work of a supervisor if this process was started as one, until its worker is gone;
-/// returns `None` else. Call it first of all.
+/// Runs as a supervisor until the worker is gone, if this process was started as one. Returns
+/// `None` otherwise. Must be called before anything else.
 pub(crate) fn serve_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != ARGUMENT {
@@ -37,12 +38,12 @@ pub(crate) fn serve_if_asked() -> Option<ExitCode> {
 }
 
 fn serve(open_files: Rlimit) -> io::Result<()> {
-    // Commands inherit the limits with which the worker was started. What it had itself is never
-    // refused.
+    // Commands inherit the limits with which the worker was started. The system always accepts
+    // these limits, because the worker already had them.
     let _ = setrlimit(Resource::Nofile, open_files);
     become_reaper();
-    // A signal for all processes of a service is for the worker to act on. The handlers are in
-    // place as long as this process lives, and a command does not inherit them.
+    // The worker handles signals that go to all processes of a service. The handlers stay in place
+    // for the life of this process, and a command does not inherit them.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _within = runtime.enter();
     let _interrupts = Interrupts::listen()?;
@@ -69,14 +70,14 @@ fn become_reaper() {}
 #[derive(Debug)]
 struct Server {
     replies: File,
-    /// Held while a command is started and while ends are taken from the system, so that a worker
-    /// is told of the start first.
+    /// Held while a command is started and while ends are taken from the system, so that the worker
+    /// is notified of the start before the end.
     jobs: Mutex<Jobs>,
     started: Condvar,
 }
 
 impl Server {
-    /// Carries requests out until the worker is gone.
+    /// Executes requests until the worker is gone.
     fn take_requests(&self, socket: &OwnedFd) -> io::Result<()> {
         let (mut arrived, mut chunk) = (Arrived::default(), vec![0; CHUNK]);
         loop {
@@ -111,6 +112,7 @@ impl Server {
                 Ok(leader) => {
                     jobs.started(leader, job);
                     self.reply(Reply::Started(job))?;
+                    // Wakes the other thread, which sleeps while there is no child.
                     self.started.notify_one();
                 }
                 Err(error) => self.reply(Reply::NotStarted(job, error.raw_os_error().unwrap_or_default()))?,
@@ -122,7 +124,7 @@ impl Server {
     /// Takes the ends of commands, and of what they left behind, from the system.
     fn take_ends(&self) {
         loop {
-            // Only a look: an end is taken under the lock.
+            // This wait does not reap. Ends are taken under the lock.
             let is_any = waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
             let mut jobs = self.lock();
             while let Ok(Some((process, status))) = wait_for_any() {
@@ -132,7 +134,7 @@ impl Server {
                 }
             }
             if is_any.is_err() && jobs.is_empty() {
-                // No child is left, and only a start makes one.
+                // No child is left, and only a start creates one.
                 drop(self.started.wait(jobs));
             }
         }
@@ -161,7 +163,7 @@ fn keep_from_commands(descriptor: &OwnedFd) {
     let _ = rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::CLOEXEC);
 }
 
-/// Returns the next child that has ended; `None` if those that there are run.
+/// Returns the next child that has ended; `None` if all children are still running.
 fn wait_for_any() -> rustix::io::Result<Option<(i32, WaitStatus)>> {
     let ended = wait(WaitOptions::NOHANG)?;
     Ok(ended.map(|(process, status)| (process.as_raw_nonzero().get(), status)))
@@ -174,8 +176,8 @@ fn end_of(job: JobId, status: WaitStatus) -> Reply {
     }
 }
 
-/// Starts a command as the leader of a process group. Nothing is done between fork and exec but
-/// what the system's own spawn does, which copies no memory of this process.
+/// Starts a command as the leader of a process group. Between fork and exec only the system's own
+/// spawn does work, which copies no memory of this process.
 fn spawn(job: JobId, start: Start) -> io::Result<i32> {
     let mut streams = start.streams.into_iter().rev().map(Stdio::from);
     let (stderr, stdout, stdin) = (streams.next(), streams.next(), streams.next());

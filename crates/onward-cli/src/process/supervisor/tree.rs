@@ -1,4 +1,4 @@
-//! The processes of a command: what it started, and what that started.
+//! The process tree of a command.
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -9,11 +9,11 @@ mod linux {
 
     use rustix::process::{Pid, Signal, kill_process};
 
-    /// The pause between looks at processes that were killed.
+    /// The pause between checks of processes that were killed.
     const PAUSE: Duration = Duration::from_millis(1);
 
-    /// Looks after which processes that have not ended are left to the system. They wait for a
-    /// disk, or start others faster than they are stopped.
+    /// The number of checks after which processes that have not ended are left to the system. Such
+    /// processes wait for a disk, or start others faster than they are stopped.
     const LOOKS: u32 = 2000;
 
     /// A process as the kernel describes it.
@@ -26,13 +26,13 @@ mod linux {
     }
 
     impl Process {
-        /// Returns `None` if there is no such process.
+        /// Returns a process by its id; `None` if it does not exist.
         pub(in crate::process) fn of(id: i32) -> Option<Self> {
             Self::parse(&fs::read_to_string(path(id, "stat")).ok()?)
         }
 
         fn parse(stat: &str) -> Option<Self> {
-            // Behind the name, which may have anything in it.
+            // The fields follow the name, which may contain any character.
             let mut fields = stat.rsplit_once(") ")?.1.split(' ');
             let is_over = matches!(fields.next()?, "Z" | "X");
             let mut number = || fields.next()?.parse().ok();
@@ -48,8 +48,8 @@ mod linux {
         String::from_utf8(value.to_vec()).ok()
     }
 
-    /// Returns the children of a process: as the kernel lists them, else by a look at every
-    /// process.
+    /// Returns the children of a process, as the kernel lists them. Scans all processes if it does
+    /// not.
     pub(in crate::process) fn children(id: i32) -> Vec<i32> {
         let threads = fs::read_dir(path(id, "task")).into_iter().flatten().flatten();
         let lists: Option<Vec<String>> =
@@ -68,7 +68,7 @@ mod linux {
         ids.filter(|child| Process::of(*child).is_some_and(|process| process.parent == id)).collect()
     }
 
-    /// Returns these processes and all that descend from them, without those that have ended.
+    /// Returns these processes and all their descendants, without those that have ended.
     pub(in crate::process) fn with_descendants(roots: Vec<i32>) -> BTreeSet<i32> {
         let (mut found, mut next) = (BTreeSet::new(), roots);
         while let Some(id) = next.pop() {
@@ -80,9 +80,8 @@ mod linux {
         found
     }
 
-    /// Kills all processes that `find` returns, until it finds none. They are stopped first: a
-    /// process that is stopped starts no other, and its children keep their parent until all are
-    /// found.
+    /// Kills all processes that `find` returns, until it finds none. They are stopped first. A
+    /// stopped process starts no other, and its children keep their parent until all are found.
     pub(in crate::process) fn end(mut find: impl FnMut() -> BTreeSet<i32>) {
         let mut stopped = BTreeSet::new();
         for _ in 0..LOOKS {
@@ -108,7 +107,7 @@ mod linux {
         std::thread::sleep(PAUSE);
     }
 
-    /// Signals processes. One that has ended meanwhile needs no signal, so an error is no matter.
+    /// Signals processes. Errors are ignored, because a process that has ended needs no signal.
     pub(in crate::process) fn signal(processes: &BTreeSet<i32>, what: Signal) {
         for process in processes.iter().filter_map(|id| Pid::from_raw(*id)) {
             let _ = kill_process(process, what);

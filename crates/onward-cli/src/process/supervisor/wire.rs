@@ -1,8 +1,8 @@
 //! Messages between a worker and its supervisor.
 //!
-//! A request is its length (four octets), its kind, the number of the job and, for a start, the
-//! program with its arguments and additions to the environment. The descriptors of the three
-//! streams go beside its first octet. A reply has a fixed length.
+//! A request contains its length (four octets), its kind and the job number. A start also contains
+//! the program with its arguments and additions to the environment. The descriptors of the three
+//! streams accompany its first octet. A reply has a fixed length.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -21,14 +21,14 @@ const HEAD: usize = 4 + 1 + 8;
 /// Octets of a reply.
 pub(super) const REPLY: usize = 1 + 8 + 4;
 
-/// A request of a worker.
+/// A request from a worker.
 #[derive(Debug)]
 pub(super) enum Request {
     Start(JobId, Start),
-    /// SIGTERM for a command and all that it started, and SIGKILL for what is left when the command
-    /// has ended.
+    /// Sends SIGTERM to a command and all its descendants. When the command has ended, sends
+    /// SIGKILL to what is left of them.
     Terminate(JobId),
-    /// SIGKILL for a command and all that it started.
+    /// Sends SIGKILL to a command and all its descendants.
     Kill(JobId),
 }
 
@@ -39,26 +39,26 @@ pub(super) struct Start {
     pub(super) words: Vec<OsString>,
     /// Additions to the environment.
     pub(super) environment: Vec<(OsString, OsString)>,
-    /// The streams: stdin where there is one, stdout, stderr.
+    /// The streams: stdin if there is one, stdout, stderr.
     pub(super) streams: Vec<OwnedFd>,
 }
 
-/// A reply of a supervisor.
+/// A reply from a supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reply {
     Started(JobId),
-    /// The system did not start it: the number of the error.
+    /// The system did not start it, with this error number.
     NotStarted(JobId, i32),
     /// It ended by itself, with this status.
     Exited(JobId, i32),
-    /// This signal ended it.
+    /// It was ended by this signal.
     Killed(JobId, i32),
 }
 
-/// Writes the request for a start, beside which so many descriptors go.
+/// Writes the request for a start, with `streams` accompanying descriptors.
 ///
 /// # Errors
-/// If a word has a NUL in it, which no program can be given.
+/// If a word contains a NUL, which no program can receive.
 pub(super) fn start(job: JobId, invocation: &Invocation, streams: u8) -> io::Result<Vec<u8>> {
     let mut text = vec![streams];
     let count =
@@ -74,7 +74,7 @@ pub(super) fn start(job: JobId, invocation: &Invocation, streams: u8) -> io::Res
     framed(0, job, &text)
 }
 
-/// Writes a request that has no text.
+/// Writes a request without text.
 pub(super) fn end(job: JobId, kill: bool) -> io::Result<Vec<u8>> {
     framed(if kill { 2 } else { 1 }, job, &[])
 }
@@ -98,17 +98,17 @@ fn push(text: &mut Vec<u8>, word: &OsStr) -> io::Result<()> {
     Ok(())
 }
 
-/// Requests that have arrived, perhaps in pieces.
+/// Requests that have arrived, possibly in pieces.
 #[derive(Debug, Default)]
 pub(super) struct Arrived {
     pub(super) bytes: VecDeque<u8>,
-    /// Descriptors that arrived with them, in order. A request has arrived only after its
+    /// Descriptors that arrived with the bytes, in order. A request is complete only after its
     /// descriptors.
     pub(super) descriptors: VecDeque<OwnedFd>,
 }
 
 impl Arrived {
-    /// Takes the next request that is whole.
+    /// Removes and returns the next complete request.
     pub(super) fn next(&mut self) -> Option<Request> {
         let bytes = self.bytes.make_contiguous();
         let (head, rest) = bytes.split_first_chunk::<HEAD>()?;

@@ -1,4 +1,4 @@
-//! The worker's side: starting the supervisor, and asking it for commands.
+//! The worker's side: starting the supervisor, and sending it requests.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -25,14 +25,15 @@ use super::wire::{self, JobId, REPLY, Reply};
 use crate::process::runner::End;
 use crate::process::{Invocation, open_files, orphans};
 
-/// Input of at most this size is written before the command starts: the system takes that much into
-/// any pipe at once.
+/// Input of at most this size is written before the command starts. The system accepts that much
+/// into any pipe without blocking.
 const AT_ONCE: usize = 4096;
 
-/// The most octets of replies that are read at once.
+/// The most octets of replies that are read at a time.
 const CHUNK: usize = 64 * REPLY;
 
-/// Starts commands through a supervisor, and starts another one when something has ended the first.
+/// A client that starts commands through a supervisor, and replaces a supervisor that something has
+/// ended.
 #[derive(Debug)]
 pub(in crate::process) struct Spawner {
     current: Mutex<Arc<Supervisor>>,
@@ -44,13 +45,13 @@ impl Spawner {
         Ok(Self { current: Mutex::new(Supervisor::start()?) })
     }
 
-    /// Starts a program as the leader of a process group, with pipes for what it reads and writes.
-    /// If the future is dropped, the program is killed.
+    /// Starts a program as the leader of a process group, with pipes for its streams. Dropping the
+    /// future kills the program.
     pub(in crate::process) async fn spawn(&self, invocation: &Invocation) -> io::Result<Child> {
         self.supervisor()?.spawn(invocation).await
     }
 
-    /// Kills every command with all that it started, and waits until they are gone. No command can
+    /// Kills every command with all its descendants, and waits until they are gone. No command can
     /// be started afterwards.
     pub(in crate::process) fn kill_all(&self) {
         self.lock().close();
@@ -69,7 +70,7 @@ impl Spawner {
     }
 }
 
-/// A supervisor that runs. It ends when this is dropped.
+/// A running supervisor. It ends when this is dropped.
 #[derive(Debug)]
 struct Supervisor {
     requests: mpsc::UnboundedSender<Frame>,
@@ -79,7 +80,7 @@ struct Supervisor {
     next: AtomicU64,
 }
 
-/// A request as it is written, with the descriptors that go beside it.
+/// An encoded request, with the descriptors that accompany it.
 #[derive(Debug)]
 struct Frame {
     bytes: Vec<u8>,
@@ -90,7 +91,7 @@ struct Frame {
 #[derive(Debug, Default)]
 struct Jobs {
     waiting: HashMap<JobId, Waiting>,
-    /// This process ends the supervisor.
+    /// True if this process is ending the supervisor.
     is_closing: bool,
     is_gone: bool,
 }
@@ -126,9 +127,11 @@ impl Supervisor {
         let bytes = wire::start(id, invocation, u8::try_from(descriptors.len()).unwrap_or_default())?;
         let (started, is_started) = oneshot::channel();
         let (ended, end) = oneshot::channel();
+        // Registered before the request is sent, so that the reply finds the job.
         lock(&self.jobs).add(id, Waiting { started: Some(started), ended })?;
         self.requests.send(Frame { bytes, descriptors }).map_err(|_| gone())?;
         let job = Job { id, requests: self.requests.clone(), is_over: false };
+        // Created before the wait, so that dropping this future kills the command.
         let child = Child { job, end, stdin, stdout: Some(stdout), stderr: Some(stderr) };
         is_started.await.map_err(|_| gone())??;
         Ok(child)
@@ -138,7 +141,7 @@ impl Supervisor {
         lock(&self.jobs).is_gone
     }
 
-    /// Ends it, which ends every command, and waits for that.
+    /// Ends the supervisor, which ends every command, and waits until it is gone.
     fn close(&self) {
         lock(&self.jobs).is_closing = true;
         let _ = shutdown(&*self.socket, Shutdown::Write);
@@ -154,8 +157,8 @@ struct Process {
 }
 
 impl Process {
-    /// Waits for the end. Where orphans are reaped, its end may have been taken already, so an
-    /// error is an end, too.
+    /// Waits for the end of the process. The reaper of orphans may have taken the end already, so
+    /// an error also means that the process has ended.
     fn wait(&self) {
         let _ = self.child.lock().unwrap_or_else(PoisonError::into_inner).wait();
     }
@@ -189,7 +192,7 @@ impl Jobs {
             Reply::Exited(id, status) => (id, End::Exited(status)),
             Reply::Killed(id, signal) => (id, End::Killed(signal)),
         };
-        // A command whose future was dropped has nothing to be told.
+        // A command whose future was dropped has no receiver.
         self.waiting.remove(&id).map(|waiting| waiting.ended.send(end));
     }
 }
@@ -198,13 +201,13 @@ fn tell(started: Option<oneshot::Sender<io::Result<()>>>, what: io::Result<()>) 
     started.map(|started| started.send(what));
 }
 
-/// A command that was started. Unless it is known to have ended, dropping this kills it with all
-/// that it started.
+/// A command that was started. Dropping this kills the command with all its descendants, unless it
+/// is known to have ended.
 #[derive(Debug)]
 pub(in crate::process) struct Child {
     job: Job,
     end: oneshot::Receiver<End>,
-    /// Where the rest of its input goes; `None` if it has all.
+    /// The pipe for the rest of its input; `None` if it has received all.
     pub(in crate::process) stdin: Option<pipe::Sender>,
     pub(in crate::process) stdout: Option<pipe::Receiver>,
     pub(in crate::process) stderr: Option<pipe::Receiver>,
@@ -225,20 +228,21 @@ impl Child {
         end.map_err(|_| gone())
     }
 
-    /// Asks the command and all that it started to end. What is left when the command has ended is
-    /// killed.
+    /// Sends SIGTERM to the command and all its descendants. What is left of them when the command
+    /// has ended is killed.
     pub(in crate::process) fn terminate(&self) {
         self.job.end(false);
     }
 
-    /// Kills the command and all that it started.
+    /// Kills the command and all its descendants.
     pub(in crate::process) fn kill(&self) {
         self.job.end(true);
     }
 }
 
 impl Job {
-    /// A supervisor that is gone has ended everything.
+    /// Requests the end of the command. Errors are ignored, because a supervisor that is gone has
+    /// ended every command.
     fn end(&self, kill: bool) {
         if let Ok(bytes) = wire::end(self.id, kill) {
             let _ = self.requests.send(Frame { bytes, descriptors: Vec::new() });
@@ -258,8 +262,8 @@ fn gone() -> io::Error {
     io::Error::other("the process that starts commands is gone")
 }
 
-/// Returns what a command reads: its end of a pipe, with the input in it or with ours to write it
-/// to, or nothing.
+/// Returns the reading end of a pipe for a command's input, if it has any. A short input is already
+/// in the pipe. For a longer one, also returns the writing end.
 fn input(input: Option<&Bytes>) -> io::Result<(Option<pipe::Sender>, Option<OwnedFd>)> {
     let Some(input) = input.filter(|input| !input.is_empty()) else { return Ok((None, None)) };
     let (theirs, mut ours): (_, PipeWriter) = io::pipe()?;
@@ -280,26 +284,27 @@ fn command(socket: OwnedFd) -> Command {
         .stdin(Stdio::from(socket))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // A signal from the terminal is for the worker.
+        // Only the worker receives signals from the terminal.
         .process_group(0);
     command
 }
 
-/// The file of this program: on Linux also where another version has replaced it.
+/// Returns the file of this program. On Linux this works even after an update has replaced the
+/// file.
 fn own_program() -> PathBuf {
     let linked = PathBuf::from("/proc/self/exe");
     if linked.exists() { linked } else { std::env::current_exe().unwrap_or(linked) }
 }
 
-/// Writes requests until there are none any more.
+/// Writes requests until the channel is closed.
 async fn write(socket: Arc<UnixStream>, mut requests: mpsc::UnboundedReceiver<Frame>) {
     while let Some(Frame { bytes, descriptors }) = requests.recv().await {
         let (mut rest, mut beside) = (&bytes[..], &descriptors[..]);
         while !rest.is_empty() {
             match socket.async_io(Interest::WRITABLE, || send(&socket, rest, beside)).await {
-                // The descriptors go with the first octet.
+                // The descriptors accompany the first octet.
                 Ok(count) => (rest, beside) = (&rest[count..], &[]),
-                // The reader finds out, too.
+                // The reader sees the error too.
                 Err(_) => return,
             }
         }
@@ -317,7 +322,7 @@ fn send(socket: &UnixStream, bytes: &[u8], descriptors: &[OwnedFd]) -> io::Resul
     Ok(sendmsg(socket, &[IoSlice::new(bytes)], &mut beside, SendFlags::empty())?)
 }
 
-/// Passes replies on until the supervisor is gone. If something else ended it, ends what it left.
+/// Forwards replies until the supervisor is gone. If something else ended it, ends what it left.
 async fn serve(socket: Arc<UnixStream>, jobs: Arc<Mutex<Jobs>>, process: Arc<Process>) {
     read(&socket, &jobs).await;
     let running: Option<HashSet<JobId>> = {
@@ -326,7 +331,7 @@ async fn serve(socket: Arc<UnixStream>, jobs: Arc<Mutex<Jobs>>, process: Arc<Pro
     };
     if let Some(running) = running {
         let end = move || {
-            // A process that ends closes its files first, and only then leaves its children.
+            // A process that ends closes its files first, and only then releases its children.
             process.wait();
             orphans::end_all(process.id, &|job| running.contains(&job));
         };
