@@ -47,8 +47,8 @@ async fn work(store: &PostgresStore) -> usize {
     }
 }
 
-/// Each node checks whether there is a store before one node has created it. So the server's cached
-/// view of each connection is outdated.
+/// Each node checks whether there is a store before one node has created it. So what the server has
+/// cached for each connection is outdated.
 #[tokio::test]
 async fn nodes_that_start_at_once_on_an_empty_database_make_one_store() {
     let Some(url) = url() else { return };
