@@ -244,7 +244,7 @@ impl Bench {
         self.done(Write::Pause { scope, until }).await;
     }
 
-    /// Sweeps.
+    /// Sweeps the store.
     pub async fn sweep(&self) -> Swept {
         match self.write(Write::Sweep).await {
             Outcome::Swept(swept) => swept,

@@ -21,7 +21,8 @@ impl Task for Checksum {
     const KIND: &'static str = "checksum";
     type Output = u64;
 
-    /// A key for each file, so that a file is not taken twice while its checksum is computed.
+    /// Returns a key for each file, so that a file is not taken twice while its checksum is
+    /// computed.
     fn key(&self) -> Option<String> {
         Some(format!("{:016x}", fnv(self.path.as_os_str().as_encoded_bytes())))
     }

@@ -50,7 +50,7 @@ impl Task for Order {
     }
 }
 
-/// The life of an order.
+/// Runs an order from its reservation to its shipment, or undoes it.
 async fn order(order: Order, context: OrchestrationContext) -> Result<String, Failure> {
     deed(&context, "reserve", &order)?.await?;
     if let Err(error) = deed(&context, "charge", &order)?.await {

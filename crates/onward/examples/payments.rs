@@ -36,7 +36,8 @@ impl Task for Transfer {
     /// The balance of the payer after the transfer.
     type Output = i64;
 
-    /// The key of a transfer, so that it is ordered once, however often its order is repeated.
+    /// Returns the key of a transfer, so that it is ordered once, however often its order is
+    /// repeated.
     fn key(&self) -> Option<String> {
         Some(self.number.to_string())
     }

@@ -166,7 +166,7 @@ pub async fn what_does_not_wait_to_be_finished_is_not(bench: Bench) {
     bench.complete(lease).await;
 }
 
-/// An external system may complete the task before the handler has let go of it.
+/// An external system may complete the task before the handler has released it.
 ///
 /// Shows: Q8
 pub async fn an_attempt_that_still_runs_is_completed_by_its_token(bench: Bench) {

@@ -65,13 +65,14 @@ impl Gate {
         Self { entered: Arc::new(Semaphore::new(0)), opened: Arc::new(Semaphore::new(0)) }
     }
 
-    /// Called in a handler: notifies the test that it has started, and waits to be let through.
+    /// Notifies the test that the handler has started, and waits to be let through. Called in a
+    /// handler.
     pub(crate) async fn pass(&self) {
         self.entered.add_permits(1);
         self.opened.acquire().await.unwrap().forget();
     }
 
-    /// Called in a test: waits until `handlers` more have started.
+    /// Waits until `handlers` more handlers have started. Called in a test.
     pub(crate) async fn entered(&self, handlers: u32) {
         self.entered.acquire_many(handlers).await.unwrap().forget();
     }

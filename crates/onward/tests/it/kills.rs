@@ -36,7 +36,7 @@ impl Worker {
     }
 }
 
-/// Called in a worker process: returns the place of its store.
+/// Returns the place of the store. Called in a worker process.
 pub(crate) fn store_of_worker() -> String {
     std::env::var(STORE).expect("the test says which store it is")
 }

@@ -248,7 +248,7 @@ async fn a_history_is_not_checked_without_code(store: TestStore) {
     assert!(said.contains("no code is registered for orchestrations of kind `work`"), "{said}");
 }
 
-/// A counter that returns its sum on a query, and adds on an update.
+/// Runs a counter that returns its sum on a query, and adds on an update.
 async fn sum(_: Work, context: OrchestrationContext) -> Result<String, Failure> {
     let sum = Arc::new(Mutex::new(0_u32));
     let shared = Arc::clone(&sum);
@@ -474,7 +474,7 @@ async fn a_history_that_grows_too_long_is_a_dead_letter_that_goes_on_under_a_hig
     assert_eq!(finish(&wide, task).await.unwrap(), "45");
 }
 
-/// Code that doubles a number, awaits an event, and adds both. A slow activity runs beside it.
+/// Doubles a number, awaits an event, and adds both. A slow activity runs at the same time.
 async fn double_then_add(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
     let doubled = context.activity(Double(work.0)).await?;
     let beside = context.activity_task::<u32>(NewTask::new("slow")?).start();

@@ -19,7 +19,7 @@ on_every_store! {
     many_orchestrations_of_others_cost_an_idle_engine_no_write,
 }
 
-/// The code of an orchestration that waits for an event.
+/// Waits for an event.
 async fn until_told(_: Work, context: OrchestrationContext) -> Result<String, Failure> {
     context.event::<String>("go")?.await
 }

@@ -13,8 +13,7 @@ on_every_store! {
     an_answer_is_not_overwritten_when_the_code_continues_as_new,
 }
 
-/// Code that listens for a request to stop while it awaits an event, continues as new, and may then
-/// clean up.
+/// Listens for a request to stop while it awaits an event, continues as new, and may then clean up.
 async fn listen_and_begin_again(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
     if work.0 == 7 {
         let _listening = context.cancelled();

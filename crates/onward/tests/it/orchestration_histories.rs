@@ -30,7 +30,7 @@ impl Task for Tour {
     type Output = String;
 }
 
-/// The code of the orchestration. It must never change, because old histories are replayed with it.
+/// Runs the orchestration. This code must never change, because old histories are replayed with it.
 async fn tour(tour: Tour, context: OrchestrationContext) -> Result<String, Failure> {
     match tour {
         Tour::Work => work(&context).await,

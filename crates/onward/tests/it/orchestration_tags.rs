@@ -21,7 +21,7 @@ on_every_store! {
     a_history_from_before_code_set_tags_goes_on_behind_a_patch,
 }
 
-/// An order whose tags show its current stage.
+/// Runs an order whose tags show its current stage.
 async fn order(_: Work, context: OrchestrationContext) -> Answer {
     context.set_tag("stage", "picking")?;
     context.event::<()>("picked")?.await?;
@@ -254,7 +254,7 @@ async fn a_fork_and_a_reset_begin_with_the_tags_of_their_place(store: TestStore)
     assert_eq!(with(&store, "customer", "42").await, [again, reset, fork, task]);
 }
 
-/// Code that has the maximum number of tags.
+/// Sets the maximum number of tags.
 async fn many_tags(_: Work, context: OrchestrationContext) -> Answer {
     for number in 0..31 {
         context.set_tag(number.to_string(), "")?;

@@ -102,6 +102,8 @@ unsafe extern "C" fn pause(_vfs: *mut ffi::sqlite3_vfs, microseconds: c_int) -> 
     unsafe { (*system).xSleep.map_or(0, |pause| pause(system, microseconds)) }
 }
 
+/// Returns the path of a file name, or `None` if it is null.
+///
 /// # Safety
 /// `name` is null or points to a string that ends in a zero.
 unsafe fn path_of(name: ffi::sqlite3_filename) -> Option<PathBuf> {

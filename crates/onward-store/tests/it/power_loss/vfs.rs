@@ -114,6 +114,8 @@ unsafe extern "C" fn delete(_vfs: *mut ffi::sqlite3_vfs, name: *const c_char, sy
     }
 }
 
+/// Returns the path of a file name, or `None` if it is null.
+///
 /// # Safety
 /// `name` is null or points to a string that ends in a zero.
 unsafe fn path_of(name: *const c_char) -> Option<PathBuf> {
