@@ -1,4 +1,4 @@
-//! The programs that the test build leaves behind, so that no step builds them a second time.
+//! The programs of the test build. Other steps use them, so that no step builds them a second time.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::command;
 use crate::project::Project;
 
-/// What a built program is.
+/// The kind of a built program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Program,
@@ -24,8 +24,8 @@ pub(crate) struct Artifact {
     pub(crate) path: PathBuf,
 }
 
-/// Builds all that `cargo test --workspace` builds, with the same features, and names the programs
-/// and examples in it.
+/// Builds everything that `cargo test --workspace` builds, with the same features. Returns the
+/// programs and examples in it.
 pub(crate) fn build(project: &Project) -> Result<Vec<Artifact>> {
     let output = command::cargo()
         .args(["test", "--workspace", "--no-run", "--quiet", "--message-format=json"])
@@ -40,21 +40,21 @@ pub(crate) fn build(project: &Project) -> Result<Vec<Artifact>> {
     Ok(messages.lines().filter_map(artifact).collect())
 }
 
-/// The path of the program `onward`.
+/// Returns the path of the program `onward`.
 pub(crate) fn onward(project: &Project) -> Result<PathBuf> {
     let artifacts = build(project)?;
     let found = artifacts.into_iter().find(|it| it.kind == Kind::Program && it.name == "onward");
     Ok(found.context("the test build left no program `onward`; does crates/onward-cli have an integration test?")?.path)
 }
 
-/// The test program of this name in cargo's messages.
+/// Returns the path of the test program of this name in cargo's messages.
 pub(crate) fn test_program(messages: &str, name: &str) -> Option<PathBuf> {
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut tests = messages.filter(|message| message["profile"]["test"] == true && message["target"]["name"] == name);
     Some(tests.find_map(|message| Some(message["executable"].as_str()?.to_owned()))?.into())
 }
 
-/// A line of cargo's messages, if it says that a program or an example was built.
+/// Returns the program or example that a line of cargo's messages reports as built, if any.
 fn artifact(line: &str) -> Option<Artifact> {
     let message: Value = serde_json::from_str(line).ok()?;
     let path = message["executable"].as_str()?.into();

@@ -1,15 +1,15 @@
-//! What the tests need beside cargo, store by store.
+//! The needs of the tests beyond cargo, store by store.
 //!
-//! `ONWARD_REQUIRE_BACKENDS` says which stores must be there: `all`, or names with commas between.
-//! A required store that cannot be prepared is an error; one that is not required is reported, and
-//! its tests say that they did not run.
+//! `ONWARD_REQUIRE_BACKENDS` lists the stores that must be present: `all`, or names separated by
+//! commas. A required store that cannot be prepared is an error. A store that is not required is
+//! reported, and its tests print that they did not run.
 
 use anyhow::{Result, bail};
 
 use crate::postgres::Server;
 use crate::{libzmq, python_zmq};
 
-/// The variable that says which stores must be tested.
+/// The variable that lists the stores that must be tested.
 pub(crate) const REQUIRE: &str = "ONWARD_REQUIRE_BACKENDS";
 
 /// A store that the tests run on.
@@ -21,18 +21,18 @@ struct Backend {
 
 const BACKENDS: &[Backend] = &[
     Backend { name: "memory", prepare: nothing },
-    // Built into the test programs.
+    // SQLite is built into the test programs.
     Backend { name: "sqlite", prepare: nothing },
     Backend { name: "postgres", prepare: postgres },
-    // No store, but another implementation that the transport is tested with.
+    // The following are not stores, but other implementations that the transport is tested with.
     Backend { name: "libzmq", prepare: libzmq },
     Backend { name: "python3-zmq", prepare: python_zmq },
 ];
 
-/// What is there for the tests, for as long as this is.
+/// The prepared stores. Their servers run until this value is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Ready {
-    /// The variables that tell the tests where it is.
+    /// The variables that tell the tests where the stores are.
     pub(crate) variables: Vec<(String, String)>,
     /// Packages, and the features under which their tests are built.
     pub(crate) features: Vec<(&'static str, &'static str)>,
@@ -40,7 +40,7 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// The arguments that have cargo build the tests of every store that is there.
+    /// Returns the arguments with which cargo builds the tests of every prepared store.
     pub(crate) fn feature_arguments(&self) -> impl Iterator<Item = String> {
         self.features.iter().map(|(_, feature)| format!("--features={feature}"))
     }
@@ -79,7 +79,7 @@ pub(crate) fn prepare() -> Result<Ready> {
     prepare_all(BACKENDS, &required)
 }
 
-/// Prepares one store, which must be there.
+/// Prepares one store. Returns an error if that is not possible.
 pub(crate) fn prepare_only(name: &str) -> Result<Ready> {
     let Some(backend) = BACKENDS.iter().find(|backend| backend.name == name) else {
         bail!("there is no store `{name}`")

@@ -1,4 +1,4 @@
-//! Benchmarks are a workspace of their own under `bench/`; this hands over to their runner.
+//! Benchmarks. They are a workspace of their own under `bench/`; this module starts their runner.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,15 +12,14 @@ use crate::project::Project;
 
 const MANIFEST: &str = "bench/Cargo.toml";
 
-/// The arguments of the runner in CI, which shows that our own workloads run, not how fast they
-/// are.
+/// The arguments of the runner in CI. They show that our own workloads run, not how fast they are.
 const SMOKE: &[&str] = &["--quick", "--sample", "--peer", "onward"];
 
-/// What `cargo xtask bench` takes.
+/// The arguments of `cargo xtask bench`.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Options {
-    /// Passed on to the runner; `--help` shows what it takes.
+    /// Arguments for the runner; `--help` lists them.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
@@ -31,8 +30,8 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     runner(project, &options.arguments)
 }
 
-/// Runs one short row of each of our own workloads, and checks that the pages are those of their
-/// records. The record of the round is thrown away; each row must have a result.
+/// Runs one short row of each of our own workloads, and checks that the pages match their records.
+/// The record of the run is discarded; each row must have a result.
 pub(crate) fn smoke(project: &Project) -> Result<Verdict> {
     let record = project.scratch("bench")?.join("record.json");
     let programs = build_for_smoke(project)?;
@@ -53,8 +52,8 @@ pub(crate) fn smoke(project: &Project) -> Result<Verdict> {
     Ok(Verdict::Passed)
 }
 
-/// Builds the runner and our own program as tests are built, in the same folder: most of what they
-/// need is compiled there already. Returns the folder of the programs.
+/// Builds the runner and our own program with the settings of the tests and in the same folder,
+/// where most of their dependencies are already compiled. Returns the folder of the programs.
 fn build_for_smoke(project: &Project) -> Result<PathBuf> {
     let target = project.target();
     let mut build = command::cargo();
@@ -63,8 +62,8 @@ fn build_for_smoke(project: &Project) -> Result<PathBuf> {
     Ok(target.join("debug"))
 }
 
-/// The rows of a record that have no result, or that lost or doubled something. Its first line
-/// describes the machine.
+/// Returns the rows of a record that have no result, or that lost or doubled something. The first
+/// line of a record describes the machine.
 fn problems(record: &str) -> Result<Vec<String>> {
     let entries: Vec<Value> = record.lines().skip(1).map(serde_json::from_str).collect::<Result<_, _>>()?;
     ensure!(!entries.is_empty(), "the record has no rows");

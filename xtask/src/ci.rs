@@ -1,4 +1,4 @@
-//! The whole of CI, step by step: a developer runs what the server runs.
+//! All of CI, step by step. A developer runs the same steps as the server.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,27 +8,27 @@ use anyhow::{Result, bail};
 use crate::project::Project;
 use crate::{bench, command, deny, disk, examples, readme, test, tidy};
 
-/// What `cargo xtask ci` takes.
+/// The arguments of `cargo xtask ci`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Run this step alone; `list` names them all.
+    /// Run only this step; `list` prints the names of all.
     #[arg(long, value_name = "STEP")]
     only: Option<String>,
 }
 
-/// How a step ended that did not fail.
+/// The result of a step that did not fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Passed,
-    /// Part of it could not be done; the text says which part and why.
+    /// Part of the step was not possible; the text names the part and the reason.
     Partly(String),
-    /// It could not be done; the text says why.
+    /// The step was not possible; the text gives the reason.
     Skipped(String),
 }
 
 type Step = fn(&Project) -> Result<Verdict>;
 
-/// Name, what it shows, and the step.
+/// The steps: name, the property that each shows, and the function.
 const STEPS: &[(&str, &str, Step)] = &[
     ("fmt", "every source is formatted", fmt),
     ("clippy", "no lint has anything to say, and what can be left out of the builds can be", clippy),
@@ -45,7 +45,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("bench", "our own benchmark rows still run", bench::smoke),
 ];
 
-/// Runs the steps, all of them even if one fails, and prints a summary.
+/// Runs all steps, even after one fails, and prints a summary.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     if options.only.as_deref() == Some("list") {
         STEPS.iter().for_each(|(name, what, _)| println!("{name:9} {what}"));
@@ -126,10 +126,10 @@ fn clippy(project: &Project) -> Result<Verdict> {
     Ok(Verdict::Passed)
 }
 
-/// The fair queue and the protocol are of use where there is no tokio.
+/// The fair queue and the protocol must build without tokio.
 const WITHOUT_RUNTIME: &[&str] = &["-p", "onward-zmtp", "--lib", "--no-default-features"];
 
-/// The program is of use without PostgreSQL, `onward top` and metrics.
+/// The program must build without PostgreSQL, `onward top` and metrics.
 const WITHOUT_FEATURES: &[&str] = &["-p", "onward-cli", "--bins", "--no-default-features"];
 
 fn docs(project: &Project) -> Result<Verdict> {

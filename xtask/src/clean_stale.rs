@@ -1,7 +1,7 @@
 //! `cargo xtask clean-stale`: removes old build folders, and what tests and benchmarks left behind.
 //!
-//! Nothing goes that a running process holds: by the number of the process in its name, by cargo's
-//! locks, or because a process has a file in it open.
+//! It keeps everything that a running process holds. Three things show that: the process number in
+//! the entry's name, a lock of cargo, or an open file in the entry.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,27 +26,27 @@ pub(crate) struct Options {
     days: u64,
 }
 
-/// Folders below the target folder that a command makes and everyday work does not use.
+/// Folders below the target folder that only rarely used commands make.
 const OCCASIONAL: [&str; 5] = ["loom", "miri", "mutants", "package", "xtask"];
 
 /// Folders of the project whose programs have target folders of their own.
 const WORKSPACES: [&str; 3] = ["bench", "crates/onward-zmtp/fuzz", "interop"];
 
-/// Beginnings of names in the temporary folder that the number of the process follows that made the
-/// entry.
+/// Prefixes of names in the temporary folder. The number of the process that made the entry
+/// follows.
 const OF_A_PROCESS: [&str; 4] = ["onward-postgres-", leftovers::FOLDER, "onward-zmtp-", "bench-sockets-"];
 
-/// Beginnings of names in the temporary folder that do not say whose the entry is.
+/// Prefixes of names in the temporary folder that do not contain the number of a process.
 const OF_ANYONE: [&str; 1] = ["onward-server-"];
 
 /// The condition under which an entry may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
-    /// Nothing was written to it for so many days as the caller says.
+    /// Nothing was written to the entry for the number of days in the options.
     Old,
     /// The process of this number has ended.
     Ended(u32),
-    /// No program is built into it any more.
+    /// No program is built into the folder any more.
     Unused,
 }
 
@@ -57,7 +57,7 @@ struct Candidate {
     rule: Rule,
 }
 
-/// The folders in which stale entries are looked for.
+/// The folders that are searched for stale entries.
 #[derive(Debug)]
 struct Places {
     root: PathBuf,
@@ -72,7 +72,7 @@ struct Measured {
     newest: SystemTime,
 }
 
-/// Removes what is stale, or prints it.
+/// Removes stale entries, or prints them.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let places = Places { root: project.root().to_owned(), target: project.target(), temporary: std::env::temp_dir() };
     let age = Duration::from_secs(options.days * 24 * 3600);
@@ -107,8 +107,8 @@ impl Places {
         found
     }
 
-    /// Returns build folders of rare commands, those of programs that are gone, and what
-    /// incremental builds keep.
+    /// Returns the build folders of rare commands and of programs that no longer exist, and the
+    /// caches of incremental builds.
     fn builds(&self) -> Vec<Candidate> {
         let occasional = OCCASIONAL.iter().map(|name| self.target.join(name)).filter(|path| path.exists());
         let mut found: Vec<Candidate> = occasional.map(|path| Candidate { path, rule: Rule::Old }).collect();
@@ -134,7 +134,7 @@ impl Places {
     }
 }
 
-/// Collects the folders called `target` that cargo has made below `directory`.
+/// Collects the folders named `target` that cargo has made below `directory`.
 fn target_folders(directory: &Path, found: &mut Vec<PathBuf>) {
     for path in entries(directory).into_iter().filter(|path| path.is_dir() && !path.is_symlink()) {
         if path.ends_with("target") && path.join("CACHEDIR.TAG").exists() {
@@ -145,7 +145,7 @@ fn target_folders(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns an entry of the temporary folder if its name is one that our tests and benchmarks give.
+/// Returns an entry of the temporary folder if our tests and benchmarks use such a name.
 fn temporary(path: PathBuf) -> Option<Candidate> {
     let name = path.file_name()?.to_str()?;
     let rule = match OF_A_PROCESS.iter().find_map(|prefix| process(&path, prefix)) {
@@ -155,14 +155,13 @@ fn temporary(path: PathBuf) -> Option<Candidate> {
     Some(Candidate { path, rule })
 }
 
-/// Returns the number behind the prefix of a name, which another part may follow:
-/// `onward-zmtp-4711-1`.
+/// Returns the number after the prefix of a name. Another part may follow it: `onward-zmtp-4711-1`.
 fn process(path: &Path, prefix: &str) -> Option<u32> {
     let rest = path.file_name()?.to_str()?.strip_prefix(prefix)?;
     rest.split('-').next()?.parse().ok()
 }
 
-/// Measures an entry if its rule lets it go.
+/// Measures an entry if its rule allows its removal.
 fn stale(candidate: &Candidate, age: Duration) -> Option<Measured> {
     if let Rule::Ended(process) = candidate.rule
         && in_use::is_running(process)
@@ -180,7 +179,7 @@ fn measure(path: &Path) -> Option<Measured> {
     let mut waiting = vec![path.to_owned()];
     while let Some(path) = waiting.pop() {
         let Ok(metadata) = path.symlink_metadata() else { continue };
-        // Cargo links a program from two places, which take the room of one.
+        // Cargo hard-links a program from two places, which take the space of one.
         if metadata.is_dir() || metadata.nlink() == 1 || linked.insert(metadata.ino()) {
             measured.bytes += metadata.blocks() * 512;
         }
@@ -201,7 +200,7 @@ enum Removal {
 }
 
 fn remove(path: &Path, held: &InUse, dry_run: bool) -> Removal {
-    // What an incremental build keeps is below a profile, whose lock is two levels up.
+    // The cache of an incremental build is below a profile, whose lock is two levels up.
     let build = path.parent().filter(|parent| parent.ends_with("incremental")).and_then(Path::parent);
     let Some(_locks) = in_use::lock_builds(build.unwrap_or(path)).filter(|_| !held.holds(path)) else {
         return Removal::Held;
@@ -216,7 +215,7 @@ fn remove(path: &Path, held: &InUse, dry_run: bool) -> Removal {
     }
 }
 
-/// Returns a number of bytes as people write it.
+/// Returns a number of bytes in KiB or MiB.
 fn room(bytes: u64) -> String {
     const MIB: u64 = 1 << 20;
     if bytes < MIB { format!("{} KiB", bytes / 1024) } else { format!("{} MiB", bytes / MIB) }

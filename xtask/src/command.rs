@@ -1,35 +1,35 @@
-//! Running other programs.
+//! Runs other programs.
 
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-/// The cargo that runs us, or the one on the path.
+/// Returns the cargo that runs this program, or the one in the path.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// The time, for saying how long something took.
+/// Returns the time, to measure durations.
 #[expect(clippy::disallowed_methods, reason = "measures how long steps take; decides nothing")]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Runs a command with its output shown; an error if it does not succeed.
+/// Runs a command and shows its output. Returns an error if the command fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = start(command)?.wait()?;
     check(status, command)
 }
 
-/// Starts a command, which is shown.
+/// Starts a command and prints it.
 pub(crate) fn start(command: &mut Command) -> Result<Child> {
     let shown = show(command);
     println!("$ {shown}");
     command.spawn().with_context(|| format!("cannot start `{shown}`"))
 }
 
-/// Runs a command that must end within `limit`; it is killed if it does not.
+/// Runs a command. Kills it and returns an error if it does not end within `limit`.
 pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Result<()> {
     println!("$ {}", show(command));
     match status_within(command, limit)? {
@@ -38,12 +38,12 @@ pub(crate) fn run_within(command: &mut Command, limit: Duration) -> Result<()> {
     }
 }
 
-/// Whether a command succeeds within `limit`; it is killed if it has not ended by then.
+/// Returns whether a command succeeds within `limit`. Kills it if it does not end by then.
 pub(crate) fn succeeds_within(command: &mut Command, limit: Duration) -> Result<bool> {
     Ok(status_within(command, limit)?.is_some_and(|status| status.success()))
 }
 
-/// How a command ended; `None` if it had not within `limit` and was killed.
+/// Returns the exit status of a command, or `None` if it did not end within `limit` and was killed.
 fn status_within(command: &mut Command, limit: Duration) -> Result<Option<ExitStatus>> {
     const LOOK_AGAIN: Duration = Duration::from_millis(20);
     let mut child = command.spawn().with_context(|| format!("cannot start `{}`", show(command)))?;
@@ -66,7 +66,7 @@ fn pause(duration: Duration) {
     std::thread::sleep(duration);
 }
 
-/// What a command writes to standard output; an error if it does not succeed.
+/// Returns what a command writes to standard output. Returns an error if the command fails.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let shown = show(command);
     let output = command.output().with_context(|| format!("cannot start `{shown}`"))?;
@@ -76,7 +76,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("`{shown}` did not write UTF-8"))
 }
 
-/// An error if a command that has ended did not succeed.
+/// Returns an error if a command that has ended did not succeed.
 pub(crate) fn check(status: ExitStatus, command: &Command) -> Result<()> {
     if !status.success() {
         bail!("`{}` failed ({status})", show(command));
@@ -84,7 +84,7 @@ pub(crate) fn check(status: ExitStatus, command: &Command) -> Result<()> {
     Ok(())
 }
 
-/// A command as a person would type it, with the variables that were set for it.
+/// Returns a command as a person would type it, with the variables that were set for it.
 fn show(command: &Command) -> String {
     let variables = command
         .get_envs()

@@ -1,4 +1,4 @@
-//! Licences, sources, duplicates and known vulnerabilities of what we depend on.
+//! Checks licences, sources, duplicates and known vulnerabilities of our dependencies.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -9,13 +9,13 @@ use crate::ci::Verdict;
 use crate::command;
 use crate::project::Project;
 
-/// The cargo-deny that is installed where there is none.
+/// The version of cargo-deny that is installed if there is none.
 const VERSION: &str = "0.20.2";
 
-/// How long fetching the database of vulnerabilities may take.
+/// The time limit for fetching the database of vulnerabilities.
 const FETCH_LIMIT: Duration = Duration::from_secs(120);
 
-/// Checks all that needs no network, and vulnerabilities where their database can be fetched.
+/// Checks everything that needs no network, and vulnerabilities if their database can be fetched.
 pub(crate) fn run(project: &Project) -> Result<Verdict> {
     install(project)?;
     command::run(deny(project).args(["check", "--hide-inclusion-graph", "bans", "licenses", "sources"]))?;

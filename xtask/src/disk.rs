@@ -1,5 +1,5 @@
-//! Free room on the file systems that a build and its tests write to, so that a full disk is called
-//! by its name.
+//! Checks the free space on the file systems that a build and its tests write to, so that a full
+//! disk is reported as such.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,20 +11,20 @@ use crate::command;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// A step that fails with less room than this has most likely failed for want of it.
+/// A step that fails with less space than this has most likely failed because the disk is full.
 const FULL_BELOW: u64 = GIB;
 
-/// The room that CI needs from an empty target folder.
+/// The space that CI needs from an empty target folder.
 ///
 /// The builds of all tests take 2.4 GiB (2026-11-27, without incremental builds). The rest is for
 /// clippy, the documentation, the release builds of the benchmarks and the servers of the tests.
 const CI_NEEDS: u64 = 6 * GIB;
 
-/// The command that a full disk calls for.
+/// The remedy for a full disk.
 const REMEDY: &str = "`cargo xtask clean-stale` frees room (`--days 0` all that it can)";
 
-/// Returns the bytes that an ordinary user can still write on the file system of `path`, which need
-/// not exist yet.
+/// Returns the bytes that an ordinary user can still write on the file system of `path`. The path
+/// need not exist yet.
 pub(crate) fn free_space(path: &Path) -> Result<u64> {
     let existing = path.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("/"));
     let table = command::output(Command::new("df").arg("-Pk").arg(existing))?;
@@ -32,15 +32,15 @@ pub(crate) fn free_space(path: &Path) -> Result<u64> {
     Ok(free * 1024)
 }
 
-/// Returns the column before the percentage in the last line: names of devices and mounts may
-/// contain spaces.
+/// Returns the column before the percentage in the last line. It searches from the end because
+/// names of devices and mounts may contain spaces.
 fn available(table: &str) -> Option<u64> {
     let words: Vec<&str> = table.lines().last()?.split_whitespace().collect();
     let percentage = words.iter().rposition(|word| word.ends_with('%'))?;
     words.get(percentage.checked_sub(1)?)?.parse().ok()
 }
 
-/// Puts the reason before a step's error where one of the file systems is full.
+/// Adds the reason to a step's error if one of the file systems is full.
 pub(crate) fn explain(error: Error, places: &[PathBuf]) -> Error {
     match places.iter().find_map(|place| full(place, free_space(place).ok()?)) {
         Some(message) => error.context(message),
@@ -53,8 +53,8 @@ fn full(place: &Path, free: u64) -> Option<String> {
     (free < FULL_BELOW).then(|| format!("the disk is full: {free_mib} MiB free at {}; {REMEDY}", place.display()))
 }
 
-/// Returns an error if there is less room at `place` than all of CI needs. A file system that `df`
-/// cannot measure passes.
+/// Returns an error if there is less space at `place` than all of CI needs. Accepts a file system
+/// that `df` cannot measure.
 pub(crate) fn ensure_room(place: &Path) -> Result<()> {
     match free_space(place).ok().and_then(|free| shortage(place, free)) {
         Some(message) => bail!(message),

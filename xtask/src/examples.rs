@@ -1,4 +1,4 @@
-//! Every example runs to its end, so that none of them rots.
+//! Runs every example to its end, so that none of them stops working unnoticed.
 
 use std::process::Command;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::ci::Verdict;
 use crate::command;
 use crate::project::Project;
 
-/// How long one example may take.
+/// The time limit of one example.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs each example in an empty directory of its own.

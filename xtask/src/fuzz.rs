@@ -1,8 +1,8 @@
 //! `cargo xtask fuzz`: the inputs of the fuzz targets, kept in one file per target.
 //!
-//! A pack is text: one input a line in hexadecimal digits, sorted, each once. So a change shows
-//! which inputs came and went, and two changes merge line by line. A fuzzer needs one file per
-//! input, which `unpack` writes and `pack` reads.
+//! A pack is text: one input a line in hexadecimal digits, sorted, without duplicates. So a diff
+//! shows which inputs were added and removed, and two changes merge line by line. A fuzzer needs
+//! one file per input; `unpack` writes these files and `pack` reads them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -81,8 +81,8 @@ fn chosen(targets: &[String], directory: &Path) -> Result<BTreeSet<String>> {
     Ok(entries.flatten().filter_map(name).collect())
 }
 
-/// Writes each input of a pack to a file. Other files in the directory, which a fuzzer has found,
-/// stay.
+/// Writes each input of a pack to a file. Keeps other files in the directory, which a fuzzer has
+/// found.
 fn unpack(pack: &Path, directory: &Path) -> Result<usize> {
     let text = fs::read_to_string(pack).with_context(|| format!("cannot read {}", pack.display()))?;
     let inputs = decode(&text).with_context(|| format!("{} is no pack", pack.display()))?;
@@ -103,7 +103,7 @@ fn pack(directory: &Path, pack: &Path) -> Result<usize> {
         let path = file?.path();
         inputs.insert(fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?);
     }
-    // Every fuzzer tries the empty input by itself, and in a pack it would be an empty line.
+    // Every fuzzer tries the empty input anyway, and in a pack it would be an empty line.
     inputs.remove(&Vec::new());
     ensure!(!inputs.is_empty(), "{} holds no input, and an empty pack would test nothing", directory.display());
     fs::write(pack, encode(&inputs)).with_context(|| format!("cannot write {}", pack.display()))?;
@@ -133,8 +133,8 @@ fn decode(text: &str) -> Result<Inputs> {
     Ok(inputs)
 }
 
-/// Returns the bytes that a line of hexadecimal digits stands for; `None` where it has another
-/// character or half a byte.
+/// Returns the bytes of a line of hexadecimal digits. Returns `None` if the line has another
+/// character or an odd number of digits.
 fn bytes(line: &str) -> Option<Vec<u8>> {
     let digit = |digit: u8| char::from(digit).to_digit(16);
     let (pairs, rest) = line.as_bytes().as_chunks::<2>();

@@ -1,14 +1,14 @@
-//! Files that running processes hold, which nothing may remove.
+//! Finds the files that running processes hold, so that they are not removed.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// How deep below a build folder cargo keeps its locks:
+/// The greatest depth below a build folder at which cargo keeps its locks:
 /// `miri/x86_64-unknown-linux-gnu/debug/.cargo-lock`.
 const LOCK_DEPTH: usize = 3;
 
-/// The paths that processes had open when this was made. Empty where the system has no `/proc`.
+/// The paths that processes had open at one moment. Empty on a system without `/proc`.
 #[derive(Debug)]
 pub(crate) struct InUse {
     pub(crate) open: Vec<PathBuf>,
@@ -26,27 +26,26 @@ impl InUse {
         Self { open: links.filter_map(|link| fs::read_link(link).ok()).collect() }
     }
 
-    /// Returns true if a process has something open in `path`, or `path` itself.
+    /// Returns true if a process has `path`, or a file in it, open.
     pub(crate) fn holds(&self, path: &Path) -> bool {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         self.open.iter().any(|open| open.starts_with(&path))
     }
 }
 
-/// Returns true if there is a process of this number.
+/// Returns true if there is a process with this number.
 pub(crate) fn is_running(process: u32) -> bool {
     if Path::new("/proc/self").exists() {
         return Path::new("/proc").join(process.to_string()).exists();
     }
     let mut ps = Command::new("ps");
     let status = ps.args(["-p", &process.to_string()]).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    // Where nothing can be found out, the process is taken to run, so that nothing of it is
-    // removed.
+    // If neither way works, the process counts as running, so that nothing of it is removed.
     status.map_or(true, |status| status.success())
 }
 
-/// Takes cargo's locks in a build folder, so that no build starts while they are held. `None` if a
-/// build runs.
+/// Takes cargo's locks in a build folder, so that no build starts while they are held. Returns
+/// `None` if a build runs.
 pub(crate) fn lock_builds(folder: &Path) -> Option<Vec<File>> {
     let mut locks = Vec::new();
     let mut level = vec![folder.to_owned()];
@@ -66,7 +65,7 @@ fn is_cargo_lock(path: &Path) -> bool {
     name.starts_with(".cargo") && name.ends_with("lock")
 }
 
-/// Returns what is in a directory, or nothing if it cannot be read.
+/// Returns the entries of a directory, or nothing if it cannot be read.
 pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     entries.flatten().map(|entry| entry.path()).collect()

@@ -1,4 +1,4 @@
-//! Temporary files that the tests left behind: a test that succeeds removes what it made.
+//! Finds temporary files that the tests left behind. A test that succeeds must remove what it made.
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt as _;
@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-/// The beginning of the name of a temporary folder for one run of the tests; the number of its
-/// process follows.
+/// The prefix of the name of a temporary folder for one run of the tests. The number of the process
+/// follows.
 pub(crate) const FOLDER: &str = "onward-tests-";
 
 /// The most paths that a message names.
 const MOST_NAMED: usize = 50;
 
 /// Makes an empty folder for the temporary files of one run of the tests. `cargo xtask clean-stale`
-/// knows its name.
+/// recognises its name.
 pub(crate) fn folder() -> Result<PathBuf> {
     let folder = std::env::temp_dir().join(format!("{FOLDER}{}", std::process::id()));
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     Ok(folder)
 }
 
-/// Returns an error that names each path in `directory`, which is to be empty.
+/// Returns an error that names each path in `directory`, which must be empty.
 pub(crate) fn check(directory: &Path) -> Result<()> {
     let mut left = Vec::new();
     collect(directory, &mut left).with_context(|| format!("cannot read {}", directory.display()))?;

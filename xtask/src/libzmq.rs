@@ -1,17 +1,17 @@
-//! The peer for tests of interoperation: libzmq in a small program.
+//! The peer of the interoperation tests: a small program that uses libzmq.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-/// Tells the tests where the program is.
+/// The variable that tells the tests where the program is.
 const PEER: &str = "ONWARD_LIBZMQ_PEER";
 const SOURCE: &str = "crates/onward-zmtp/tests/it/zmtp/libzmq_peer.c";
 /// Debian's package with the library and its header.
 const PACKAGE: &str = "libzmq3-dev";
 
-/// Compiles the program, and installs what it needs first if that is missing and may be installed.
+/// Compiles the program. Installs the library first if it is missing and may be installed.
 pub(crate) fn prepare() -> Result<Vec<(String, String)>> {
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     let root = Path::new(&manifest).parent().context("xtask has no parent directory")?;
@@ -26,7 +26,7 @@ pub(crate) fn prepare() -> Result<Vec<(String, String)>> {
     Ok(vec![(PEER.into(), peer.display().to_string())])
 }
 
-/// Installs a package of Debian's.
+/// Installs a Debian package.
 pub(crate) fn install(package: &str) -> Result<()> {
     run(Command::new("apt-get").arg("update"))?;
     run(Command::new("apt-get").args(["install", "--yes", "--no-install-recommends", package]))

@@ -1,6 +1,6 @@
-//! Developer commands: everything that CI does, and what writes the generated documentation.
+//! Developer commands: all of CI, and the generators of the documentation.
 //!
-//! `cargo xtask ci` is the whole of CI, step by step; each step is also a command of its own.
+//! `cargo xtask ci` runs all of CI, step by step. Each step is also a command of its own.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer command speaks to the person who typed it")]
 
 mod artifacts;

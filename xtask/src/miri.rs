@@ -9,24 +9,25 @@ use anyhow::Result;
 use crate::command;
 use crate::project::Project;
 
-/// What `cargo xtask miri` takes.
+/// The arguments of `cargo xtask miri`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Which tests: parts of their names. Default: those of the fair queue and of the protocol.
+    /// Parts of the names of the tests to run. Default: the tests of the fair queue and of the
+    /// protocol.
     names: Vec<String>,
-    /// Which toolchain; it must have the components `miri` and `rust-src`.
+    /// The toolchain; it must have the components `miri` and `rust-src`.
     #[arg(long, default_value = "nightly")]
     toolchain: String,
 }
 
-/// The tests that run unless others are named. Those that would take Miri too long leave themselves
-/// out.
+/// The tests that run by default. Tests that would take too long under Miri are ignored there.
 const TESTS: [&str; 2] = ["fair_queue::", "zmtp::"];
 
-/// Miri takes a thousand times as long as the processor; what has not ended by then hangs.
+/// The time limit. Miri takes a thousand times as long as the processor; a test that exceeds this
+/// limit hangs.
 const LIMIT: Duration = Duration::from_secs(4 * 3600);
 
-/// Builds everything anew for Miri, into a directory of its own, and runs the tests.
+/// Builds everything for Miri, into a directory of its own, and runs the tests.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let names: Vec<&str> = match &options.names[..] {
         [] => TESTS.to_vec(),
@@ -41,7 +42,7 @@ fn miri(root: &Path, toolchain: &str, names: &[&str]) -> Command {
         .args(["--test", "it", "--target-dir", "target/miri", "--"])
         .args(names)
         .current_dir(root)
-        // The fuzzers' inputs are read from files.
+        // Isolation is disabled because the tests read the fuzzers' inputs from files.
         .env("MIRIFLAGS", "-Zmiri-disable-isolation");
     miri
 }

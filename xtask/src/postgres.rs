@@ -1,5 +1,5 @@
-//! A PostgreSQL server for the tests, and a pooler before it: started for one run, as an ordinary
-//! user, and stopped after it.
+//! A PostgreSQL server and a pooler in front of it, started as an ordinary user for one run of the
+//! tests.
 
 use std::fs;
 use std::net::TcpListener;
@@ -13,16 +13,17 @@ use crate::command;
 /// The oldest version that the store supports.
 const OLDEST: u32 = 15;
 
-/// Where Debian has the programs of each version.
+/// The directory in which Debian installs the programs of each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// How long a server may take to start or to stop, in seconds.
+/// The time that a server may take to start or to stop, in seconds.
 const PATIENCE: &str = "60";
 
-/// The user that runs it where we are root: a server refuses to run as root.
+/// The user that runs the server if this program runs as root, because PostgreSQL refuses to run as
+/// root.
 const USER: &str = "postgres";
 
-/// A server that runs until this is dropped.
+/// A server that runs until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
     programs: PathBuf,
@@ -32,8 +33,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server with an empty database in a directory of its own, installing it first where
-    /// that can be done.
+    /// Starts a server with an empty database in a directory of its own. Installs PostgreSQL first
+    /// if it is missing and may be installed.
     pub(crate) fn start() -> Result<Self> {
         if programs().is_err() || pooler().is_none() {
             install()?;
@@ -47,11 +48,11 @@ impl Server {
         Ok(server)
     }
 
-    /// The variables that tell the tests where it is.
+    /// Returns the variables that tell the tests where the server is.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let url = |port: u16| format!("postgres://onward@127.0.0.1:{port}/postgres");
         let mut variables = vec![("ONWARD_POSTGRES_URL".to_owned(), url(self.port))];
-        // For tests that stop, kill and cut off servers of their own.
+        // Some tests stop, kill and cut off servers of their own, for which they need the programs.
         variables.push(("ONWARD_POSTGRES_PROGRAMS".to_owned(), self.programs.display().to_string()));
         variables.extend(self.pooler.is_some().then(|| ("ONWARD_PGBOUNCER_URL".to_owned(), url(self.port + 1))));
         variables
@@ -65,7 +66,8 @@ impl Server {
         let mut make = self.program("initdb");
         make.args(["--username=onward", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"]).arg(&data);
         command::run(make.stdout(Stdio::null()))?;
-        // Loopback alone, and no wait for the disk: it is thrown away.
+        // The server listens on loopback only, and never waits for the disk, because its data is
+        // discarded.
         let options = format!(
             "-c port={} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} -c fsync=off -c full_page_writes=off -c max_connections=300",
             self.port,
@@ -99,7 +101,7 @@ impl Server {
 
     fn program(&self, name: &str) -> Command {
         let mut command = as_user(&self.programs.join(name));
-        // Not a directory that the other user may not enter.
+        // The current directory may be one that the other user must not enter.
         command.current_dir(&self.directory);
         command
     }
@@ -130,7 +132,7 @@ fn as_user(program: &Path) -> Command {
     if !is_root() {
         return Command::new(program);
     }
-    // Becomes the program, so that who stops it stops the program.
+    // `setpriv` replaces itself by the program, so that stopping the child stops the program.
     let mut command = Command::new("setpriv");
     command.args(["--reuid", USER, "--regid", USER, "--clear-groups", "--"]).arg(program);
     command
@@ -141,7 +143,7 @@ fn is_root() -> bool {
     id.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 
-/// Where the programs of the newest version are.
+/// Returns the directory of the programs of the newest version.
 fn programs() -> Result<PathBuf> {
     let versions = fs::read_dir(VERSIONS).with_context(|| format!("no PostgreSQL in {VERSIONS}"))?;
     let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
@@ -152,7 +154,7 @@ fn programs() -> Result<PathBuf> {
     }
 }
 
-/// Where the pooler is.
+/// Returns the path of the pooler.
 fn pooler() -> Option<&'static Path> {
     ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].into_iter().map(Path::new).find(|program| program.exists())
 }
@@ -167,7 +169,7 @@ fn install() -> Result<()> {
     command::run(&mut install)
 }
 
-/// A port that nobody has, with the next one free as well.
+/// Returns a port that is free, as is the one after it.
 fn free_port() -> Result<u16> {
     for _ in 0..100 {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();

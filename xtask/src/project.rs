@@ -1,11 +1,11 @@
-//! The project on disk: where it is and which files belong to it.
+//! The project on disk: its location and its files.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-/// The checkout this command was started in.
+/// The checkout in which this command was started.
 #[derive(Debug)]
 pub(crate) struct Project {
     root: PathBuf,
@@ -15,20 +15,20 @@ pub(crate) struct Project {
 impl Project {
     /// Finds the project and lists its files.
     pub(crate) fn open() -> Result<Self> {
-        // Set by cargo when it runs us, and right also when the checkout has moved since we were
-        // built.
+        // Cargo sets this variable when it runs this program. It is right even if the checkout has
+        // moved since the build.
         let manifest = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let root = Path::new(&manifest).parent().context("xtask has no parent directory")?.to_path_buf();
         let files = list(&root)?;
         Ok(Self { root, files })
     }
 
-    /// The directory that holds `Cargo.toml` of the workspace.
+    /// Returns the directory that contains `Cargo.toml` of the workspace.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// A path inside the project.
+    /// Returns the path of a file or directory in the project.
     pub(crate) fn path(&self, relative: &str) -> PathBuf {
         self.root.join(relative)
     }
@@ -38,24 +38,24 @@ impl Project {
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.path("target"), PathBuf::from)
     }
 
-    /// Every file that git keeps or would keep, relative to the root, with `/` between the parts,
-    /// sorted.
+    /// Returns every file that git tracks or would track, relative to the root, with `/` between
+    /// the parts, sorted.
     pub(crate) fn files(&self) -> &[String] {
         &self.files
     }
 
-    /// The files whose names end in `.extension`.
+    /// Returns the files whose names end in `.extension`.
     pub(crate) fn files_with<'a>(&'a self, extension: &'a str) -> impl Iterator<Item = &'a str> {
         let matches = move |file: &&str| Path::new(file).extension().is_some_and(|found| found == extension);
         self.files.iter().map(String::as_str).filter(matches)
     }
 
-    /// The text of a file.
+    /// Returns the text of a file.
     pub(crate) fn read(&self, relative: &str) -> Result<String> {
         std::fs::read_to_string(self.path(relative)).with_context(|| format!("cannot read {relative}"))
     }
 
-    /// An empty directory under `target/` for a step's own files.
+    /// Makes an empty directory under `target/` for a step's own files.
     pub(crate) fn scratch(&self, name: &str) -> Result<PathBuf> {
         let directory = self.path("target/xtask").join(name);
         if directory.exists() {
@@ -66,7 +66,8 @@ impl Project {
     }
 }
 
-/// Asks git, and lets it answer also where a CI runner's checkout belongs to another user.
+/// Lists the files with git, which must also work if the checkout of a CI runner belongs to another
+/// user.
 fn list(root: &Path) -> Result<Vec<String>> {
     let output = Command::new("git")
         .args([

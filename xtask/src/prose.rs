@@ -1,4 +1,4 @@
-//! `cargo xtask prose`: where comments and documents break the rules of prose.
+//! `cargo xtask prose`: lists the comments that break the rules of prose.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(crate) struct Options {
     /// The file or folder to look at; default: the whole project
     #[arg(default_value = "")]
     path: String,
-    /// Print the numbers alone, by file
+    /// Print only the numbers, by file
     #[arg(long)]
     count: bool,
 }

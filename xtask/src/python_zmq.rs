@@ -1,4 +1,4 @@
-//! ZeroMQ for Python, for a test of interoperation.
+//! ZeroMQ for Python, for an interoperation test.
 
 use std::process::Command;
 
@@ -6,13 +6,13 @@ use anyhow::{Context as _, Result};
 
 use crate::libzmq::{install, run};
 
-/// Tells the tests which interpreter has it.
+/// The variable that tells the tests which interpreter has ZeroMQ.
 const VARIABLE: &str = "ONWARD_PYTHON_ZMQ";
-/// Debian's interpreter, for which Debian's package is; another may be first in the path.
+/// Debian's interpreter. Debian's package is for this one, and another may come first in the path.
 const INTERPRETER: &str = "/usr/bin/python3";
 const PACKAGE: &str = "python3-zmq";
 
-/// Installs it if it is missing and may be installed.
+/// Installs the package if it is missing and may be installed.
 pub(crate) fn prepare() -> Result<Vec<(String, String)>> {
     let check = || run(Command::new(INTERPRETER).args(["-c", "import zmq"]));
     if check().is_err() {

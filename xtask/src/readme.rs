@@ -1,4 +1,5 @@
-//! The README's first command works as printed, and so does what the quick start types.
+//! Checks that the README's first command works as printed, and that the commands of the quick
+//! start do.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,17 +11,17 @@ use crate::ci::Verdict;
 use crate::project::Project;
 use crate::{artifacts, command};
 
-/// What the README types to run the program; the smoke test puts the program that is built already
-/// in its place.
+/// The start of the README's command. The smoke test runs the program that is already built
+/// instead.
 pub(crate) const RUN: &str = "cargo run --release --bin onward --";
 
-/// What is typed after the README.
+/// The document whose commands are run after that of the README.
 const QUICK_START: &str = "docs/quick-start.md";
 
-/// How long the command may take.
+/// The time limit of the command.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Runs the command twice on a store of its own; the second time there is nothing left to do.
+/// Runs the command twice on a store of its own. The second run has nothing left to do.
 pub(crate) fn run(project: &Project) -> Result<Verdict> {
     let readme = project.read("README.md")?;
     let typed = first_command(&readme).with_context(|| format!("README.md has no `sh` block with `{RUN}`"))?;
@@ -37,13 +38,14 @@ pub(crate) fn run(project: &Project) -> Result<Verdict> {
     Ok(Verdict::Passed)
 }
 
-/// Types what the quick start types into one terminal, line by line.
+/// Runs the commands of the quick start for one terminal, line by line.
 fn quick_start(project: &Project, program: &Path) -> Result<()> {
     let lines = lines_for_one_terminal(&project.read(QUICK_START)?);
     ensure!(!lines.is_empty(), "{QUICK_START} has no line to be typed");
     let place = project.scratch("quick-start")?;
     for line in lines {
-        // 1 says that work failed, as some of it is to do; 2 and 3 say that the line is not right.
+        // Status 1 means that work failed, which some of it is meant to; 2 and 3 mean that the
+        // command is wrong.
         let script = format!("onward() {{ \"$ONWARD_PROGRAM\" \"$@\"; }}\n{line}\ntest $? -lt 2");
         let mut shell = Command::new("sh");
         shell.args(["-uc", &script]).current_dir(&place).stdin(Stdio::null()).stdout(Stdio::null());
@@ -52,8 +54,8 @@ fn quick_start(project: &Project, program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The lines of the shell blocks behind the one that builds, but those of a worker, which works
-/// until it is interrupted, and of who waits for it.
+/// Returns the lines of the shell blocks after the one that builds. Leaves out the worker, which
+/// runs until it is interrupted, and the command that waits for it.
 fn lines_for_one_terminal(text: &str) -> Vec<String> {
     let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
     let joined: Vec<String> =
@@ -63,8 +65,8 @@ fn lines_for_one_terminal(text: &str) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// The first command in a shell block of the README that runs the program, its continued lines
-/// included.
+/// Returns the first command in a shell block of the README that runs the program, with its
+/// continued lines.
 fn first_command(readme: &str) -> Option<String> {
     let block =
         readme.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).find(|it| it.contains(RUN))?;

@@ -1,4 +1,4 @@
-//! `docs/reference`: what the program says of itself, written down.
+//! `docs/reference`: the program's own description of its command line.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,15 +12,15 @@ use crate::{artifacts, command};
 
 const DIRECTORY: &str = "docs/reference";
 
-/// What `cargo xtask docs` takes.
+/// The arguments of `cargo xtask docs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Write nothing; fail if the files are not what they should be.
+    /// Write nothing; fail if the files are stale.
     #[arg(long)]
     check: bool,
 }
 
-/// Files by name.
+/// Pages by file name.
 type Pages = BTreeMap<String, String>;
 
 /// Writes the reference, or checks it.
@@ -40,7 +40,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Finds pages that are missing, stale, or not generated any more.
+/// Finds pages that are missing, stale, or no longer generated.
 pub(crate) fn check(project: &Project) -> Result<Vec<Finding>> {
     let expected = generate(project)?;
     let directory = project.path(DIRECTORY);
@@ -56,7 +56,7 @@ fn compare(expected: &Pages, present: &Pages) -> Vec<Finding> {
     stale.chain(gone).map(|(name, message)| Finding::file(format!("{DIRECTORY}/{name}"), message)).collect()
 }
 
-/// Asks the program for its reference.
+/// Lets the program generate its reference.
 fn generate(project: &Project) -> Result<Pages> {
     let program = artifacts::onward(project)?;
     let directory = project.scratch("reference")?;

@@ -1,8 +1,8 @@
 //! The long forms of the reliability tests.
 //!
-//! Each is a test of some crate whose length and seed are set by variables; it prints what it did
-//! as a line `attempted=… acknowledged=… lost=… duplicated=… recovered=… seed=…`. The sum of these
-//! lines is the last line here, and the command succeeds only if every run passed, printed its
+//! Each is a test of a crate whose length and seed are set by variables. It prints a line
+//! `attempted=… acknowledged=… lost=… duplicated=… recovered=… seed=…`. The last line of this
+//! command is the sum of these lines. The command succeeds only if every run passed and printed its
 //! line, and nothing was lost or doubled.
 
 use std::fmt;
@@ -16,41 +16,41 @@ use crate::backends::{self, Ready};
 use crate::command;
 use crate::project::Project;
 
-/// What `cargo xtask soak` takes.
+/// The arguments of `cargo xtask soak`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Which one, or the beginning of several (`sockets`); `list` says what each does.
+    /// The name of a test, or the prefix of several (`sockets`); `list` describes each.
     name: String,
-    /// How many rounds (kills, points, flips per page, disks, tasks, sequences) one run has.
-    /// Default: as `list` says.
+    /// The number of rounds (kills, points, flips per page, disks, tasks, sequences) in one run.
+    /// Default: as `list` prints.
     #[arg(long)]
     rounds: Option<u64>,
-    /// Run again and again until so many minutes have passed.
+    /// Repeat the run until this many minutes have passed.
     #[arg(long)]
     minutes: Option<u64>,
-    /// Start from this seed, to see a failure again; further runs count up from it. Default:
-    /// another one each time.
+    /// Start from this seed, to reproduce a failure; further runs count up from it. Default: a
+    /// random seed.
     #[arg(long)]
     seed: Option<u64>,
-    /// Build it without optimisation, as for CI: starts sooner and runs slower, for a soak that
-    /// waits more than it works.
+    /// Build without optimisation, as for CI: starts sooner and runs slower, for a soak that waits
+    /// more than it works.
     #[arg(long)]
     dev: bool,
 }
 
-/// A test that can run long.
+/// A test with a long form.
 struct Soak {
     name: &'static str,
     what: &'static str,
-    /// Packages, and which tests of each one's test program `it` are run.
+    /// Packages, and the tests to run of each one's test program `it`.
     tests: &'static [(&'static str, &'static str)],
     rounds: u64,
-    /// The variable that says how many rounds.
+    /// The variable that sets the number of rounds.
     variable: &'static str,
 }
 
 impl Soak {
-    /// Whether a server is started for it.
+    /// Returns whether the test needs a PostgreSQL server.
     fn needs_postgres(&self) -> bool {
         self.name.starts_with("postgres-")
     }
@@ -213,7 +213,7 @@ const SOAKS: &[Soak] = &[
     },
 ];
 
-/// Runs those of a name, or lists them.
+/// Runs the soaks of a name, or lists all.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     if options.name == "list" {
         SOAKS.iter().for_each(|soak| println!("{:14} {} ({} rounds)", soak.name, soak.what, soak.rounds));
@@ -230,7 +230,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The one of this name, or all whose names begin with it.
+/// Returns the soak of this name, or all whose names begin with it.
 fn named(name: &str) -> Result<Vec<&'static Soak>> {
     if let Some(soak) = SOAKS.iter().find(|soak| soak.name == name) {
         return Ok(vec![soak]);
@@ -258,8 +258,7 @@ fn repeat(project: &Project, soak: &Soak, options: &Options) -> Result<Summary> 
     }
 }
 
-/// Runs the test once, showing its output, and adds up the lines in which its parts say what they
-/// did.
+/// Runs the test once and shows its output. Returns the sum of the summary lines of its parts.
 fn execute(project: &Project, soak: &Soak, test: &mut Command) -> Result<Summary> {
     let mut child = test.current_dir(project.root()).stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
     let summary = add_up(BufReader::new(child.stdout.take().context("cargo has no output")?))?;
@@ -267,7 +266,7 @@ fn execute(project: &Project, soak: &Soak, test: &mut Command) -> Result<Summary
     summary.with_context(|| format!("`{}` did not say what it did; did its test run?", soak.name))
 }
 
-/// Shows every line, and adds up those that say what was done; `None` if none does.
+/// Prints every line. Returns the sum of the summary lines, or `None` if there is none.
 fn add_up(output: impl BufRead) -> Result<Option<Summary>> {
     let mut sum: Option<Summary> = None;
     for line in output.lines() {
@@ -295,7 +294,7 @@ fn test(soak: &Soak, options: &Options, run: u64) -> Command {
     test
 }
 
-/// What a run did.
+/// The counts of a run.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Summary {
     attempted: u64,
@@ -303,13 +302,13 @@ struct Summary {
     lost: u64,
     duplicated: u64,
     recovered: u64,
-    /// Of the latest run.
+    /// The seed of the latest run.
     seed: u64,
 }
 
 impl Summary {
-    /// The summary in a line of output, if it has one; all its fields must be there. What a test
-    /// says after each round is none.
+    /// Returns the summary in a line of output. All its fields must be present. Returns `None` for
+    /// the line that a test prints after each round.
     fn parse(line: &str) -> Option<Self> {
         if line.contains("round=") {
             return None;
@@ -412,7 +411,8 @@ mod tests {
         command.get_envs().find(|(variable, _)| *variable == name)?.1.map(Into::into)
     }
 
-    /// A filter that fits no test any more would only be found out by whoever starts the soak.
+    /// Checks this here because a filter without a test would otherwise be noticed only when a
+    /// developer starts the soak.
     #[test]
     fn every_soak_has_a_test_that_reads_its_variable() {
         let project = Project::open().unwrap();

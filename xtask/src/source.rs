@@ -1,18 +1,19 @@
-//! Rust source, taken apart just far enough to check it: code, comments, functions, tests.
+//! Rust source, split just far enough to check it: code, comments, functions, tests.
 //!
-//! This is a scanner, not a parser: it tells code from comments and literals, and matches brackets.
-//! That is exact for everything that is checked, and does without a parser's build time.
+//! This is a scanner, not a parser. It separates code from comments and literals, and matches
+//! brackets. That is exact for everything that is checked, and avoids a parser's build time.
 
 use std::ops::Range;
 
-/// One Rust file.
+/// A Rust file.
 #[derive(Debug)]
 pub(crate) struct SourceFile {
-    /// Relative to the root of the project.
+    /// The path relative to the root of the project.
     pub(crate) path: String,
-    /// The text with comments and the insides of literals blanked; same length, same lines.
+    /// The text with comments and the insides of literals blanked. It has the same length and
+    /// lines.
     pub(crate) code: String,
-    /// The text with everything but comments blanked; same length, same lines.
+    /// The text with everything but comments blanked. It has the same length and lines.
     pub(crate) comments: String,
 }
 
@@ -30,13 +31,13 @@ impl SourceFile {
         Self { path: path.into(), code, comments }
     }
 
-    /// Whether the whole file is test code.
+    /// Returns whether the whole file is test code.
     pub(crate) fn is_test(&self) -> bool {
         self.path.split('/').any(|part| matches!(part, "tests" | "tests.rs"))
             || self.path.starts_with("crates/onward-testkit/")
     }
 
-    /// For each line, whether it belongs to a `#[cfg(test)]` module.
+    /// Returns for each line whether it belongs to a `#[cfg(test)]` module.
     pub(crate) fn test_lines(&self) -> Vec<bool> {
         let mut marks = vec![false; self.code.lines().count()];
         for (start, _) in self.code.match_indices("#[cfg(test)]") {
@@ -49,7 +50,7 @@ impl SourceFile {
         marks
     }
 
-    /// Every function that has a body, nested ones included.
+    /// Returns every function that has a body, including nested ones.
     pub(crate) fn functions(&self) -> Vec<Function> {
         identifiers(&self.code).filter(|(_, word)| *word == "fn").filter_map(|(at, _)| self.function(at)).collect()
     }
@@ -67,7 +68,8 @@ impl SourceFile {
     }
 }
 
-/// Where the body of the function opens whose signature starts at `start`; `None` if it has none.
+/// Returns the offset at which the body of a function opens whose signature starts at `start`.
+/// Returns `None` if the function has no body.
 fn body(code: &str, start: usize) -> Option<usize> {
     let mut depth = 0usize;
     for (offset, byte) in code[start..].bytes().enumerate() {
@@ -82,7 +84,7 @@ fn body(code: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// The brace that closes the one at `open`, or the end of the text.
+/// Returns the offset of the brace that closes the one at `open`, or the end of the text.
 fn closing_brace(code: &str, open: usize) -> usize {
     let mut depth = 0usize;
     for (offset, byte) in code[open..].bytes().enumerate() {
@@ -98,14 +100,14 @@ fn closing_brace(code: &str, open: usize) -> usize {
     code.len()
 }
 
-/// The identifiers and keywords of a text with their offsets.
+/// Returns the identifiers and keywords of a text with their offsets.
 pub(crate) fn identifiers(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_'))
         .filter(|word| !word.is_empty())
         .map(move |word| (word.as_ptr() as usize - text.as_ptr() as usize, word))
 }
 
-/// Tells code from comments and literals.
+/// A scanner that separates code from comments and literals.
 struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
@@ -148,7 +150,8 @@ impl<'a> Scanner<'a> {
         self.at += length;
     }
 
-    /// The first and last byte stay, so that two things beside a literal do not grow together.
+    /// Blanks a literal. Keeps its first and last byte as quotes, so that the tokens around it do
+    /// not merge.
     fn literal(&mut self, length: usize) {
         for edge in [self.at, self.at + length - 1] {
             self.code[edge] = b'"';
@@ -201,7 +204,7 @@ fn raw_string(text: &[u8]) -> Option<usize> {
     Some(length.map_or(text.len(), |length| inside + length + close.len()))
 }
 
-/// The length of a character literal; `None` if the quote begins a lifetime.
+/// Returns the length of a character literal, or `None` if the quote begins a lifetime.
 fn character(text: &[u8]) -> Option<usize> {
     if text.get(1) == Some(&b'\\') {
         let close = text.get(3..)?.iter().position(|&byte| byte == b'\'')?;

@@ -1,4 +1,4 @@
-//! What is measured: ways to read a number of messages.
+//! The measured ways to read a number of messages.
 
 use std::fmt;
 use std::hint::black_box;
@@ -13,10 +13,10 @@ use onward_zmtp::FairQueue;
 
 use crate::source::Endless;
 
-/// Messages of a batch.
+/// The messages in a batch.
 const BATCH: usize = 64;
 
-/// A way to read, and from how many sources.
+/// A way to read, and the number of sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Case {
     pub(crate) reader: Reader,
@@ -25,13 +25,13 @@ pub(crate) struct Case {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// Polls of the source, or of the sources in turn, without any queue.
+    /// Polls of the source, or of the sources in turn, without a queue.
     Bare,
     /// `FairQueue::poll_recv`.
     FairQueue,
     /// `FairQueue::poll_recv_many`.
     Batches,
-    /// `SelectAll` of futures-util, which is what one would take otherwise.
+    /// `SelectAll` of futures-util, the usual alternative.
     SelectAll,
 }
 
@@ -62,12 +62,12 @@ impl FromStr for Case {
 }
 
 impl Case {
-    /// A function that reads as many messages as it is told, each time from the same sources.
-    /// Making it is no part of the measurement.
+    /// Returns a function that reads the given number of messages, each time from the same sources.
+    /// Making it is not part of the measurement.
     pub(crate) fn prepare<S: Endless + 'static>(self) -> Box<dyn FnMut(u64)> {
-        // All of them before any reader has memory of its own, so that they lie in memory alike for
-        // each: in equal distances the processor fetches their buffers ahead, and otherwise a
-        // thousand of them wait for memory.
+        // All sources are made before any reader allocates, so that each reader finds them at the
+        // same distances in memory. At equal distances the processor prefetches their buffers;
+        // otherwise a thousand of them wait for memory.
         let mut sources: Vec<S> = (0..self.sources).map(|_| S::new()).collect();
         match self.reader {
             Reader::Bare => Box::new(move |messages| match &mut sources[..] {
@@ -94,13 +94,13 @@ impl Case {
 fn queue<S: Endless>(sources: Vec<S>) -> FairQueue<u64, S> {
     let mut queue = FairQueue::new();
     for (key, source) in (0..).zip(sources) {
-        // The limit is far above what is measured.
+        // The insert succeeds, because the limit is far above the number of sources.
         let _ = queue.insert(key, source);
     }
     queue
 }
 
-/// Sources in turn, by nothing but an index.
+/// Sources read in turn, using only an index.
 struct Rotation<'a, S> {
     sources: &'a mut [S],
     position: usize,

@@ -1,7 +1,7 @@
-//! What a message costs in the fair queue, beside a bare poll of its source: instructions (counted
-//! by valgrind, the same on any day), time, and allocations.
+//! Measures the cost of a message in the fair queue and of a bare poll of its source: instructions
+//! (counted by valgrind, the same on any day), time, and allocations.
 //!
-//! `cargo run --release` prints the table. `run SOURCE CASE MESSAGES` is what valgrind is given.
+//! `cargo run --release` prints the table. Valgrind runs `run SOURCE CASE MESSAGES`.
 
 mod case;
 mod measure;

@@ -1,4 +1,4 @@
-//! One figure of one case.
+//! Measures one figure of one case.
 
 use std::process::Command;
 use std::time::Instant;
@@ -8,10 +8,11 @@ use anyhow::{Context as _, Result, bail};
 use crate::case::Case;
 use crate::prepare;
 
-/// Enough for every source to have had many turns.
+/// The number of counted messages, enough for every source to have had many turns.
 const COUNTED: u64 = 100_000;
 
-/// Instructions a message: the difference of two runs, so that starting and preparing do not count.
+/// Returns the instructions for each message. It is the difference of two runs, so that starting
+/// and preparing do not count.
 pub(crate) fn instructions(source: &str, case: Case) -> Result<f64> {
     let more = instructions_of(source, case, 2 * COUNTED)? - instructions_of(source, case, COUNTED)?;
     Ok(more / COUNTED as f64)
@@ -30,14 +31,15 @@ fn instructions_of(source: &str, case: Case, messages: u64) -> Result<f64> {
     Ok(collected.trim().parse()?)
 }
 
-/// Allocations of [`COUNTED`] messages, after as many that were not counted.
+/// Returns the allocations of [`COUNTED`] messages, after as many that are not counted.
 pub(crate) fn allocations(source: &str, case: Case) -> Result<u64> {
     let mut read = prepare(source, case)?;
     read(COUNTED);
     Ok(allocation_counter::measure(|| read(COUNTED)).count_total)
 }
 
-/// Nanoseconds a message of each case, the median of rounds in which the cases take turns.
+/// Returns the nanoseconds for each message of each case: the median of rounds in which the cases
+/// take turns.
 pub(crate) fn nanoseconds(source: &str, cases: &[Case], rounds: usize) -> Result<Vec<f64>> {
     const MESSAGES: u64 = 1_000_000;
     let mut readers = cases.iter().map(|case| prepare(source, *case)).collect::<Result<Vec<_>>>()?;

@@ -1,5 +1,5 @@
-//! Sources to read from. None ever ends or has nothing, and none allocates, so that all other costs
-//! are the queue's.
+//! Sources to read from. No source ever ends, is empty or allocates, so that all other costs are
+//! those of the queue.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,13 +9,13 @@ use futures_core::Stream;
 
 /// A source for a measurement.
 pub(crate) trait Endless: Stream + Unpin {
-    /// What tables call it.
+    /// The name of the source in tables.
     const NAME: &'static str;
 
     fn new() -> Self;
 }
 
-/// Counts up: the cheapest source there can be.
+/// A source that counts up, the cheapest possible.
 pub(crate) struct Counter(u64);
 
 impl Endless for Counter {
@@ -29,7 +29,7 @@ impl Endless for Counter {
 impl Stream for Counter {
     type Item = u64;
 
-    // As with a source of any size, which no compiler copies into its caller.
+    // Not inlined, as a source of ordinary size is not inlined into its caller.
     #[inline(never)]
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<u64>> {
         self.0 += 1;
@@ -40,8 +40,8 @@ impl Stream for Counter {
 const FRAME: usize = 64;
 const FRAMES: usize = 256;
 
-/// Cuts frames of 64 bytes with a header of two out of a buffer, as a connection does with what one
-/// read brought.
+/// A source that cuts frames of 64 bytes with a header of two bytes out of a buffer, as a
+/// connection does with the result of one read.
 pub(crate) struct Frames {
     all: Bytes,
     rest: Bytes,

@@ -1,4 +1,4 @@
-//! The table.
+//! The table of results.
 
 use std::fmt::Write as _;
 
@@ -17,8 +17,8 @@ const CASES: &[(Reader, &[usize])] = &[
     (Reader::SelectAll, &[1, 2, 8, 64, 1024]),
 ];
 
-/// A row for each case and source. Ratios are to a bare poll of the same kind of source, in the
-/// same run.
+/// Returns the table, with a row for each case and source. Ratios are to a bare poll of the same
+/// kind of source in the same run.
 pub(crate) fn all() -> Result<String> {
     let mut table = String::from(
         "| source | reader/sources | instructions | × bare | ns | × bare | allocations in 100 000 |\n|---|---|---|---|---|---|---|\n",

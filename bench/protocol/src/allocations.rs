@@ -1,11 +1,12 @@
-//! Counts what the program allocates, where a row asks for it.
+//! Counts the allocations of the program in rows that ask for it.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mimalloc::MiMalloc;
 
-/// The same for every program, as in the program `onward`. SQLite has C's in all of them.
+/// The allocator of every program, the same as in the program `onward`. SQLite uses C's allocator
+/// in all of them.
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
@@ -14,8 +15,8 @@ static COUNT: AtomicU64 = AtomicU64::new(0);
 
 struct Counting;
 
-/// How many allocations, also such that make one larger, there are from now on until the answer is
-/// called.
+/// Starts counting allocations, including reallocations. The returned function stops the count and
+/// returns it.
 pub fn count_allocations() -> impl FnOnce() -> u64 {
     let before = COUNT.load(Ordering::Relaxed);
     IS_COUNTING.store(true, Ordering::Relaxed);
@@ -25,7 +26,7 @@ pub fn count_allocations() -> impl FnOnce() -> u64 {
     }
 }
 
-/// While nobody counts, it costs a load that always finds the same.
+/// Counts an allocation. While counting is off, it costs a load that always returns the same value.
 #[inline]
 fn note() {
     if IS_COUNTING.load(Ordering::Relaxed) {
@@ -34,7 +35,8 @@ fn note() {
 }
 
 #[expect(unsafe_code, reason = "the interface of an allocator is unsafe; everything is handed on as it came")]
-// SAFETY: the other allocator keeps what the trait asks for, and gets exactly what it was asked for here.
+// SAFETY: the other allocator fulfils the contract of the trait, and gets exactly the arguments
+// that were passed here.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note();

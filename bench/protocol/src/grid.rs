@@ -1,12 +1,13 @@
-//! Rows by the dozen: a row with axes stands for one row for each combination of their values.
+//! Expands grids: a row with axes stands for one row for each combination of their values.
 
 use anyhow::{Context as _, Result};
 use toml::{Table, Value};
 
-/// The rows that `row` stands for: one, unless it has a table `over` of axes. Each axis is a list
-/// of values. A table adds its fields to the row; what else there is becomes the field of the
-/// axis's name. In the row's name, `{field}` stands for that field, and `{axis}` for what a table
-/// of that axis calls `as`.
+/// Returns the rows that `row` stands for: one, unless it has a table `over` of axes.
+///
+/// Each axis is a list of values. A value that is a table adds its fields to the row. Any other
+/// value becomes the field of the axis's name. In the row's name, `{field}` stands for that field,
+/// and `{axis}` for the field `as` in a table of that axis.
 pub(crate) fn expand(mut row: Table) -> Result<Vec<Table>> {
     let over = row.remove("over").unwrap_or_else(|| Table::new().into());
     let mut rows = vec![row];

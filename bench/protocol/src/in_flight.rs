@@ -1,4 +1,4 @@
-//! Things that are started and awaited, so many in flight.
+//! Operations that are started and awaited, with a number of them in flight.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use crate::Measurement;
 use crate::measure::{Latencies, now};
 use crate::scenario::Row;
 
-/// Hands out numbers from 0 to `count` - 1 to starters, each once; clones share them.
+/// A counter that gives each number from 0 to `count` - 1 to one starter. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Numbers {
     next: Arc<AtomicUsize>,
@@ -18,13 +18,13 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// None handed out yet.
+    /// Returns a counter that has given out no number yet.
     #[must_use]
     pub fn new(count: usize) -> Self {
         Self { next: Arc::default(), count }
     }
 
-    /// The next; none if all are handed out.
+    /// Returns the next number, or `None` if all are given out.
     #[must_use]
     pub fn take(&self) -> Option<usize> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -32,7 +32,7 @@ impl Numbers {
     }
 }
 
-/// What came of what one starter started, or all.
+/// The ends of the operations of one starter, or of all.
 #[derive(Debug, Default)]
 pub struct Ends {
     latencies: Latencies,
@@ -41,8 +41,8 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// One starter: does one after the other as long as there are numbers. `one` answers whether it
-    /// ended as it should.
+    /// Runs a starter: it does one operation after the other while there are numbers. `one` returns
+    /// whether the operation ended as expected.
     pub async fn of_starter<F: Future<Output = bool>>(numbers: Numbers, mut one: impl FnMut(usize) -> F) -> Self {
         let mut ends = Self::default();
         while let Some(number) = numbers.take() {
@@ -55,18 +55,18 @@ impl Ends {
         ends
     }
 
-    /// Takes those of another starter in.
+    /// Adds the ends of another starter.
     pub fn merge(&mut self, other: Self) {
         self.latencies.merge(other.latencies);
         self.completed += other.completed;
         self.failed += other.failed;
     }
 
-    /// The figure in the row's unit: so many a second, steps where the row is about them; what a
-    /// step takes; or the median latency. What ended otherwise than it should is lost.
+    /// Returns the figure in the row's unit: operations a second (steps in rows of steps), the time
+    /// of a step, or the median latency. Operations that did not end as expected count as lost.
     ///
     /// # Errors
-    /// If none completed.
+    /// Returns an error if no operation completed.
     pub fn measurement(mut self, row: &Row, elapsed: Duration) -> Result<Measurement> {
         ensure!(self.completed > 0, "none of {} completed", row.count);
         let each = if row.workload == "steps" { row.steps } else { 1 };

@@ -1,9 +1,9 @@
-//! What the benchmark programs and their runner say to each other.
+//! The protocol between the benchmark programs and their runner.
 //!
-//! The workload is data: [`Row`]s read from `bench/scenarios/*.toml`. A program is asked for one
-//! row ([`Request`]), does it once, and answers with [`Measurement`]s, which [`run`] checks against
-//! the row's expected answer and prints as [`Line`]s, one JSON object each. Nothing here knows a
-//! database.
+//! The workload is data: [`Row`]s read from `bench/scenarios/*.toml`. A program gets one row
+//! ([`Request`]), runs it once, and returns [`Measurement`]s. [`run`] checks them against the row's
+//! expected answer and prints them as [`Line`]s, one JSON object each. This crate does not depend
+//! on any database.
 
 mod allocations;
 mod grid;
@@ -28,49 +28,49 @@ pub use scenario::{Backlog, Better, Class, Entry, Expected, Row, load_scenarios}
 pub use sockets::{Pair, Shape, Sockets, Transport};
 pub use workload::{BYTES_CHUNK, BYTES_TOTAL, BackoffName, GROUP_LIMIT, Order, group_of, key_prefix};
 
-/// What a program measured for one row in one run.
+/// The measurement of one row in one run.
 #[derive(Debug, Default, Clone)]
 pub struct Measurement {
     /// The figure of the row, in the row's unit.
     pub value: f64,
-    /// Latencies of single operations, where the row has them.
+    /// Latencies of single operations, if the row has them.
     pub latencies: Option<Latencies>,
-    /// What was observed, by name; must agree with the row's `expect`.
+    /// The observed facts, by name. They must match the row's `expect`.
     pub answer: std::collections::BTreeMap<String, u64>,
     /// Tasks that were acknowledged and never ran to their end.
     pub lost: u64,
     /// Tasks that ran to their end more than once.
     pub duplicated: u64,
-    /// The sizes of the commits of the run, where they are known.
+    /// The sizes of the run's commits, if they are known.
     pub commits: Option<CommitSizes>,
-    /// The settings to print, where they say more than what was asked for.
+    /// The settings to print, if they tell more than the requested ones.
     pub settings: Option<String>,
     /// Further figures, by name.
     pub extra: std::collections::BTreeMap<String, f64>,
 }
 
 impl Measurement {
-    /// A measurement with a figure and nothing else.
+    /// Returns a measurement with only a figure.
     #[must_use]
     pub fn of(value: f64) -> Self {
         Self { value, ..Self::default() }
     }
 
-    /// With single-operation latencies.
+    /// Adds latencies of single operations.
     #[must_use]
     pub fn with_latencies(mut self, latencies: Latencies) -> Self {
         self.latencies = Some(latencies);
         self
     }
 
-    /// With one observed fact.
+    /// Adds an observed fact.
     #[must_use]
     pub fn observed(mut self, name: &str, count: u64) -> Self {
         self.answer.insert(name.to_owned(), count);
         self
     }
 
-    /// With one further figure.
+    /// Adds a further figure.
     #[must_use]
     pub fn with(mut self, name: &str, value: f64) -> Self {
         self.extra.insert(name.to_owned(), value);

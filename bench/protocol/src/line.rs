@@ -1,4 +1,4 @@
-//! The line of a record: one JSON object.
+//! A line of a record: one JSON object.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,40 +8,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::scenario::{Better, Class};
 
-/// One result: of one run as a program prints it, or of all runs as the runner records it.
+/// A result: of one run as a program prints it, or of all runs as the runner records it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Line {
     /// The row, such as `T/submit_tasks/1000`.
     pub row: String,
-    /// What an acknowledgement survives.
+    /// The failures that an acknowledged write survives.
     pub class: Class,
     /// `onward`, `ceiling`, or the peer's name.
     pub system: String,
-    /// With which settings.
+    /// The name of the settings.
     pub settings: String,
-    /// The figure; the median over runs in a record.
+    /// The figure. In a record, the median over all runs.
     pub value: f64,
-    /// Of what.
+    /// The unit of the figure.
     pub unit: String,
-    /// Which way is good.
+    /// Tells whether lower or higher figures are better.
     pub better: Better,
     /// The smallest figure of any run.
     pub min: f64,
     /// The largest figure of any run.
     pub max: f64,
-    /// Median latency of single operations in microseconds, if the row has such.
+    /// The median latency of single operations in microseconds, if the row has them.
     pub p50: Option<f64>,
-    /// 99th percentile of single operations in microseconds.
+    /// The 99th percentile of single operations in microseconds.
     pub p99: Option<f64>,
-    /// 99.9th percentile of single operations in microseconds.
+    /// The 99.9th percentile of single operations in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p999: Option<f64>,
-    /// How many runs.
+    /// The number of runs.
     pub runs: u32,
-    /// The figure of each run, in their order; of a record alone.
+    /// The figure of each run, in order. Only in a record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<f64>,
-    /// Tasks acknowledged that never ended.
+    /// Tasks that were acknowledged and never ended.
     pub lost: u64,
     /// Tasks that ended more than once.
     pub duplicated: u64,
@@ -59,18 +59,18 @@ pub struct Line {
     pub extra: BTreeMap<String, f64>,
 }
 
-/// How large the commits of a run were: what a ceiling must repeat to be comparable.
+/// The sizes of the commits of a run, which a ceiling must repeat to be comparable.
 ///
 /// As text: `commits,submits,claims,completions`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CommitSizes {
-    /// Commits for each 1000 lives.
+    /// Commits for each 1000 tasks.
     pub commits: f64,
     /// Submits in a commit that has any, on average.
     pub submits: f64,
-    /// Claimed tasks in a commit that has any, on average; zero if none has.
+    /// Claimed tasks in a commit that has any, on average. Zero if no commit has any.
     pub claims: f64,
-    /// Completions in a commit that has any, on average; zero if none has.
+    /// Completions in a commit that has any, on average. Zero if no commit has any.
     pub completions: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Whether the last of very many steps cost what the first did.
+//! Tells whether the last of very many steps cost as much as the first.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,23 +8,23 @@ use anyhow::{Context as _, Result, ensure};
 use crate::Measurement;
 use crate::measure::now;
 
-/// When each tenth of the steps of one long run of code had ended; clones share what they know.
+/// The times at which each tenth of the steps of one long run ended. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Marks(Arc<Mutex<Vec<Instant>>>);
 
 impl Marks {
-    /// Step `step` of `steps` begins, or all have ended where they are the same.
+    /// Records the start of step `step` of `steps`, or the end of all steps if both are equal.
     pub fn step(&self, step: usize, steps: usize) {
         if step == steps || step.is_multiple_of(steps.div_ceil(10).max(1)) {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).push(now());
         }
     }
 
-    /// The time of the last tenth of `steps` over that of the first, with what a step took in each
-    /// (`first_us`, `last_us`).
+    /// Returns the time of the last tenth of `steps` divided by that of the first. Adds the time of
+    /// a step in each (`first_us`, `last_us`).
     ///
     /// # Errors
-    /// If the steps were taken less than once, or more often.
+    /// Returns an error if the steps were not run exactly once.
     pub fn last_over_first(&self, steps: usize) -> Result<Measurement> {
         let marks = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         ensure!(marks.len() == 11, "the code was not run exactly once: {} marks", marks.len());

@@ -1,4 +1,4 @@
-//! Time, percentiles, and what a run used up.
+//! Time, percentiles, and the resources of a run.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -8,22 +8,23 @@ use anyhow::{Context as _, Result};
 use crate::Measurement;
 use crate::scenario::Row;
 
-/// The one reader of time in the benchmarks.
+/// Returns the time. The benchmarks read it only here.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time that passes on the machine")]
 pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Nanoseconds of a clock that all processes of this machine share and that nobody sets.
+/// Returns the nanoseconds of a clock that all processes of this machine share and that is never
+/// set.
 #[must_use]
 pub fn monotonic_nanoseconds() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
-/// Calls `arrive` `count` times, `rate` times a second, from this thread, whatever became of
-/// earlier arrivals. An arrival that is late is not left out: those that follow catch up.
+/// Calls `arrive` `count` times, `rate` times a second, from this thread, without waiting for
+/// earlier arrivals. A late arrival is not dropped; the following ones catch up.
 #[expect(clippy::disallowed_methods, reason = "an open loop follows the machine's clock")]
 pub fn pace(count: usize, rate: u32, mut arrive: impl FnMut(u64)) {
     let start = Instant::now();
@@ -34,11 +35,12 @@ pub fn pace(count: usize, rate: u32, mut arrive: impl FnMut(u64)) {
     }
 }
 
-/// Does a row's timed part as often as the row says, after once that does not count, and answers
-/// the median figure with the latencies of all. Every repetition must give the expected answer.
+/// Runs a row's timed part as often as the row asks for, after one repetition that does not count.
+/// Returns the median figure with the latencies of all. Every repetition must give the expected
+/// answer.
 ///
 /// # Errors
-/// If one of them fails or observes something else than the row expects.
+/// Returns an error if a repetition fails or observes something other than the row expects.
 pub fn repeat(row: &Row, mut once: impl FnMut() -> Result<Measurement>) -> Result<Measurement> {
     if row.repetitions > 1 {
         once()?;
@@ -55,7 +57,7 @@ pub fn repeat(row: &Row, mut once: impl FnMut() -> Result<Measurement>) -> Resul
     Ok(Measurement { latencies, lost, duplicated, ..middle })
 }
 
-/// Microseconds per operation.
+/// Returns the microseconds for each operation.
 #[must_use]
 pub fn microseconds_per(elapsed: Duration, operations: usize) -> f64 {
     elapsed.as_secs_f64() * 1e6 / operations.max(1) as f64
@@ -68,37 +70,37 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// None yet, with room for `count`.
+    /// Returns an empty list with room for `count` latencies.
     #[must_use]
     pub fn with_capacity(count: usize) -> Self {
         Self { nanoseconds: Vec::with_capacity(count) }
     }
 
-    /// Takes one latency in.
+    /// Adds a latency.
     pub fn record(&mut self, latency: Duration) {
         self.nanoseconds.push(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Takes those of another in.
+    /// Adds the latencies of another list.
     pub fn merge(&mut self, mut other: Self) {
         self.nanoseconds.append(&mut other.nanoseconds);
     }
 
-    /// The mean in microseconds; zero if there are none.
+    /// Returns the mean in microseconds, or zero if there are no latencies.
     #[must_use]
     pub fn mean(&self) -> f64 {
         let sum: f64 = self.nanoseconds.iter().map(|nanoseconds| *nanoseconds as f64).sum();
         sum / 1e3 / self.nanoseconds.len().max(1) as f64
     }
 
-    /// How many.
+    /// Returns the number of latencies.
     #[must_use]
     pub fn count(&self) -> usize {
         self.nanoseconds.len()
     }
 
-    /// The latency in microseconds below or at which `fraction` of all lie (nearest rank); zero if
-    /// there are none.
+    /// Returns the latency in microseconds at or below which `fraction` of all lie (nearest rank),
+    /// or zero if there are no latencies.
     pub fn percentile(&mut self, fraction: f64) -> f64 {
         self.nanoseconds.sort_unstable();
         let rank = (self.nanoseconds.len() as f64 * fraction).ceil() as usize;
@@ -106,7 +108,7 @@ impl Latencies {
     }
 }
 
-/// Counts how often each numbered task ran to its end.
+/// A ledger of how often each numbered task ran to its end.
 #[derive(Debug)]
 pub struct Ledger {
     ran: Vec<AtomicU32>,
@@ -114,13 +116,14 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// For tasks numbered from 0 to `count` - 1.
+    /// Returns a ledger for tasks numbered from 0 to `count` - 1.
     #[must_use]
     pub fn new(count: usize) -> Self {
         Self { ran: (0..count).map(|_| AtomicU32::new(0)).collect(), total: AtomicU64::new(0) }
     }
 
-    /// Task `number` ran to its end; numbers beyond the ledger count in the total only.
+    /// Records that task `number` ran to its end. A number beyond the ledger counts only in the
+    /// total.
     pub fn ran(&self, number: u64) {
         self.total.fetch_add(1, Ordering::Relaxed);
         if let Some(runs) = usize::try_from(number).ok().and_then(|number| self.ran.get(number)) {
@@ -128,48 +131,48 @@ impl Ledger {
         }
     }
 
-    /// How many ran to their end, all in all.
+    /// Returns the number of runs of all tasks.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// How often each ran to its end, in the order of their numbers.
+    /// Returns the number of runs of each task, in the order of their numbers.
     pub fn runs(&self) -> impl Iterator<Item = u32> {
         self.ran.iter().map(|runs| runs.load(Ordering::Relaxed))
     }
 
-    /// How many of the first `acknowledged` never ran to their end.
+    /// Returns how many of the first `acknowledged` tasks never ran to their end.
     #[must_use]
     pub fn lost(&self, acknowledged: usize) -> u64 {
         self.ran.iter().take(acknowledged).filter(|runs| runs.load(Ordering::Relaxed) == 0).count() as u64
     }
 
-    /// How many ran to their end more than once.
+    /// Returns how many tasks ran to their end more than once.
     #[must_use]
     pub fn duplicated(&self) -> u64 {
         self.ran.iter().filter(|runs| runs.load(Ordering::Relaxed) > 1).count() as u64
     }
 }
 
-/// What this process has used up so far, as Linux says.
+/// The resources that this process has used so far, as reported by Linux.
 #[derive(Debug, Clone, Copy)]
 pub struct Usage {
     /// User and system time of all threads.
     pub cpu: Duration,
-    /// Bytes resident now.
+    /// Bytes that are resident now.
     pub resident: u64,
-    /// The most bytes ever resident.
+    /// The most bytes that were ever resident.
     pub peak: u64,
-    /// Bytes caused to be written to a disk.
+    /// Bytes that the process caused to be written to a disk.
     pub written: u64,
 }
 
 impl Usage {
-    /// Reads it.
+    /// Reads the resources.
     ///
     /// # Errors
-    /// Where `/proc/self` cannot be read: only Linux has it.
+    /// Returns an error if `/proc/self` cannot be read. Only Linux has it.
     pub fn read() -> Result<Self> {
         let status = std::fs::read_to_string("/proc/self/status").context("this benchmark needs Linux's /proc")?;
         let input_output = std::fs::read_to_string("/proc/self/io")?;
@@ -182,8 +185,8 @@ impl Usage {
     }
 }
 
-/// Sums the threads' nanosecond counters, which are finer than the 10 ms ticks of `stat`; threads
-/// that ended are in `stat` alone.
+/// Returns the CPU time. Sums the threads' nanosecond counters, which are finer than the 10 ms
+/// ticks of `stat`; threads that ended are only in `stat`.
 fn cpu_time() -> Result<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);

@@ -1,4 +1,4 @@
-//! The frame of a benchmark program: arguments in, lines out.
+//! The frame of a benchmark program: it parses arguments and prints lines.
 
 use std::path::PathBuf;
 
@@ -10,19 +10,19 @@ use crate::line::{CommitSizes, Line};
 use crate::measure::Usage;
 use crate::scenario::{Class, Row, load_scenarios};
 
-/// What every program is told on its command line.
+/// The command line of every program.
 #[derive(Debug, Clone, Parser)]
 pub struct Arguments {
-    /// The row to do, such as `T/submit_tasks/1000`.
+    /// The row to run, such as `T/submit_tasks/1000`.
     #[arg(long)]
     pub row: String,
-    /// What an acknowledgement must survive.
+    /// The failures that an acknowledged write must survive.
     #[arg(long, value_enum)]
     pub class: Class,
     /// The name of the settings to use.
     #[arg(long, default_value = "default")]
     pub settings: String,
-    /// Fewer operations and a tenth of the backlog.
+    /// Run fewer operations, with a tenth of the backlog.
     #[arg(long)]
     pub quick: bool,
     /// Print JSON lines instead of text.
@@ -31,59 +31,59 @@ pub struct Arguments {
     /// The directory of the scenario files.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios"))]
     pub scenarios: PathBuf,
-    /// The directory for database files; made if missing. All systems must get the same disk.
+    /// The directory for database files, created if missing. All systems must use the same disk.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/data"))]
     pub directory: PathBuf,
     /// The commit sizes of another run, for a ceiling: `commits,submits,claims,completions`.
     #[arg(long)]
     pub commits: Option<CommitSizes>,
-    /// The PostgreSQL server of the run, for rows that are done on one: the runner starts it, and
-    /// ends it.
+    /// The URL of the PostgreSQL server of the run, for rows on PostgreSQL. The runner starts and
+    /// stops the server.
     #[arg(long, value_name = "URL")]
     pub postgres: Option<String>,
 }
 
-/// One row to do.
+/// A request to run one row.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The row, with `--quick` applied.
     pub row: Row,
-    /// What an acknowledgement must survive.
+    /// The failures that an acknowledged write must survive.
     pub class: Class,
     /// The name of the settings.
     pub settings: String,
-    /// Where database files go.
+    /// The directory of database files.
     pub directory: PathBuf,
     /// The commit sizes to repeat.
     pub commits: Option<CommitSizes>,
-    /// Whether `--quick` was given.
+    /// True if `--quick` was given.
     pub quick: bool,
-    /// The server of the run, where the row is done on one.
+    /// The URL of the server of the run, if the row is on PostgreSQL.
     pub postgres: Option<String>,
 }
 
 impl Request {
-    /// Where the PostgreSQL server of this run is.
+    /// Returns the URL of the run's PostgreSQL server.
     ///
     /// # Errors
-    /// If there is none: the program was not started by the runner.
+    /// Returns an error if there is none, because the runner did not start the program.
     pub fn server(&self) -> Result<&str> {
         let url = self.postgres.as_deref();
         url.with_context(|| format!("row {} needs a PostgreSQL server: give its URL with --postgres", self.row.name))
     }
 
-    /// The request of this process's arguments.
+    /// Returns the request of this process's arguments.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Fails as [`new`](Self::new) does.
     pub fn of_this_process(system: &str) -> Result<Self> {
         Self::new(&Arguments::parse(), system)
     }
 
-    /// The request that the arguments make.
+    /// Returns the request that the arguments describe.
     ///
     /// # Errors
-    /// If there is no such row, or the directory cannot be made.
+    /// Returns an error if there is no such row, or if the directory cannot be created.
     pub fn new(arguments: &Arguments, system: &str) -> Result<Self> {
         let rows = load_scenarios(&arguments.scenarios)?;
         let row = rows.into_iter().find(|row| row.name == arguments.row);
@@ -102,11 +102,12 @@ impl Request {
     }
 }
 
-/// The whole of a program's `main`: parses the arguments, does the row, checks the answer, prints
-/// the lines.
+/// Runs a program's whole `main`: parses the arguments, runs the row, checks the answer, prints the
+/// lines.
 ///
 /// # Errors
-/// If the row could not be done, or what was observed is not what the row expects.
+/// Returns an error if the row could not be run, or if the observed facts differ from those that
+/// the row expects.
 pub fn run(system: &str, work: impl FnOnce(&Request) -> Result<Measurement>) -> Result<()> {
     let arguments = Arguments::parse();
     let request = Request::new(&arguments, system)?;

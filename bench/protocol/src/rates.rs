@@ -1,4 +1,4 @@
-//! The rate tests: which task goes into which queue when, and what became of it.
+//! The rate tests: the arrival of tasks in queues, and their starts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,23 +12,23 @@ use crate::Measurement;
 use crate::measure::{Latencies, monotonic_nanoseconds};
 use crate::scenario::Row;
 
-/// Which queues there are, and which of them get tasks.
+/// The queues of a row, and which of them get tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Queues {
     /// One queue.
     Alone,
-    /// Five queues of weight 1 to 5, of which the heaviest alone is used.
+    /// Five queues of weight 1 to 5, of which only the heaviest is used.
     Single,
     /// Five queues of weight 1 to 5; each arrival is a task for each of them.
     All,
 }
 
-/// How a worker chooses among queues.
+/// The way in which a worker chooses among queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// The heaviest first.
+    /// The heaviest queue first.
     Strict,
     /// At random, by weight.
     Lenient,
@@ -36,38 +36,38 @@ pub enum Mode {
     Interleaved,
 }
 
-/// Where the producer is.
+/// The place of the producer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Producer {
-    /// In the process that runs the tasks.
+    /// The process that runs the tasks.
     #[default]
     Inside,
-    /// In a process of its own.
+    /// A process of its own.
     Outside,
 }
 
-/// The name of the queue of a weight.
+/// Returns the name of the queue of a weight.
 #[must_use]
 pub fn queue_name(weight: u32) -> String {
     format!("weight-{weight}")
 }
 
 impl Row {
-    /// The weights of all queues.
+    /// Returns the weights of all queues.
     ///
     /// # Errors
-    /// If the row says nothing of queues.
+    /// Returns an error if the row has no queues.
     pub fn weights(&self) -> Result<Vec<u32>> {
         let queues = self.queues.with_context(|| format!("row {}: which queues?", self.name))?;
         Ok(if queues == Queues::Alone { vec![5] } else { (1..=5).collect() })
     }
 
-    /// The weights of the queues that get tasks at each arrival, in the order in which they do. One
-    /// that is full of a backlog that runs gets no others: they would wait behind it.
+    /// Returns the weights of the queues that get tasks at each arrival, in that order. A queue
+    /// full of a runnable backlog gets no other tasks, because they would wait behind it.
     ///
     /// # Errors
-    /// As [`weights`](Self::weights).
+    /// Fails as [`weights`](Self::weights) does.
     pub fn used_weights(&self) -> Result<Vec<u32>> {
         let least = if self.backlog.runnable > 0 { 2 } else { 1 };
         let least = if self.queues == Some(Queues::All) { least } else { 5 };
@@ -75,23 +75,23 @@ impl Row {
     }
 }
 
-/// A task of an open loop.
+/// An arrival of a task in an open loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// Which task of the run it is, from 0.
+    /// The number of the task in the run, from 0.
     pub number: u64,
     /// The weight of its queue.
     pub weight: u32,
-    /// When it was to be submitted, in nanoseconds of the monotonic clock.
+    /// The time at which the task is due to be submitted, in nanoseconds of the monotonic clock.
     pub due: u64,
 }
 
-/// Calls `arrive` for all tasks of a row at the moments of a schedule fixed beforehand, from this
-/// thread: `rate` arrivals a second, each a task for every queue in use. One that is late is not
-/// left out, and those that follow are not put off.
+/// Calls `arrive` for all tasks of a row at the times of a fixed schedule, from this thread: `rate`
+/// arrivals a second, each with a task for every queue in use. A late arrival is not dropped, and
+/// does not delay the following ones.
 ///
 /// # Errors
-/// If the row says nothing of queues, or nothing of a rate.
+/// Returns an error if the row has no queues or no rate.
 #[expect(clippy::disallowed_methods, reason = "an open loop follows the machine's clock")]
 pub fn arrivals(row: &Row, mut arrive: impl FnMut(Arrival)) -> Result<()> {
     let weights = row.used_weights()?;
@@ -106,17 +106,18 @@ pub fn arrivals(row: &Row, mut arrive: impl FnMut(Arrival)) -> Result<()> {
     Ok(())
 }
 
-/// What a producer knows of a task that was accepted. As text: `number weight due returned`.
+/// A task that the producer submitted and the store accepted. As text: `number weight due
+/// returned`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Submitted {
     /// The task.
     pub arrival: Arrival,
-    /// When its submit returned, in nanoseconds of the monotonic clock.
+    /// The time at which its submit returned, in nanoseconds of the monotonic clock.
     pub returned: u64,
 }
 
 impl Submitted {
-    /// The submit of `arrival` returned now.
+    /// Returns the record of a submit that returned now.
     #[must_use]
     pub fn now(arrival: Arrival) -> Self {
         Self { arrival, returned: monotonic_nanoseconds() }
@@ -139,7 +140,7 @@ impl FromStr for Submitted {
     }
 }
 
-/// When the handlers of tasks started.
+/// The times at which the handlers of tasks started.
 #[derive(Debug)]
 pub struct Starts {
     /// Nanoseconds of the monotonic clock; zero for a task that has not started.
@@ -149,14 +150,14 @@ pub struct Starts {
 }
 
 impl Starts {
-    /// For tasks numbered from 0 to `count` - 1.
+    /// Returns a record for tasks numbered from 0 to `count` - 1.
     #[must_use]
     pub fn new(count: usize) -> Self {
         let at = (0..count).map(|_| AtomicU64::new(0)).collect();
         Self { at, started: AtomicU64::new(0), again: AtomicU64::new(0) }
     }
 
-    /// The handler of task `number` starts now; numbers beyond are ignored.
+    /// Records that the handler of task `number` starts now. Ignores numbers beyond the last task.
     pub fn start(&self, number: u64) {
         let Some(at) = usize::try_from(number).ok().and_then(|number| self.at.get(number)) else { return };
         let first = at.compare_exchange(0, monotonic_nanoseconds(), Ordering::Relaxed, Ordering::Relaxed).is_ok();
@@ -164,18 +165,18 @@ impl Starts {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many tasks started.
+    /// Returns the number of tasks that started.
     #[must_use]
     pub fn started(&self) -> u64 {
         self.started.load(Ordering::Relaxed)
     }
 
-    /// The latencies of a run. The figure is the 99th percentile of the queue that has the highest;
-    /// the extra figures have the rest, in microseconds: of each queue, of all, and of all from the
-    /// moment when they were due.
+    /// Returns the latencies of a run. The figure is the 99th percentile of the queue in which it
+    /// is highest. The extra figures are in microseconds: those of each queue, of all, and of all
+    /// from their due times.
     ///
     /// # Errors
-    /// If nothing was submitted, or the row says nothing of queues.
+    /// Returns an error if no task was submitted, or if the row has no queues.
     pub fn measurement(&self, row: &Row, submitted: &[Submitted]) -> Result<Measurement> {
         let mut worst: f64 = 0.0;
         let mut extra = Vec::new();
@@ -196,7 +197,7 @@ impl Starts {
         Ok(measurement)
     }
 
-    /// From a moment to the start; nothing for a task that started before it.
+    /// Returns the latencies from a moment to the start, or zero for a task that started before it.
     fn latencies<'a>(
         &self,
         submitted: impl Iterator<Item = &'a Submitted>,
@@ -222,7 +223,7 @@ fn figures(of: &str, latencies: &mut Latencies) -> [(String, f64); 4] {
     ]
 }
 
-/// Tasks accepted in a second, from the first that was due to the last whose submit returned.
+/// Returns the accepted tasks a second, from the first due time to the return of the last submit.
 fn achieved(row: &Row, submitted: &[Submitted]) -> Result<f64> {
     let first = submitted.iter().map(|each| each.arrival.due).min().context("nothing was submitted")?;
     let last = submitted.iter().map(|each| each.returned).max().context("nothing was submitted")?;

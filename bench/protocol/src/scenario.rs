@@ -1,4 +1,4 @@
-//! Workload as data: the rows of `bench/scenarios/*.toml`.
+//! The workload as data: the rows of `bench/scenarios/*.toml`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,11 +13,11 @@ use crate::rates::{Mode, Producer, Queues};
 use crate::sockets::Sockets;
 use crate::workload::BackoffName;
 
-/// What an acknowledgement survives.
+/// The durability level: the failure that an acknowledged write survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// Nothing.
+    /// No failure.
     Memory,
     /// A killed process.
     Normal,
@@ -35,17 +35,18 @@ impl fmt::Display for Class {
     }
 }
 
-/// Which way a figure is good.
+/// The direction in which a figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// The lower, the better.
+    /// Lower is better.
     Lower,
-    /// The higher, the better.
+    /// Higher is better.
     Higher,
 }
 
-/// Who does a row and how: `onward`, or `taskmill: suite` for settings other than `default`.
+/// A system that runs a row, with its settings: `onward`, or `taskmill: suite` for settings other
+/// than `default`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Entry {
@@ -72,23 +73,22 @@ impl TryFrom<String> for Entry {
     }
 }
 
-/// What is in the store before the timed part, beside what the row does.
+/// The content of the store before the timed part, besides the row's own tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Backlog {
     /// Completed tasks in history.
     pub finished: usize,
-    /// Due tasks that wait at every moment: they are claimed before newer ones, which take their
+    /// Due tasks that wait at every moment. They are claimed before newer ones, which take their
     /// place.
     pub waiting: usize,
     /// Tasks not due for an hour.
     pub delayed: usize,
-    /// Tasks that a process had claimed when it was killed.
+    /// Tasks that a killed process had claimed.
     pub in_flight: usize,
-    /// Due tasks of a kind that no worker has a handler for, in equal parts in all queues of the
-    /// row.
+    /// Due tasks of a kind without a handler, in equal parts in all queues of the row.
     pub unserved: usize,
-    /// Due tasks of the queue of the least weight that are worked off meanwhile; each takes a
+    /// Due tasks of the queue of the least weight that run during the row. Each takes a
     /// millisecond.
     pub runnable: usize,
 }
@@ -106,33 +106,33 @@ impl Backlog {
     }
 }
 
-/// One expected fact.
+/// An expected fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Expected {
     /// This number.
     Number(u64),
-    /// The named field of the row: `count`.
+    /// The value of the named field of the row: `count`.
     Field(String),
 }
 
-/// One row of the benchmarks.
+/// A row of the benchmarks.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// Its name, such as `T/submit_tasks/1000`.
+    /// The name, such as `T/submit_tasks/1000`.
     pub name: String,
-    /// What is done; the programs know it by this word.
+    /// The workload, by the name that the programs know.
     pub workload: String,
-    /// What the figure counts, such as `us/op`.
+    /// The unit of the figure, such as `us/op`.
     pub unit: String,
-    /// Which way it is good.
+    /// The direction in which the figure is better.
     pub better: Better,
     /// Operations in the timed part.
     pub count: usize,
-    /// The same under `--quick`; the row's count if absent.
+    /// The operations under `--quick`; the row's count if absent.
     pub quick_count: Option<usize>,
-    /// The same for a system with which the row's count would take many minutes.
+    /// The operations for a system with which the row's count would take many minutes.
     #[serde(default)]
     pub count_of: BTreeMap<String, usize>,
     /// Handlers that may run at once.
@@ -144,26 +144,27 @@ pub struct Row {
     /// Activities or steps of an orchestration.
     #[serde(default)]
     pub steps: usize,
-    /// How long an activity sleeps, in milliseconds.
+    /// The time that an activity sleeps, in milliseconds.
     #[serde(default)]
     pub activity_ms: u64,
-    /// Whether it is done on a PostgreSQL server, which the runner starts for each run and ends
-    /// after it.
+    /// True if the row is on a PostgreSQL server. The runner starts one for each run and stops it
+    /// afterwards.
     #[serde(default)]
     pub postgres: bool,
-    /// The settings of that server, such as `fsync=on`, beside those that follow from the class.
+    /// The settings of that server, such as `fsync=on`, in addition to those of the durability
+    /// level.
     #[serde(default)]
     pub server: Vec<String>,
-    /// Tasks that are submitted together; zero where each is submitted alone.
+    /// Tasks that are submitted together; zero if each is submitted alone.
     #[serde(default)]
     pub batch: usize,
     /// Processes that work on one store.
     #[serde(default)]
     pub nodes: usize,
-    /// Concurrent submitters, each awaiting its own.
+    /// Concurrent submitters, each awaiting its own tasks.
     #[serde(default)]
     pub submitters: usize,
-    /// Size of a payload; zero for none.
+    /// The size of a payload; zero for none.
     #[serde(default)]
     pub payload_bytes: usize,
     /// Tags of each task.
@@ -172,40 +173,40 @@ pub struct Row {
     /// Arrivals per second of an open loop.
     #[serde(default)]
     pub rate: u32,
-    /// How often the timed part is repeated in one run, after one repetition that does not count;
-    /// the median counts.
+    /// Repetitions of the timed part in one run, after one that does not count. The median counts.
     #[serde(default = "one")]
     pub repetitions: usize,
-    /// The most runs of the row, where it takes long.
+    /// The most runs of the row, if it takes long.
     pub most_runs: Option<u32>,
-    /// A row with which figures are compared: the two are run in turn, so that a machine that is
-    /// fast for some minutes is so for both.
+    /// A row with which figures are compared. The two run in turn, so that a machine that is fast
+    /// for some minutes is fast for both.
     pub compared_with: Option<String>,
-    /// The back-off of the rows that compare them.
+    /// The back-off, in the rows that compare back-offs.
     pub backoff: Option<BackoffName>,
-    /// Groups among which tasks are spread by Zipf's law; zero for none. What limits they have is a
-    /// matter of settings.
+    /// Groups over which tasks are spread by Zipf's law; zero for none. The settings determine
+    /// their limits.
     #[serde(default)]
     pub groups: usize,
-    /// Which queues there are, in the rows of rates.
+    /// The queues, in the rows of rates.
     pub queues: Option<Queues>,
-    /// How a worker chooses among them.
+    /// The way in which a worker chooses among the queues.
     pub mode: Option<Mode>,
-    /// Where the producer of an open loop is.
+    /// The place of the producer of an open loop.
     #[serde(default)]
     pub producer: Producer,
-    /// What is connected how, in the rows of sockets.
+    /// The sockets and their connections, in the rows of sockets.
     pub sockets: Option<Sockets>,
-    /// Whether the row is left out of a run that names no rows: one of very many.
+    /// True if a run that names no rows leaves this row out, because it is one of very many.
     #[serde(default)]
     pub only_when_named: bool,
-    /// What else is in the store.
+    /// The other content of the store.
     #[serde(default)]
     pub backlog: Backlog,
-    /// What every program must have observed.
+    /// The facts that every program must have observed.
     #[serde(default)]
     pub expect: BTreeMap<String, Expected>,
-    /// Who does it, by class. A system that is not named cannot do it; why is said beside the list.
+    /// The systems that run the row, by durability level. A system that is not listed cannot run
+    /// it; a comment beside the list gives the reason.
     #[serde(skip_serializing)]
     pub systems: BTreeMap<Class, Vec<Entry>>,
 }
@@ -215,7 +216,7 @@ fn one() -> usize {
 }
 
 impl Row {
-    /// The row as `--quick` does it: fewer operations, a tenth of the backlog, one repetition.
+    /// Returns the row under `--quick`: fewer operations, a tenth of the backlog, one repetition.
     #[must_use]
     pub fn quick(mut self) -> Self {
         self.count = self.quick_count.unwrap_or(self.count);
@@ -224,18 +225,18 @@ impl Row {
         self
     }
 
-    /// The row as `system` does it.
+    /// Returns the row as `system` runs it.
     #[must_use]
     pub fn of_system(mut self, system: &str) -> Self {
         self.count = self.count_of.get(system).map_or(self.count, |count| self.count.min(*count));
         self
     }
 
-    /// Checks what a program observed.
+    /// Checks the facts that a program observed.
     ///
     /// # Errors
-    /// If an expected fact is missing or different: the result would say less than the workload
-    /// did.
+    /// Returns an error if an expected fact is missing or different, because the program then did
+    /// not run the workload.
     pub fn verify(&self, answer: &BTreeMap<String, u64>) -> Result<()> {
         for (name, expected) in &self.expect {
             let expected = match expected {
@@ -261,10 +262,11 @@ struct ScenarioFile {
     row: Vec<toml::Table>,
 }
 
-/// All rows of a directory of scenario files, in the order of the file names and within a file.
+/// Returns all rows of a directory of scenario files, in the order of the file names and within a
+/// file.
 ///
 /// # Errors
-/// If a file cannot be read or says something that a row has no field for.
+/// Returns an error if a file cannot be read or has a field that a row does not have.
 pub fn load_scenarios(directory: &Path) -> Result<Vec<Row>> {
     let mut files: Vec<_> = std::fs::read_dir(directory)
         .with_context(|| format!("no scenarios in {}", directory.display()))?

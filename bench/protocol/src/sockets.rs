@@ -1,18 +1,18 @@
-//! What the rows of sockets vary.
+//! The variables of the rows of sockets.
 
 use serde::{Deserialize, Serialize};
 
-/// A row of sockets: who is connected how, and when messages are sent and received.
+/// A row of sockets: their types and connections, and when messages are sent and received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sockets {
     /// The types of the sockets.
     pub pair: Pair,
-    /// How they are connected.
+    /// The transport between the sockets.
     pub transport: Transport,
-    /// How messages are sent and received.
+    /// The order in which messages are sent and received.
     pub shape: Shape,
-    /// How many sockets send to the one that receives.
+    /// The number of sockets that send to the receiving socket.
     #[serde(default = "one")]
     pub peers: usize,
 }
@@ -21,7 +21,7 @@ fn one() -> usize {
     1
 }
 
-/// Who sends to whom.
+/// The types of the sending and the receiving socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pair {
@@ -31,7 +31,7 @@ pub enum Pair {
     DealerRouter,
 }
 
-/// How sockets are connected.
+/// The transport between sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
@@ -41,22 +41,22 @@ pub enum Transport {
     Tcp,
 }
 
-/// When messages are sent and received.
+/// The order in which messages are sent and received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
-    /// At the same time, by a task for each socket.
+    /// Sends and receives at the same time, with a task for each socket.
     Stream,
-    /// The same, and many taken at once.
+    /// As `Stream`, with many messages sent and received in one call.
     Many,
-    /// By one task: 1024 out, then 1024 in.
+    /// One task sends 1024 messages, then receives 1024.
     Batch,
-    /// By one task: one out and back, and so on.
+    /// One task sends a message out and back, repeatedly.
     RoundTrip,
     /// As `Stream`; the figure is allocations.
     Allocations,
-    /// Each sends so many a second; the figure is how long they take.
+    /// Each socket sends at a fixed rate; the figure is the latency.
     Paced,
-    /// The same, and one socket more sends as fast as it can.
+    /// As `Paced`, and one more socket sends as fast as it can.
     Flooded,
 }

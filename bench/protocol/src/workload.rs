@@ -7,19 +7,19 @@ use crate::scenario::Row;
 /// The payload of the file rows: a JSON document of a fixed size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// Which task of the run it is, from 0.
+    /// The number of the task in the run, from 0.
     pub number: u64,
-    /// When it was submitted, in nanoseconds of the boot-time clock; zero where nobody asks.
+    /// The submit time in nanoseconds of the monotonic clock; zero if it is not measured.
     pub submitted: u64,
-    /// Fills the document up.
+    /// Filler that gives the document its size.
     pub note: String,
 }
 
 impl Order {
-    /// An order whose JSON has `bytes` bytes.
+    /// Returns an order whose JSON has `bytes` bytes.
     ///
     /// # Errors
-    /// If `bytes` is too small for the fixed parts.
+    /// Returns an error if `bytes` is too small for the fixed parts.
     pub fn new(number: u64, submitted: u64, bytes: usize) -> anyhow::Result<Self> {
         let mut order = Self { number, submitted, note: String::new() };
         let fixed = serde_json::to_vec(&order)?.len();
@@ -28,40 +28,40 @@ impl Order {
         Ok(order)
     }
 
-    /// The document.
+    /// Returns the document.
     ///
     /// # Errors
-    /// Never in practice: there is nothing in it that JSON cannot say.
+    /// Never fails in practice, because JSON can express every field.
     pub fn to_json(&self) -> anyhow::Result<Vec<u8>> {
         Ok(serde_json::to_vec(self)?)
     }
 
-    /// The same filler with another number: cheap enough for the timed part. The size changes by
-    /// the digits alone.
+    /// Returns the order with another number and the same filler. It is cheap enough for the timed
+    /// part. The size changes only by the digits.
     #[must_use]
     pub fn numbered(&self, number: u64) -> Self {
         Self { number, ..self.clone() }
     }
 }
 
-/// How many tasks of a group may run at once in the rows with groups: more than ever do.
+/// The concurrency limit of a group in the rows with groups. It is more than ever run at once.
 pub const GROUP_LIMIT: u32 = 500;
 
-/// How many bytes each task of the rows with byte progress says it does: taskmill's figures.
+/// The bytes that each task reports in the rows with byte progress: taskmill's figure.
 pub const BYTES_TOTAL: u64 = 1_048_576;
 
-/// How many of them it says at a time.
+/// The bytes in each report.
 pub const BYTES_CHUNK: u64 = 1024;
 
-/// The group of a task, where the row has groups: the first so many tasks are of the first group,
-/// and so on.
+/// Returns the group of a task if the row has groups. Consecutive tasks share a group: the first
+/// ones the first group, and so on.
 #[must_use]
 pub fn group_of(row: &Row, number: usize) -> Option<String> {
     let each = row.count.checked_div(row.groups)?.max(1);
     Some(format!("grp-{}", (number / each).min(row.groups - 1)))
 }
 
-/// The prefix of the keys of a workload, as the taskmill suite writes them.
+/// Returns the prefix of the keys of a workload, as in the taskmill suite.
 #[must_use]
 pub fn key_prefix(workload: &str) -> &'static str {
     match workload {
@@ -91,7 +91,7 @@ pub enum BackoffName {
     Linear,
     /// 100 ms doubling, at most 60 s.
     Exponential,
-    /// The same with jitter.
+    /// 100 ms doubling, at most 60 s, with jitter.
     ExponentialJitter,
 }
 

@@ -1,4 +1,4 @@
-//! Ratios: how one line stands against another.
+//! Ratios between lines.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use bench_protocol::{Better, Class, Line};
 use crate::record::Entry;
 use crate::{compare_postgres, compare_tasks};
 
-/// Onward's own line of a row, in its default settings.
+/// Returns Onward's own line of a row, with its default settings.
 pub(crate) fn onward<'a>(entries: &'a [Entry], row: &str, class: Class) -> Option<&'a Line> {
     find(entries, row, class, |line| line.system == "onward" && line.settings == "default")
 }
@@ -21,7 +21,8 @@ pub(crate) fn find<'a>(
     entries.iter().filter_map(Entry::line).find(|line| line.row == row && line.class == class && wanted(line))
 }
 
-/// How many times as good `line` is as `other`: above 1 is better, whichever way the unit counts.
+/// Returns how many times as good `line` is as `other`. Above 1 is better, for either direction of
+/// the unit.
 pub(crate) fn times_as_good(line: &Line, other: &Line) -> f64 {
     match line.better {
         Better::Lower => other.value / line.value,
@@ -29,9 +30,9 @@ pub(crate) fn times_as_good(line: &Line, other: &Line) -> f64 {
     }
 }
 
-/// A ratio of the figures of lines whose rows are run in turn: the geometric mean of what it is in
-/// each round, for a machine with others at work is not as fast in the next one, and its standard
-/// error. Of the lines' medians where they were not run equally often.
+/// Returns a ratio of the figures of lines whose rows run in turn, with its standard error. It is
+/// the geometric mean of the ratios of the rounds, because a shared machine is not equally fast in
+/// each round. If the lines do not have the same number of runs, it is the ratio of their medians.
 pub(crate) fn by_rounds<const N: usize>(lines: [&Line; N], ratio: impl Fn([f64; N]) -> f64) -> Ratio {
     let rounds = lines[0].figures.len();
     if rounds == 0 || lines.iter().any(|line| line.figures.len() != rounds) {
@@ -43,7 +44,7 @@ pub(crate) fn by_rounds<const N: usize>(lines: [&Line; N], ratio: impl Fn([f64; 
     Ratio { value, error: error.map(|error| value * error) }
 }
 
-/// The mean of some numbers, and its standard error if there are several.
+/// Returns the mean of some numbers, and its standard error if there are several.
 fn mean_and_error(numbers: &[f64]) -> (f64, Option<f64>) {
     let count = numbers.len() as f64;
     let mean = numbers.iter().sum::<f64>() / count;
@@ -51,15 +52,15 @@ fn mean_and_error(numbers: &[f64]) -> (f64, Option<f64>) {
     (mean, (numbers.len() > 1).then(|| (squares / (count - 1.0) / count).sqrt()))
 }
 
-/// A ratio, and how far it may be off.
+/// A ratio and its uncertainty.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ratio {
     value: f64,
-    /// Its standard error, where several rounds tell.
+    /// The standard error, if there are several rounds.
     error: Option<f64>,
 }
 
-/// One comparison that no single row shows.
+/// A comparison that no single row shows.
 #[derive(Debug)]
 pub(crate) struct Comparison {
     pub(crate) what: String,
@@ -76,21 +77,26 @@ impl Comparison {
         Self { what, value, error }
     }
 
-    /// The figure, with its standard error where that is known.
+    /// Returns the figure, with its standard error if it is known.
     pub(crate) fn figure(&self) -> String {
         let error = self.error.map(|error| format!(" ± {error:.2}"));
         format!("{:.2}{}", self.value, error.unwrap_or_default())
     }
 }
 
-/// Rows with something beside what they do.
+/// The rows with a backlog.
 const BACKLOGS: [&str; 4] =
     ["T/file_lives_history/1M", "T/file_lives_waiting/100k", "T/file_lives_delayed/100k", "T/file_lives_backlog/1.2M"];
 
-/// What the rows of tasks come to; what a backlog leaves of the throughput, ours over the
-/// ceiling's; what limits leave of it; what a sync costs; what the rate tests take beyond two bare
-/// commits; how orchestrations stand beside the best of each other system; and what a flood does to
-/// the latency of other peers.
+/// Returns the comparisons of a record:
+///
+/// * the rows of tasks on a file;
+/// * the share of the throughput that remains with a backlog, for Onward relative to the ceiling,
+///   and with limits;
+/// * the cost of a sync;
+/// * the time of the rate tests beyond two bare commits;
+/// * orchestrations relative to the best of each other system;
+/// * the effect of a flood on the latency of other peers.
 pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     const PLAIN: &str = "T/file_lives/4096";
     let ceiling = |row: &str, class| {
@@ -124,7 +130,7 @@ pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     all
 }
 
-/// What one flooding peer does to the latency of the others, for each system.
+/// Returns the effect of one flooding peer on the latency of the others, for each system.
 fn flooded(entries: &[Entry]) -> Vec<Comparison> {
     const PACED: &str = "M/push_pull_ipc_paced/7";
     const FLOODED: &str = "M/push_pull_ipc_flooded/7";
@@ -141,7 +147,7 @@ fn flooded(entries: &[Entry]) -> Vec<Comparison> {
         .collect()
 }
 
-/// What groups and limits leave of the throughput.
+/// Returns the share of the throughput that remains with groups and limits.
 fn limits(entries: &[Entry], class: Class) -> Vec<Comparison> {
     const ROW: &str = "T/file_limits/4096";
     let with = |settings: &str| find(entries, ROW, class, |line| line.system == "onward" && line.settings == settings);
@@ -153,7 +159,7 @@ fn limits(entries: &[Entry], class: Class) -> Vec<Comparison> {
     pairs.into_iter().filter_map(|(settings, base)| over(settings, base)).collect()
 }
 
-/// How far the 99th percentiles of the rate tests are above what two bare commits took in the same
+/// Returns how far the 99th percentiles of the rate tests are above two bare commits in the same
 /// run.
 fn above_two_commits(entries: &[Entry]) -> Vec<Comparison> {
     let lines = entries.iter().filter_map(Entry::line);
@@ -166,8 +172,8 @@ fn above_two_commits(entries: &[Entry]) -> Vec<Comparison> {
     bare.filter_map(above).collect()
 }
 
-/// Onward beside each other system of the rows of orchestrations and of those on PostgreSQL, in
-/// those of its settings in which it is best.
+/// Compares Onward with each other system in the rows of orchestrations and on PostgreSQL, with the
+/// best settings of each.
 fn beside_others(entries: &[Entry]) -> Vec<Comparison> {
     let lines: Vec<&Line> = entries.iter().filter_map(Entry::line).collect();
     let settings = ["default", "queued activities"];
@@ -196,7 +202,7 @@ fn beside_others(entries: &[Entry]) -> Vec<Comparison> {
     of_rows.flat_map(|ours| beside(&ours)).collect()
 }
 
-/// The comparisons for a terminal; empty if none can be made.
+/// Returns the comparisons for a terminal, or an empty text if none can be made.
 pub(crate) fn text(entries: &[Entry]) -> String {
     comparisons(entries).iter().map(|comparison| format!("{}  {}\n", comparison.figure(), comparison.what)).collect()
 }
@@ -229,7 +235,8 @@ mod tests {
 
     #[test]
     fn a_ratio_says_how_far_it_may_be_off() {
-        // Half and twice: the mean of their logarithms is none, and its standard error ln 2.
+        // The ratios are a half and two: the mean of their logarithms is zero, and its standard
+        // error ln 2.
         let lines = [line(100.0, &[50.0, 200.0]), line(100.0, &[100.0, 100.0])];
         let ratio = by_rounds(lines.each_ref(), |[one, other]| one / other);
         assert_eq!(Comparison::of_ratio(String::new(), ratio).figure(), "1.00 ± 0.69");

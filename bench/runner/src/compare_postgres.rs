@@ -1,4 +1,4 @@
-//! What the rows on PostgreSQL say together.
+//! Comparisons of the rows on PostgreSQL.
 
 use bench_protocol::{Class, Line};
 
@@ -7,8 +7,8 @@ use crate::record::Entry;
 
 const CLASS: Class = Class::Full;
 
-/// How far a start is above two bare commits, what limits and backlogs leave of the throughput, and
-/// what two nodes do together.
+/// Returns how far a start is above two bare commits, the share of the throughput that remains with
+/// limits and backlogs, and the throughput of two nodes together.
 pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     let parts = [above_two_commits(entries), limits(entries), kept(entries), claims(entries)];
     parts.into_iter().flatten().chain(nodes(entries)).collect()
@@ -37,7 +37,8 @@ fn limits(entries: &[Entry]) -> Vec<Comparison> {
     [over("groups", "no groups"), over("limits", "no groups"), over("limits", "groups")].into_iter().flatten().collect()
 }
 
-/// What a backlog leaves of the lives a second, ours over the ceiling's.
+/// Returns the share of the tasks a second that remains with a backlog, for Onward relative to the
+/// ceiling.
 fn kept(entries: &[Entry]) -> Vec<Comparison> {
     const PLAIN: &str = "P/lives";
     let ceiling = |row: &str| find(entries, row, CLASS, |line| line.system == "ceiling-postgres");
@@ -54,7 +55,7 @@ fn kept(entries: &[Entry]) -> Vec<Comparison> {
     rows.filter_map(kept).collect()
 }
 
-/// What a claim costs where the most are ready over what it costs where the fewest are.
+/// Returns the cost of a claim with the most ready tasks divided by that with the fewest.
 fn claims(entries: &[Entry]) -> Vec<Comparison> {
     let of = |settings: &'static str| {
         let lines = entries.iter().filter_map(Entry::line);

@@ -1,15 +1,15 @@
-//! What the rows of tasks on a file come to.
+//! Comparisons of the rows of tasks on a file.
 
 use bench_protocol::{Class, Line};
 
 use crate::compare::{Comparison, by_rounds, find, onward, times_as_good};
 use crate::record::Entry;
 
-/// Seconds of the row of an idle process.
+/// The seconds of the row of an idle process.
 const IDLE_SECONDS: f64 = 60.0;
 
-/// Lives beside the ceiling with the same commits, a submit beside a bare one, and what an idle
-/// process takes.
+/// Returns round trips relative to the ceiling with the same commits, a submit relative to a bare
+/// one, and the cost of an idle process.
 pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     let mut all = Vec::new();
     for class in [Class::Normal, Class::Full] {
@@ -22,7 +22,7 @@ pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
     all
 }
 
-/// taskmill's own benchmarks that submit, run or end tasks, by the beginnings of their rows.
+/// taskmill's own benchmarks that submit, run or end tasks, by the prefixes of their rows.
 const WRITES: [&str; 8] = [
     "T/submit_tasks/",
     "T/batch_submit/",
@@ -34,10 +34,10 @@ const WRITES: [&str; 8] = [
     "T/retryable_dead_letter/",
 ];
 
-/// Those that ask what there is.
+/// taskmill's own benchmarks that only read.
 const READS: [&str; 4] = ["T/history_query/", "T/history_by_type/", "T/history_stats/", "T/peek_next/"];
 
-/// The row of these in which Onward is ahead of taskmill the least.
+/// Returns the row of these in which Onward's lead over taskmill is smallest.
 fn least_over_taskmill(entries: &[Entry], rows: &[&str], what_they_do: &str) -> Option<Comparison> {
     let of_taskmill = entries.iter().filter_map(Entry::line).filter(|line| {
         line.system == "taskmill" && line.class == Class::Memory && rows.iter().any(|row| line.row.starts_with(row))

@@ -1,12 +1,12 @@
-//! Several records as one.
+//! Joins several records.
 
 use anyhow::{Context as _, Result, ensure};
 use bench_protocol::Line;
 
 use crate::record::{Entry, Record};
 
-/// Puts records together that were made of one commit on one machine. What several of them have is
-/// one line, with the runs of all.
+/// Joins records of one commit and one machine. A line that several records have becomes one line
+/// with the runs of all.
 pub(crate) fn join(records: Vec<Record>) -> Result<Record> {
     let mut records = records.into_iter();
     let mut joined = records.next().context("no record was named")?;
@@ -38,14 +38,14 @@ fn add(entries: &mut Vec<Entry>, entry: Entry) {
     }
 }
 
-/// Behind the others of its row and class.
+/// Inserts an entry after the others of its row and durability level.
 fn insert(entries: &mut Vec<Entry>, entry: Entry) {
     let last = entries.iter().rposition(|other| other.group() == entry.group());
     entries.insert(last.map_or(entries.len(), |last| last + 1), entry);
 }
 
-/// Adds the runs of another line. Of what is not kept for each run (percentiles, CPU time, memory,
-/// commits), the line with more runs tells.
+/// Adds the runs of another line. Figures that are not kept for each run (percentiles, CPU time,
+/// memory, commits) come from the line with more runs.
 fn extend(line: &mut Line, mut other: Line) {
     if other.runs > line.runs {
         std::mem::swap(line, &mut other);

@@ -1,4 +1,4 @@
-//! Where and when a record was made.
+//! The machine and the date of a record.
 
 use std::path::Path;
 use std::process::Command;
@@ -38,13 +38,13 @@ pub(crate) fn describe(bench: &Path, runs: u32, quick: bool) -> Result<Machine> 
     })
 }
 
-/// The machine's name.
+/// Returns the machine's name.
 pub(crate) fn name() -> String {
     let name = read("/proc/sys/kernel/hostname");
     if name.is_empty() { "unknown".to_owned() } else { name }
 }
 
-/// The date, in UTC.
+/// Returns the date, in UTC.
 #[expect(clippy::disallowed_methods, reason = "a record carries the date on which it was made")]
 pub(crate) fn today() -> String {
     jiff::Timestamp::now().to_string().chars().take(10).collect()

@@ -1,9 +1,9 @@
-//! Runs the benchmark programs in turn, prints one table, and keeps a record; makes the page of a
-//! record.
+//! Runs the benchmark programs in turn, prints one table, and writes a record. Also makes the page
+//! of a record.
 //!
-//! The systems alternate (A B A B) within each row, each run in a process of its own, so that what
-//! else the machine does falls on all of them. A system that is missing, does not build or fails is
-//! a line of the table that says so.
+//! The systems alternate (A B A B) within each row, each run in a process of its own, so that other
+//! load of the machine affects all of them alike. A system that is missing, does not build or fails
+//! has a line in the table with the reason.
 
 mod compare;
 mod compare_postgres;
@@ -40,14 +40,14 @@ struct Arguments {
 enum Command {
     /// Writes the page of a record, with its plots.
     Report {
-        /// The record: a file of JSON lines. Several of one commit are taken together.
+        /// The record: a file of JSON lines. Several records of one commit are joined.
         #[arg(required = true, value_name = "RECORD")]
         records: Vec<PathBuf>,
         /// The page.
         #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/benchmarks.md"))]
         output: PathBuf,
     },
-    /// Makes one record of several of one commit on one machine: each line has the runs of all.
+    /// Joins several records of one commit on one machine: each line has the runs of all.
     Join {
         #[arg(required = true, value_name = "RECORD")]
         records: Vec<PathBuf>,
@@ -58,7 +58,7 @@ enum Command {
     /// Writes the pages of all records that are kept as `bench/record/NAME.json` for
     /// `docs/NAME.md`.
     Pages {
-        /// Writes nothing; fails if a page is not what its record gives.
+        /// Writes nothing; fails if a page does not match its record.
         #[arg(long)]
         check: bool,
     },
@@ -68,32 +68,32 @@ enum Command {
 struct RunArguments {
     /// Rows to run, such as 'T/file_*'; all if none is given.
     rows: Vec<String>,
-    /// Systems to run beside onward; all if none is given.
+    /// Systems to run besides onward; all if none is given.
     #[arg(long, num_args = 1..)]
     peer: Vec<String>,
     /// A program of a system that is not built here, such as 'asynq-fork=PATH'; see
     /// bench/README.md.
     #[arg(long, value_name = "SYSTEM=PATH")]
     program: Vec<programs::Given>,
-    /// How often each system does each row.
+    /// The number of runs of each system in each row.
     #[arg(long)]
     runs: Option<u32>,
-    /// Few operations, small backlogs and one run: to see that all of it works.
+    /// Few operations, small backlogs and one run, to check that everything works.
     #[arg(long)]
     quick: bool,
-    /// One row of each workload in one durability class. With `--quick` it shows that all of it
+    /// One row of each workload in one durability level. With `--quick` it checks that everything
     /// works.
     #[arg(long)]
     sample: bool,
     /// The record to write; bench/record/<date>-<machine>.json if absent.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Where database files go: on the disk that is to be measured.
+    /// The directory of database files, on the disk that is to be measured.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/data"))]
     directory: PathBuf,
 }
 
-/// Runs of a row unless told otherwise.
+/// The default number of runs of a row.
 const RUNS: u32 = 7;
 
 fn main() -> Result<()> {

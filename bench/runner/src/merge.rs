@@ -1,4 +1,4 @@
-//! Runs of several systems in turn, and one line for all runs of each.
+//! Runs several systems in turn, and merges all runs of each into one line.
 
 use bench_protocol::{CommitSizes, Entry as SystemEntry, Line};
 
@@ -6,10 +6,10 @@ use crate::plan::Group;
 use crate::programs::Programs;
 use crate::record::{Entry, Missing};
 
-/// Does the rows of a round in turn, `runs` times or as often as a row allows, each with one system
-/// after the other. The commit sizes that Onward had in a run are those that the ceiling repeats in
-/// the same run; in rows that are compared with another, those that Onward had there: between them
-/// the ceiling shall differ by what the rows differ in, and by nothing else.
+/// Runs the rows of a round in turn, `runs` times or as often as a row allows, each with one system
+/// after the other. The ceiling repeats the commit sizes that Onward had in the same run. In a row
+/// that is compared with another, it repeats those that Onward had in the other row, so that the
+/// ceiling's results differ only by what the rows differ in.
 pub(crate) fn run_in_turn(programs: &Programs, round: &[Group<'_>], runs: u32) -> Vec<Entry> {
     let mut results: Vec<Results> =
         round.iter().map(|group| group.entries.iter().map(|_| Ok(Vec::new())).collect()).collect();
@@ -30,11 +30,11 @@ pub(crate) fn run_in_turn(programs: &Programs, round: &[Group<'_>], runs: u32) -
     round.iter().zip(results).flat_map(merged).collect()
 }
 
-/// What the systems of a row have done so far, or why one cannot.
+/// The lines of each system of a row so far, or the reason why a system failed.
 type Results = Vec<Result<Vec<Line>, String>>;
 
-/// Runs a row once with each system. Answers the commit sizes that the ceiling repeated: those
-/// given, or Onward's.
+/// Runs a row once with each system. Returns the commit sizes that the ceiling repeated: the given
+/// ones, or Onward's.
 fn run_systems(
     programs: &Programs,
     group: &Group<'_>,
@@ -70,7 +70,8 @@ fn run_once(
     programs.run(group, entry, commits).map_err(|error| format!("{error:#}"))
 }
 
-/// A run that failed makes the system's result a failure: a figure of the others would hide it.
+/// Merges the runs of a system. One failed run makes the whole result a failure, because a figure
+/// of the other runs would hide it.
 fn merge(group: &Group<'_>, entry: &SystemEntry, result: Result<Vec<Line>, String>) -> Entry {
     let missing = |why: String| {
         let (row, class) = (group.row.name.clone(), group.class);
@@ -83,7 +84,8 @@ fn merge(group: &Group<'_>, entry: &SystemEntry, result: Result<Vec<Line>, Strin
         })
     };
     match result {
-        // A program that was given may be a variant of another one, and go by its name.
+        // The line gets the system's name from the entry, because a given program may be a variant
+        // that prints another name.
         Ok(lines) => merged(lines).map_or_else(
             || missing("no run".to_owned()),
             |line| Entry::Line(Box::new(Line { system: entry.system.clone(), ..line })),
@@ -92,8 +94,8 @@ fn merge(group: &Group<'_>, entry: &SystemEntry, result: Result<Vec<Line>, Strin
     }
 }
 
-/// The median line by figure, with the spread of all and their losses together. Percentiles are
-/// medians of the runs' percentiles.
+/// Returns the median line by figure, with the spread of all runs and the sum of their losses.
+/// Percentiles are medians of the runs' percentiles.
 fn merged(mut lines: Vec<Line>) -> Option<Line> {
     let figures = lines.iter().map(|line| line.value).collect();
     lines.sort_by(|one, other| one.value.total_cmp(&other.value));
@@ -122,14 +124,15 @@ fn merged(mut lines: Vec<Line>) -> Option<Line> {
     })
 }
 
-/// Of figures in their order; between the two in the middle where there are as many on either side.
+/// Returns the median of sorted figures, which is the mean of the middle two if their number is
+/// even.
 fn median(sorted: &[f64]) -> Option<f64> {
     let (before, after) = (sorted.get(sorted.len().saturating_sub(1) / 2)?, sorted.get(sorted.len() / 2)?);
     Some(f64::midpoint(*before, *after))
 }
 
-/// What is the maximum of a run is that of all runs; of other further figures, those of the median
-/// run stand.
+/// Returns the largest value of all runs for a figure that is a maximum. Other further figures keep
+/// the value of the median run.
 fn worst_if_maximum(lines: &[Line], name: &str, figure: f64) -> f64 {
     let maxima = lines.iter().filter(|_| name.ends_with("_max_us")).filter_map(|line| line.extra.get(name));
     maxima.copied().fold(figure, f64::max)

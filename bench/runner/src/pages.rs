@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::{record, report};
 
-/// Writes all of them anew.
+/// Writes all pages.
 pub(crate) fn write(bench: &Path) -> Result<()> {
     for (record, page) in kept(bench)? {
         report::write(&record::read_all(&[record])?, &page)?;
@@ -14,7 +14,7 @@ pub(crate) fn write(bench: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether each is what its record gives.
+/// Checks that each page matches its record.
 pub(crate) fn check(bench: &Path) -> Result<()> {
     let mut stale = Vec::new();
     for (record, page) in kept(bench)? {
@@ -33,7 +33,7 @@ pub(crate) fn check(bench: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The records that are named after a page, and the pages.
+/// Returns the records that are named after a page, with their pages.
 fn kept(bench: &Path) -> Result<Vec<(PathBuf, PathBuf)>> {
     let (records, docs) = (bench.join("record"), bench.join("../docs"));
     let mut kept = Vec::new();

@@ -1,10 +1,10 @@
-//! Which rows, in which class, by which systems, and which of them in turn.
+//! Selects the rows, durability levels and systems, and groups those that run in turn.
 
 use std::collections::BTreeSet;
 
 use bench_protocol::{Class, Entry, Row};
 
-/// One row in one class, with the systems that do it in turn.
+/// A row in one durability level, with the systems that run it in turn.
 #[derive(Debug)]
 pub(crate) struct Group<'a> {
     pub(crate) row: &'a Row,
@@ -12,8 +12,8 @@ pub(crate) struct Group<'a> {
     pub(crate) entries: Vec<&'a Entry>,
 }
 
-/// Groups that are run in turn: those of a row with which others are compared, and of these, in one
-/// class. Each stands where the first of it stood.
+/// Returns the groups that run in turn: a row and those that are compared with it, in one
+/// durability level. Each round is at the position of its first group.
 pub(crate) fn rounds(groups: Vec<Group<'_>>) -> Vec<Vec<Group<'_>>> {
     let mut rounds: Vec<Vec<Group<'_>>> = Vec::new();
     for group in groups {
@@ -31,8 +31,8 @@ impl Group<'_> {
     }
 }
 
-/// The groups of the rows that match one of `patterns`, with onward and the `peers`; no patterns
-/// mean all rows but those that want to be named, no peers mean all.
+/// Returns the groups of the rows that match one of `patterns`, with onward and the `peers`. No
+/// patterns select all rows except those that must be named; no peers select all.
 pub(crate) fn select<'a>(rows: &'a [Row], patterns: &[String], peers: &[String]) -> Vec<Group<'a>> {
     let row_wanted = |row: &Row| match patterns {
         [] => !row.only_when_named,
@@ -50,14 +50,14 @@ pub(crate) fn select<'a>(rows: &'a [Row], patterns: &[String], peers: &[String])
     groups
 }
 
-/// Keeps one row of each workload, in its first durability class: enough to see that all of it
-/// works.
+/// Keeps one row of each workload, in its first durability level, which is enough to check that
+/// everything works.
 pub(crate) fn sample(groups: Vec<Group<'_>>) -> Vec<Group<'_>> {
     let mut seen = BTreeSet::new();
     groups.into_iter().filter(|group| seen.insert((group.row.workload.as_str(), group.row.postgres))).collect()
 }
 
-/// Whether `text` matches `pattern`, in which `*` stands for any characters.
+/// Returns whether `text` matches `pattern`, in which `*` stands for any characters.
 fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,

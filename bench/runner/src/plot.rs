@@ -1,13 +1,13 @@
-//! Bars in SVG, on a logarithmic scale.
+//! Bar charts in SVG, on a logarithmic scale.
 
 use std::fmt::Write as _;
 
-/// One bar.
+/// A bar.
 #[derive(Debug)]
 pub(crate) struct Bar {
     pub(crate) label: String,
     pub(crate) value: f64,
-    /// Which of the colours it has.
+    /// The index of its colour.
     pub(crate) series: usize,
 }
 
@@ -16,8 +16,8 @@ const LABELS: f64 = 330.0;
 const WIDTH: f64 = 520.0;
 const STEP: f64 = 22.0;
 
-/// A picture of horizontal bars; a dashed line stands at `mark`. Bars without a positive value are
-/// left out.
+/// Returns a chart of horizontal bars, with a dashed line at `mark`. Leaves out bars without a
+/// positive value.
 pub(crate) fn bars(title: &str, bars: &[Bar], mark: Option<f64>) -> String {
     let shown: Vec<&Bar> = bars.iter().filter(|bar| bar.value > 0.0).collect();
     let values = || shown.iter().map(|bar| bar.value).chain(mark);

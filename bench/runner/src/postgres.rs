@@ -1,8 +1,8 @@
-//! A PostgreSQL server of one run's own: started on the loopback interface, and ended after it.
+//! A PostgreSQL server for one run, started on the loopback interface and stopped afterwards.
 //!
-//! `xtask` and `onward-testkit` start servers too, and neither serves here: theirs do not wait for
-//! the disk, the one is a program and the other fails by panicking; and nothing that measures other
-//! systems is to depend on a crate of Onward.
+//! The servers of `xtask` and `onward-testkit` cannot be used here. They do not wait for the disk;
+//! the first is part of a program, and the second fails by panicking. Also, a program that measures
+//! other systems must not depend on a crate of Onward.
 
 use std::fs::{File, Permissions};
 use std::net::TcpListener;
@@ -14,16 +14,17 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use bench_protocol::Class;
 
-/// Where Debian has the programs of each version.
+/// The directory in which Debian installs the programs of each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
-/// The user that runs the server where we are root: a server refuses to run as root.
+/// The user that runs the server if this program runs as root, because PostgreSQL refuses to run as
+/// root.
 const USER: &str = "postgres";
-/// How often a server is asked whether it is there, and how often at the most.
+/// The interval of the check whether a server is up, and the most checks.
 const ASK: Duration = Duration::from_millis(20);
 const ASKS: usize = 1000;
 
-/// The files of an empty database, which each server gets a copy of: to make them anew takes longer
-/// than many a run.
+/// The files of an empty database, of which each server gets a copy. Making them takes longer than
+/// many runs.
 #[derive(Debug)]
 pub(crate) struct Template {
     programs: PathBuf,
@@ -31,10 +32,10 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// Makes them in `directory`, on the disk on which the servers are to be.
+    /// Makes the files in `directory`, which must be on the disk of the servers.
     ///
     /// # Errors
-    /// If PostgreSQL is not installed.
+    /// Returns an error if PostgreSQL is not installed.
     pub(crate) fn make(directory: &Path) -> Result<Self> {
         let directory = directory.canonicalize()?.join(format!("postgres-{}", std::process::id()));
         std::fs::create_dir_all(&directory)?;
@@ -55,8 +56,8 @@ impl Template {
         self.directory.join("template")
     }
 
-    /// Copies them, and waits until the copy is on the disk, so that no run pays for that; a quick
-    /// one may.
+    /// Copies the files. Waits until the copy is on the disk, so that no run pays for that; a quick
+    /// run may.
     fn copy_to(&self, data: &Path, is_quick: bool) -> Result<()> {
         let copied = Command::new("cp").arg("-a").arg(self.files()).arg(data).status()?;
         ensure!(copied.success(), "the files of the server cannot be copied to {}", data.display());
@@ -68,14 +69,14 @@ impl Template {
         Ok(())
     }
 
-    /// One of the programs, which ends when this process does.
+    /// Returns the command of a server program, which ends when this process does.
     fn program(&self, name: &str) -> Command {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]);
         if is_root() {
             command.args(["--reuid", USER, "--regid", USER, "--clear-groups"]);
         }
-        // Not a directory that the other user may not enter.
+        // The current directory may be one that the other user must not enter.
         command.arg("--").arg(self.programs.join(name)).current_dir(&self.directory);
         command
     }
@@ -87,7 +88,7 @@ impl Drop for Template {
     }
 }
 
-/// A server with an empty database, which runs until this is dropped, or the process ends.
+/// A server with an empty database. It runs until it is dropped, or until the process ends.
 #[derive(Debug)]
 pub(crate) struct Postgres<'t> {
     template: &'t Template,
@@ -96,12 +97,12 @@ pub(crate) struct Postgres<'t> {
 }
 
 impl<'t> Postgres<'t> {
-    /// Starts a server with `settings` such as `fsync=on`. In class `full` a commit waits until the
-    /// server's log is synced; in the others it does not (`synchronous_commit=off`). There is one
-    /// at a time.
+    /// Starts a server with `settings` such as `fsync=on`. With durability level `full` a commit
+    /// waits until the server's log is synced; otherwise it does not (`synchronous_commit=off`).
+    /// Only one server runs at a time.
     ///
     /// # Errors
-    /// If it does not start; with what it complains of.
+    /// Returns an error with the server's message if it does not start.
     pub(crate) fn start(template: &'t Template, class: Class, settings: &[String], is_quick: bool) -> Result<Self> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let mut postgres = Self { template, port, server: None };
@@ -110,7 +111,7 @@ impl<'t> Postgres<'t> {
         Ok(postgres)
     }
 
-    /// Where it is to be reached.
+    /// Returns the URL of the server.
     pub(crate) fn url(&self) -> String {
         format!("postgres://onward@127.0.0.1:{}/postgres", self.port)
     }
@@ -142,7 +143,7 @@ impl<'t> Postgres<'t> {
         Ok(ask.status()?.success())
     }
 
-    /// An error if it has ended already.
+    /// Returns an error if the server has already ended.
     fn check(&mut self) -> Result<()> {
         match self.server.as_mut().map(Child::try_wait).transpose()?.flatten() {
             Some(status) => bail!("PostgreSQL does not start ({status}): {}", self.complaint()),
@@ -174,7 +175,7 @@ impl Drop for Postgres<'_> {
     }
 }
 
-/// The last line that says something.
+/// Returns the last line that is not empty.
 fn last_words(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
     text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim().to_owned()
@@ -184,7 +185,7 @@ fn is_root() -> bool {
     rustix::process::getuid().is_root()
 }
 
-/// Where the programs of the newest version are.
+/// Returns the directory of the programs of the newest version.
 fn programs() -> Result<PathBuf> {
     let missing = || format!("no PostgreSQL in {VERSIONS} (Debian's package postgresql)");
     let versions = std::fs::read_dir(VERSIONS).with_context(missing)?;

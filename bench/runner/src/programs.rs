@@ -1,4 +1,4 @@
-//! The programs of the systems: building them and running them.
+//! Builds and runs the programs of the systems.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,17 +16,18 @@ use wait_timeout::ChildExt as _;
 use crate::plan::Group;
 use crate::postgres::{Postgres, Template};
 
-/// A program that takes longer for one run has failed.
+/// The time limit of a run, after which the program has failed.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
 
-/// How long the disk is left alone before a run that syncs: what the run before deleted is
-/// discarded in the background.
+/// The time for which the disk rests before a run that syncs, because the disk discards deleted
+/// files of the run before in the background.
 const REST: Duration = Duration::from_secs(1);
 
-/// How much of what a program prints is kept.
+/// The most bytes of a program's output that are kept.
 const PRINTED_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The row as the system is to do it, in JSON, for programs that do not read scenario files.
+/// The variable with the row in JSON as the system is to run it, for programs that do not read
+/// scenario files.
 const ROW: &str = "ONWARD_BENCH_ROW";
 
 /// A program that was built elsewhere: `SYSTEM=PATH`.
@@ -45,7 +46,7 @@ impl FromStr for Given {
     }
 }
 
-/// The programs that were asked for, each built or with the reason why it could not be.
+/// The requested programs, each built or with the reason why it could not be.
 #[derive(Debug)]
 pub(crate) struct Programs {
     built: BTreeMap<String, Result<PathBuf, String>>,
@@ -56,7 +57,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Builds what the plan needs and was not given.
+    /// Builds the programs that the plan needs and that were not given.
     pub(crate) fn build(bench: &Path, plan: &[Group<'_>], given: &[Given], directory: PathBuf, quick: bool) -> Self {
         let systems: BTreeSet<&str> =
             plan.iter().flat_map(|group| &group.entries).map(|entry| entry.system.as_str()).collect();
@@ -68,7 +69,7 @@ impl Programs {
         Self { built: built.collect(), scenarios: bench.join("scenarios"), directory, quick, template: OnceCell::new() }
     }
 
-    /// Does one run of a row.
+    /// Runs a row once.
     pub(crate) fn run(&self, group: &Group<'_>, entry: &Entry, commits: Option<CommitSizes>) -> Result<Line> {
         let program = match self.built.get(&entry.system) {
             Some(Ok(program)) => program,
@@ -106,7 +107,7 @@ impl Programs {
         serde_json::from_str(last).with_context(|| format!("the program printed `{last}`"))
     }
 
-    /// A server of the run's own, for rows on PostgreSQL.
+    /// Starts a server for the run if the row is on PostgreSQL.
     fn server(&self, group: &Group<'_>) -> Result<Option<Postgres<'_>>> {
         if !group.row.postgres {
             return Ok(None);
@@ -143,8 +144,8 @@ fn build(bench: &Path, system: &str) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Has the disk done with what the run before wrote and deleted, so that the next does not pay for
-/// it.
+/// Waits until the disk has finished the writes and deletions of the run before, so that the next
+/// run does not pay for them.
 #[expect(clippy::disallowed_methods, reason = "nothing tells when the disk has discarded what was deleted")]
 fn settle(directory: &Path) -> Result<()> {
     let synced = Command::new("sync").arg("-f").arg(directory).status()?;
@@ -153,12 +154,13 @@ fn settle(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the release profile of the program `onward` says. Where the environment says something
-/// else, that holds, for all systems alike.
+/// The release profile of the program `onward`. Variables in the environment take precedence, for
+/// all systems alike.
 const PROFILE: [(&str, &str); 2] =
     [("CARGO_PROFILE_RELEASE_LTO", "thin"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "4")];
 
-/// With the same release profile for all: a boundary between crates costs none of them anything.
+/// Returns a cargo command with the same release profile for all systems, so that a boundary
+/// between crates costs none of them anything.
 fn cargo(peer: &Path, target: &Path) -> Command {
     let mut command = Command::new(env!("CARGO"));
     command.args(["build", "--release", "--quiet", "--manifest-path"]).arg(peer.join("Cargo.toml"));
@@ -173,8 +175,8 @@ fn go(peer: &Path, program: &Path) -> Command {
     command
 }
 
-/// A program for node.js is not built; what it needs is installed, as its lock file says, if it is
-/// not there.
+/// Prepares a program for node.js. It is not built; its dependencies are installed from its lock
+/// file if they are missing.
 fn node(peer: &Path) -> Result<PathBuf> {
     let installed = peer.join("node_modules/.package-lock.json");
     let since = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
@@ -188,8 +190,8 @@ fn node(peer: &Path) -> Result<PathBuf> {
     Ok(peer.join("main.mjs"))
 }
 
-/// What a command prints. A command that fails, or takes longer than `limit` and is killed, is an
-/// error with its last words.
+/// Returns the output of a command. If the command fails, or exceeds `limit` and is killed, returns
+/// an error with its last words.
 fn output_within(command: &mut Command, limit: Duration) -> Result<String> {
     command.env("RUST_BACKTRACE", "0");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -207,8 +209,8 @@ fn output_within(command: &mut Command, limit: Duration) -> Result<String> {
     Ok(output)
 }
 
-/// Reads what a command prints while it runs: one that logs more than a pipe holds would else stand
-/// still. What comes beyond [`PRINTED_BYTES`] is read and forgotten.
+/// Reads the output of a command while it runs, because a command that logs more than a pipe holds
+/// would otherwise block. Output beyond [`PRINTED_BYTES`] is read and discarded.
 fn read_aside(mut from: impl Read + Send + 'static) -> JoinHandle<io::Result<Vec<u8>>> {
     thread::spawn(move || {
         let mut printed = Vec::new();

@@ -1,5 +1,5 @@
-//! A record: JSON objects, one a line. The first says where it was made; the others are results, or
-//! say why there is none.
+//! A record: JSON objects, one a line. The first describes the machine. The others are results, or
+//! the reasons why there is none.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::join::join;
 use crate::machine::{self, Machine};
 
-/// What came of one system in one row and class.
+/// The result of one system in one row and durability level.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Entry {
@@ -27,7 +27,7 @@ pub(crate) struct Missing {
     pub(crate) class: Class,
     pub(crate) system: String,
     pub(crate) settings: String,
-    /// Why.
+    /// The reason.
     pub(crate) missing: String,
 }
 
@@ -39,7 +39,7 @@ impl Entry {
         }
     }
 
-    /// The row and the class that it belongs to.
+    /// Returns the row and the durability level of the entry.
     pub(crate) fn group(&self) -> (&str, Class) {
         match self {
             Self::Line(line) => (&line.row, line.class),
@@ -72,20 +72,21 @@ pub(crate) fn read(path: &Path) -> Result<Record> {
     Ok(Record { machine, entries })
 }
 
-/// Records of the same programs on the same machine as one: each line has the runs of all of them.
+/// Reads records of the same programs on the same machine as one. Each line has the runs of all of
+/// them.
 pub(crate) fn read_all(paths: &[PathBuf]) -> Result<Record> {
     let records = paths.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
     join(records)
 }
 
-/// `record/<date>-<machine>.json`.
+/// Returns the path `record/<date>-<machine>.json`.
 pub(crate) fn default_path(bench: &Path) -> Result<PathBuf> {
     let directory = bench.join("record");
     std::fs::create_dir_all(&directory)?;
     Ok(directory.join(format!("{}-{}.json", machine::today(), machine::name())))
 }
 
-/// Writes a record line by line, so that an interrupted run leaves what it had.
+/// A writer of a record. It writes line by line, so that an interrupted run leaves its results.
 #[derive(Debug)]
 pub(crate) struct Writer {
     file: File,

@@ -25,7 +25,7 @@ or steps where the row is about steps; what ended otherwise than completed is co
 without `file` in their names are those of taskmill's own benchmarks (with what goes with them); those on a file are ours. What each row does is in `bench/scenarios/`.
 ";
 
-/// What a page says that has rows of sockets only.
+/// The head of a page that has only rows of sockets.
 const HEAD_OF_SOCKETS: &str = "# Benchmarks of the sockets
 
 Generated from a record by `cargo run --release --manifest-path bench/Cargo.toml -p bench-runner -- report FILE`; do not edit.
@@ -39,7 +39,7 @@ spread is wide, other programs were at work on the same processors. Beside the s
 What each row does, and which settings a system has, is in `bench/scenarios/5-sockets.toml`.
 ";
 
-/// What a page says that has rows on PostgreSQL only.
+/// The head of a page that has only rows on PostgreSQL.
 const HEAD_OF_POSTGRES: &str = "# Benchmarks on PostgreSQL
 
 Generated from a record by `cargo run --release --manifest-path bench/Cargo.toml -p bench-runner -- report FILE`; do not edit.
@@ -51,7 +51,7 @@ fastest (in brackets); it answers nobody and runs nothing. CPU seconds are the p
 that, what each row does and which settings a system has, is in `bench/scenarios/6-postgres.toml`.
 ";
 
-/// Writes the page and its plots beside it.
+/// Writes the page, and its plots beside it.
 pub(crate) fn write(record: &Record, output: &Path) -> Result<()> {
     let directory = output.parent().context("the page needs a directory")?;
     std::fs::create_dir_all(directory)?;
@@ -62,7 +62,7 @@ pub(crate) fn write(record: &Record, output: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The page of this name and its plots: the names of the files and what is in them.
+/// Returns the names and the contents of the page and its plots.
 pub(crate) fn files(record: &Record, page: &Path) -> Result<Vec<(String, String)>> {
     let name = page.file_name().and_then(|name| name.to_str()).context("the page needs a name")?;
     let stem = page.file_stem().and_then(|stem| stem.to_str()).context("the page needs a name")?;
@@ -99,7 +99,7 @@ fn provenance(record: &Record) -> String {
     )
 }
 
-/// The plots, named after the page; none of what was not measured.
+/// Returns the plots, named after the page. Leaves out plots without measurements.
 fn plots(page: &str, entries: &[Entry]) -> Vec<(String, String)> {
     let (ratios, lives) = (memory_ratios(entries), file_lives(entries));
     let ratios = (!ratios.is_empty())

@@ -21,10 +21,10 @@ const HEADINGS: [&str; 13] = [
     "Onward is",
 ];
 
-/// The table as text in columns.
+/// Returns the table as text in columns.
 pub(crate) fn text(entries: &[Entry]) -> String {
     let rows = rows(entries);
-    // What a missing system has to say may be long, and is the last cell of its row.
+    // The message of a missing system may be long, and is the last cell of its row.
     let whole = rows.iter().filter(|row| row.len() == HEADINGS.len());
     let widths: Vec<usize> = (0..HEADINGS.len())
         .map(|column| whole.clone().map(|row| row[column].chars().count()).max().unwrap_or(0))
@@ -36,7 +36,7 @@ pub(crate) fn text(entries: &[Entry]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// The table as Markdown.
+/// Returns the table as Markdown.
 pub(crate) fn markdown(entries: &[Entry]) -> String {
     let line = |row: &Vec<String>| format!("| {} |\n", row.join(" | "));
     let mut lines: Vec<String> = rows(entries).iter().map(line).collect();
@@ -44,7 +44,8 @@ pub(crate) fn markdown(entries: &[Entry]) -> String {
     lines.concat()
 }
 
-/// The headings and a row of cells for each entry; a row's name stands before its first entry only.
+/// Returns the headings and a row of cells for each entry. A row's name is only before its first
+/// entry.
 fn rows(entries: &[Entry]) -> Vec<Vec<String>> {
     let mut rows = vec![HEADINGS.map(str::to_owned).to_vec()];
     let mut group = None;
@@ -92,10 +93,11 @@ fn line_cells(line: &Line, entries: &[Entry]) -> Vec<String> {
     ]
 }
 
-/// The settings, with the longest latency and the rate that was achieved, the CPU time for each
-/// message, or what the rows of orchestrations add, where a row has them, and with the commits that
-/// the run had or repeated: submits / claims / completions in a commit that has any, and how many
-/// commits there were for each 1000 tasks.
+/// Returns the settings with the further figures of a line: the longest latency and the achieved
+/// rate, the CPU time for each message, or the figures of orchestrations.
+///
+/// The commits that the run had or repeated follow the settings: submits / claims / completions in
+/// a commit that has any, and the number of commits for each 1000 tasks.
 fn settings(line: &Line) -> String {
     let with_commits = with_commits(line);
     match (line.extra.get("all_max_us"), line.extra.get("per_second")) {
@@ -108,7 +110,8 @@ fn settings(line: &Line) -> String {
     }
 }
 
-/// What a step took at first and at last, and how many orchestrations failed, where a row says so.
+/// Returns the time of the first and of the last steps, and the number of failed orchestrations, if
+/// the line has them.
 fn of_orchestrations(line: &Line) -> String {
     let extra = |name| line.extra.get(name).copied();
     let steps = extra("first_us").zip(extra("last_us"));
@@ -128,7 +131,7 @@ fn with_commits(line: &Line) -> String {
     }
 }
 
-/// A number with three or four digits that say something.
+/// Returns a number with three or four significant digits.
 pub(crate) fn figure(value: f64) -> String {
     let digits = match value.abs() {
         size if size >= 100.0 || size == 0.0 => 0,

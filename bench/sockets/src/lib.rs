@@ -1,6 +1,6 @@
 //! The workloads of the rows of sockets (`M/…`), for any sockets on tokio.
 //!
-//! A program says what its sockets are ([`System`]) and hands its rows to [`run`].
+//! A program defines its sockets ([`System`]) and passes its rows to [`run`].
 
 mod meter;
 mod one_way;
@@ -16,13 +16,13 @@ use bench_protocol::{Measurement, Pair, Request, Row, Shape, Sockets, Transport}
 pub use meter::Meter;
 pub use system::{Echoes, Receives, Sends, Socket, System};
 
-/// How many messages go out, and then in, in the shape `Batch`.
+/// The number of messages that go out, and then in, in the shape `Batch`.
 pub const BATCH: usize = 1024;
 
-/// Does a row of sockets on a runtime of two workers.
+/// Runs a row of sockets on a runtime with two workers.
 ///
 /// # Errors
-/// If the row is none of sockets, or the system fails.
+/// Returns an error if the row has no sockets, or if the system fails.
 pub fn run<S: System>(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let sockets = sockets(row)?;
@@ -36,7 +36,7 @@ pub fn run<S: System>(request: &Request) -> Result<Measurement> {
             Pair::DealerRouter => one_way::<S::Dealer, S::Router>(row, sockets).await,
         }
     });
-    // What a system does to end itself is not measured, and not waited for.
+    // The shutdown of a system is not measured, so the program does not wait for it.
     runtime.shutdown_background();
     clear();
     measurement
@@ -53,18 +53,18 @@ async fn one_way<S: Sends, R: Receives>(row: &Row, sockets: Sockets) -> Result<M
     }
 }
 
-/// What the row says of sockets.
+/// Returns the sockets of a row.
 ///
 /// # Errors
-/// If it says nothing.
+/// Returns an error if the row has no sockets.
 pub fn sockets(row: &Row) -> Result<Sockets> {
     row.sockets.with_context(|| format!("row {} says nothing of sockets", row.name))
 }
 
-/// The endpoint of this process.
+/// Returns the endpoint of this process.
 ///
 /// # Errors
-/// If the system has no port left.
+/// Returns an error if the system has no free port.
 pub fn endpoint(transport: Transport) -> Result<String> {
     Ok(match transport {
         Transport::Ipc => format!("ipc://{}", file().display()),
@@ -72,13 +72,13 @@ pub fn endpoint(transport: Transport) -> Result<String> {
     })
 }
 
-/// Where the Unix stream of this process is.
+/// Returns the path of this process's Unix stream.
 fn file() -> PathBuf {
     std::env::temp_dir().join(format!("bench-sockets-{}", std::process::id()))
 }
 
-/// Removes what some systems leave.
+/// Removes the file that some systems leave.
 pub fn clear() {
-    // There is nothing to remove if the system did.
+    // The removal fails if the system has removed the file itself.
     let _ = std::fs::remove_file(file());
 }

@@ -1,11 +1,11 @@
-//! How long repetitions take, and what processor time.
+//! Measures the time and the processor time of repetitions.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use bench_protocol::{Measurement, Row, Usage, now};
 
-/// Times the repetitions of a row, of which the first does not count.
+/// A meter of the repetitions of a row. The first repetition does not count.
 #[derive(Debug)]
 pub struct Meter {
     count: usize,
@@ -16,16 +16,16 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// For this row.
+    /// Returns a meter for this row.
     #[must_use]
     pub fn new(row: &Row) -> Self {
         Self { count: row.count, left: row.repetitions.max(1) + 1, begun: None, all: Vec::new() }
     }
 
-    /// Ends a repetition, and begins the next, if there is one.
+    /// Ends a repetition, and starts the next one if there is one. Returns whether there is.
     ///
     /// # Errors
-    /// Where the system does not tell what processor time the process had.
+    /// Returns an error if the processor time of the process cannot be read.
     pub fn next(&mut self) -> Result<bool> {
         if let Some((start, cpu)) = self.begun.take() {
             let elapsed = start.elapsed().as_secs_f64();
@@ -39,7 +39,7 @@ impl Meter {
         Ok(true)
     }
 
-    /// Messages a second and CPU time for each: those of the median repetition.
+    /// Returns the messages a second and the CPU time for each, of the median repetition.
     #[must_use]
     pub fn messages_per_second(mut self) -> Measurement {
         if self.all.len() > 1 {

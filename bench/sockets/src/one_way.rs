@@ -1,4 +1,4 @@
-//! Messages one way.
+//! Workloads with messages in one direction.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,12 +12,12 @@ use crate::meter::Meter;
 use crate::system::{Receives, Sends};
 use crate::{BATCH, endpoint};
 
-/// How many messages a sender sends before it lets others run.
+/// The number of messages after which a sender yields.
 pub(crate) const BETWEEN_YIELDS: usize = 128;
-/// How many messages are sent at once, and taken at once at most, where many are.
+/// The most messages that are sent or received in one call, in the shape `Many`.
 const MOST_AT_ONCE: usize = 512;
 
-/// A receiver and the senders that are connected to it: each of them has sent a message that has
+/// Returns a receiver and the senders that are connected to it. A message of each sender has
 /// arrived.
 pub(crate) async fn connected<S: Sends, R: Receives>(sockets: Sockets) -> Result<(Vec<S>, R)> {
     let endpoint = endpoint(sockets.transport)?;
@@ -32,7 +32,7 @@ pub(crate) async fn connected<S: Sends, R: Receives>(sockets: Sockets) -> Result
     Ok((senders, receiver))
 }
 
-/// Senders that send until they are told to end.
+/// Senders that send until they are stopped.
 #[derive(Debug, Default)]
 pub(crate) struct Senders {
     is_over: Arc<AtomicBool>,
@@ -48,7 +48,7 @@ impl Senders {
         all
     }
 
-    /// The same, and many are sent at once, where that can be done.
+    /// Starts senders that send many messages in one call, if they can.
     fn start_many<S: Sends>(senders: Vec<S>, payload: &Bytes) -> Self {
         let mut all = Self::default();
         for sender in senders {
@@ -89,7 +89,7 @@ fn payload(row: &Row) -> Bytes {
     Bytes::from(vec![0xCD; row.payload_bytes])
 }
 
-/// Everybody at the same time.
+/// Runs the shape `Stream`: all sockets send and receive at the same time.
 pub(crate) async fn stream<S: Sends, R: Receives>(row: &Row, sockets: Sockets) -> Result<Measurement> {
     let (senders, mut receiver) = connected::<S, R>(sockets).await?;
     let _senders = Senders::start(senders, &payload(row));
@@ -105,7 +105,7 @@ pub(crate) async fn stream<S: Sends, R: Receives>(row: &Row, sockets: Sockets) -
     Ok(receiving.await??.messages_per_second())
 }
 
-/// The same, and many sent and taken at once.
+/// Runs the shape `Many`: as `Stream`, with many messages in one call.
 pub(crate) async fn many<S: Sends, R: Receives>(row: &Row, sockets: Sockets) -> Result<Measurement> {
     let (senders, mut receiver) = connected::<S, R>(sockets).await?;
     let _senders = Senders::start_many(senders, &payload(row));
@@ -122,7 +122,7 @@ pub(crate) async fn many<S: Sends, R: Receives>(row: &Row, sockets: Sockets) -> 
     Ok(receiving.await??.messages_per_second())
 }
 
-/// All out, then all in, by one task, which is not one of the workers'.
+/// Runs the shape `Batch`: all out, then all in, by one task that is not on a worker.
 pub(crate) async fn batch<S: Sends, R: Receives>(row: &Row, sockets: Sockets) -> Result<Measurement> {
     let (mut senders, mut receiver) = connected::<S, R>(sockets).await?;
     let payload = payload(row);
@@ -141,7 +141,7 @@ pub(crate) async fn batch<S: Sends, R: Receives>(row: &Row, sockets: Sockets) ->
     Ok(meter.messages_per_second())
 }
 
-/// Allocations for each message, once things have found their sizes.
+/// Measures the allocations for each message, once buffers have reached their sizes.
 pub(crate) async fn allocations<S: Sends, R: Receives>(row: &Row, sockets: Sockets) -> Result<Measurement> {
     let (senders, mut receiver) = connected::<S, R>(sockets).await?;
     let _senders = Senders::start(senders, &payload(row));

@@ -1,4 +1,4 @@
-//! Latencies of senders that send now and then, without and with one that floods.
+//! Measures latencies of senders that send at a fixed rate, with and without a flooding sender.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::one_way::{Senders, connected};
 use crate::system::{Receives, Sends};
 
-/// What a flooding sender's messages begin with, where others have the time.
+/// The first bytes of a flooding sender's messages. Other messages have the time there.
 const FLOOD: [u8; 8] = [0; 8];
 
 pub(crate) async fn run<S: Sends, R: Receives>(row: &Row, sockets: Sockets) -> Result<Measurement> {
@@ -33,7 +33,7 @@ pub(crate) async fn run<S: Sends, R: Receives>(row: &Row, sockets: Sockets) -> R
     Ok(Measurement::of(value).with_latencies(latencies).observed("received", row.count as u64))
 }
 
-/// Stops when the socket it sends to is gone.
+/// Sends messages at a fixed rate. Stops when the receiving socket is gone.
 async fn send_now_and_then<S: Sends>(mut sender: S, rate: u32, bytes: usize) {
     let mut ticks = interval(Duration::from_secs(1) / rate.max(1));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -47,7 +47,7 @@ async fn send_now_and_then<S: Sends>(mut sender: S, rate: u32, bytes: usize) {
     }
 }
 
-/// The latencies of `count` messages of those that do not flood.
+/// Returns the latencies of `count` messages that are not part of the flood.
 async fn receive<R: Receives>(receiver: &mut R, count: usize) -> Result<Latencies> {
     let mut latencies = Latencies::with_capacity(count);
     while latencies.count() < count {

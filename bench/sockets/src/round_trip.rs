@@ -1,4 +1,4 @@
-//! One message out and back.
+//! Measures a message out and back.
 
 use anyhow::Result;
 use bench_protocol::{Latencies, Measurement, Row, Sockets, now};

@@ -1,4 +1,4 @@
-//! What the workloads ask of sockets.
+//! The interface of the sockets under test.
 
 use std::future::Future;
 
@@ -7,23 +7,23 @@ use bytes::Bytes;
 
 use crate::one_way::BETWEEN_YIELDS;
 
-/// Sockets on tokio: one type for each of ZeroMQ's that the rows use.
+/// Sockets on tokio: one type for each ZeroMQ socket type that the rows use.
 pub trait System {
-    /// Its PUSH.
+    /// The PUSH socket.
     type Push: Sends;
-    /// Its PULL.
+    /// The PULL socket.
     type Pull: Receives;
-    /// Its DEALER.
+    /// The DEALER socket.
     type Dealer: Sends + Receives;
-    /// Its ROUTER.
+    /// The ROUTER socket.
     type Router: Receives + Echoes;
 }
 
 /// A socket.
 pub trait Socket: Sized + Send + 'static {
-    /// One that is bound to the endpoint.
+    /// Binds a socket to the endpoint.
     fn bind(endpoint: &str) -> impl Future<Output = Result<Self>> + Send;
-    /// One that is connected to the endpoint, or will be.
+    /// Connects a socket to the endpoint, now or later.
     fn connect(endpoint: &str) -> impl Future<Output = Result<Self>> + Send;
 }
 
@@ -32,8 +32,8 @@ pub trait Sends: Socket {
     /// Sends a message of one frame.
     fn send(&mut self, payload: Bytes) -> impl Future<Output = Result<()>> + Send;
 
-    /// Sends `count` messages of the same frame: all at once, if it can. Otherwise it lets others
-    /// run in between, as in the other shapes.
+    /// Sends `count` messages with the same frame, in one call if the socket can. Otherwise it
+    /// yields in between, as in the other shapes.
     fn send_many(&mut self, payload: &Bytes, count: usize) -> impl Future<Output = Result<()>> + Send {
         async move {
             for index in 0..count {
@@ -49,23 +49,23 @@ pub trait Sends: Socket {
 
 /// A socket that receives.
 pub trait Receives: Socket {
-    /// What it receives.
+    /// The received message.
     type Message: Send;
 
     /// Receives a message, with the envelope that a ROUTER gives it.
     fn recv(&mut self) -> impl Future<Output = Result<Self::Message>> + Send;
 
-    /// The last frame of a message.
+    /// Returns the last frame of a message.
     fn body(message: &Self::Message) -> &[u8];
 
-    /// Receives and drops up to `limit` messages and answers how many.
+    /// Receives and drops up to `limit` messages, and returns their number.
     fn recv_many(&mut self, _limit: usize) -> impl Future<Output = Result<usize>> + Send {
         async { bail!("it takes one message at a time") }
     }
 }
 
-/// A socket that can answer.
+/// A socket that can reply.
 pub trait Echoes: Socket {
-    /// Receives a message and sends it back to where it came from.
+    /// Receives a message and sends it back to its sender.
     fn echo(&mut self) -> impl Future<Output = Result<()>> + Send;
 }

@@ -1,5 +1,5 @@
-//! A store on the bench: with a clock to move by hand, and a short word for everything a case does
-//! with it.
+//! A store under test, with a clock to move by hand and a short method for everything that a case
+//! does with it.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::fixture::{Conditions, Fixture, Place};
 /// The lease of the sessions that [`Bench::session`] opens.
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
 
-/// One store and what a test needs around it. Everything panics where a store answers with an
-/// error, or with another outcome than the name of the call says.
+/// A store and what a test needs around it. Every method panics if the store returns an error, or
+/// an outcome other than the one that the method's name promises.
 #[derive(Debug)]
 pub struct Bench {
     store: Option<Arc<dyn Store>>,
@@ -44,30 +44,30 @@ impl Bench {
         self.store = Some(self.place.open(&self.conditions).await);
     }
 
-    /// The store.
+    /// Returns the store.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         self.store.as_ref().expect("the store is open but while it is being opened again")
     }
 
-    /// The clock.
+    /// Returns the clock.
     #[must_use]
     pub fn clock(&self) -> &ManualClock {
         &self.conditions.clock
     }
 
-    /// Wall time.
+    /// Returns the wall time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.clock().now()
     }
 
-    /// Moves the time forward.
+    /// Moves the clock forward.
     pub fn advance(&self, by: Duration) {
         self.clock().advance(by);
     }
 
-    /// The store's limit on payloads, in bytes.
+    /// Returns the store's limit on payloads, in bytes.
     #[must_use]
     pub fn payload_limit(&self) -> usize {
         self.conditions.payload_limit
@@ -87,12 +87,12 @@ impl Bench {
         outcomes.remove(0)
     }
 
-    /// Applies a write that is done without anything to say.
+    /// Applies a write whose outcome is `Done`.
     pub async fn done(&self, write: Write) {
         assert_eq!(self.write(write).await, Outcome::Done);
     }
 
-    /// Applies a write that is refused, and answers why.
+    /// Applies a write that the store rejects, and returns the reason.
     pub async fn refused(&self, write: Write) -> Refusal {
         match self.write(write).await {
             Outcome::Refused(refusal) => refusal,
@@ -100,7 +100,7 @@ impl Bench {
         }
     }
 
-    /// Applies a write that is refused because no store takes it, and answers the text.
+    /// Applies a write that every store rejects as invalid, and returns the text.
     pub async fn invalid(&self, write: Write) -> String {
         match self.refused(write).await {
             Refusal::Invalid(text) => text,
@@ -108,12 +108,12 @@ impl Bench {
         }
     }
 
-    /// Submits an ordinary task of a kind and answers its number.
+    /// Submits an ordinary task of a kind and returns its number.
     pub async fn submit(&self, kind: &str) -> TaskId {
         self.submit_new(task(kind)).await
     }
 
-    /// Submits a task that is a new one, and answers its number.
+    /// Submits a task that the store inserts, and returns its number.
     pub async fn submit_new(&self, new: NewTask) -> TaskId {
         match self.submitted(new).await {
             Submitted::Inserted { id } => id,
@@ -121,7 +121,7 @@ impl Bench {
         }
     }
 
-    /// Submits a task and answers what became of it.
+    /// Submits a task and returns the result.
     pub async fn submitted(&self, new: NewTask) -> Submitted {
         match self.write(Write::Submit(Box::new(new))).await {
             Outcome::Submitted(submitted) => submitted,
@@ -134,7 +134,7 @@ impl Bench {
         self.session_for(LEASE).await
     }
 
-    /// Opens a session.
+    /// Opens a session with this lease.
     pub async fn session_for(&self, lease: Duration) -> SessionId {
         match self.write(Write::OpenSession(OpenSession::new("bench", lease))).await {
             Outcome::SessionOpened(session) => session,
@@ -142,12 +142,12 @@ impl Bench {
         }
     }
 
-    /// Claims from every queue, every kind.
+    /// Claims tasks of every kind from every queue.
     pub async fn claim(&self, session: SessionId, limit: usize) -> Vec<ClaimedTask> {
         self.claimed(all_of(session, limit)).await.tasks
     }
 
-    /// Claims.
+    /// Applies a claim and returns its result.
     pub async fn claimed(&self, claim: Claim) -> Claimed {
         match self.write(Write::Claim(claim)).await {
             Outcome::Claimed(claimed) => claimed,
@@ -155,41 +155,41 @@ impl Bench {
         }
     }
 
-    /// Claims from some queues, every kind, and answers the tasks' numbers.
+    /// Claims tasks of every kind from some queues, and returns their numbers.
     pub async fn claim_from(&self, session: SessionId, limit: usize, queues: &[(&str, usize)]) -> Vec<TaskId> {
         let queues = QueueSelection::Only(queues.iter().map(|(queue, limit)| (name(queue), *limit)).collect());
         numbers(&self.claimed(Claim { queues, ..all_of(session, limit) }).await.tasks)
     }
 
-    /// Claims some kinds from every queue, and answers the tasks' numbers.
+    /// Claims tasks of some kinds from every queue, and returns their numbers.
     pub async fn claim_kinds(&self, session: SessionId, limit: usize, kinds: &[&str]) -> Vec<TaskId> {
         let kinds = KindSelection::Only(kinds.iter().map(|kind| name(kind)).collect());
         numbers(&self.claimed(Claim { kinds, ..all_of(session, limit) }).await.tasks)
     }
 
-    /// Claims every waiting task of some kinds from every queue.
+    /// Claims up to 1000 waiting tasks of some kinds from every queue.
     pub async fn claim_kinds_tasks(&self, session: SessionId, kinds: &[&str]) -> Vec<ClaimedTask> {
         let kinds = KindSelection::Only(kinds.iter().map(|kind| name(kind)).collect());
         self.claimed(Claim { kinds, ..all_of(session, 1000) }).await.tasks
     }
 
-    /// The same, and answers their leases.
+    /// Claims as [`claim_kinds_tasks`](Self::claim_kinds_tasks) does, and returns the leases.
     pub async fn claim_kinds_leases(&self, session: SessionId, kinds: &[&str]) -> Vec<Lease> {
         self.claim_kinds_tasks(session, kinds).await.iter().map(|task| task.lease).collect()
     }
 
-    /// Claims one task, which there must be.
+    /// Claims one task, which must exist.
     pub async fn claim_one(&self, session: SessionId) -> Lease {
         self.claim(session, 1).await.first().expect("there is something to claim").lease
     }
 
-    /// Opens a session and claims one task.
+    /// Opens a session and claims one task with it.
     pub async fn start_one(&self) -> Lease {
         let session = self.session().await;
         self.claim_one(session).await
     }
 
-    /// Submits a task and starts it under a session of its own.
+    /// Submits a task and starts it in a session of its own.
     pub async fn running(&self, new: NewTask) -> Lease {
         let id = self.submitted(new).await.id();
         let lease = self.start_one().await;
@@ -197,21 +197,21 @@ impl Bench {
         lease
     }
 
-    /// Submits a task, starts it and completes it.
+    /// Submits, starts and completes a task.
     pub async fn completed(&self, new: NewTask) -> TaskId {
         let lease = self.running(new).await;
         self.complete(lease).await;
         lease.task
     }
 
-    /// Claims one task, which there must be, and completes it.
+    /// Claims one task, which must exist, and completes it.
     pub async fn complete_next(&self) -> TaskId {
         let lease = self.start_one().await;
         self.complete(lease).await;
         lease.task
     }
 
-    /// Completes without a result.
+    /// Completes a task without a result.
     pub async fn complete(&self, lease: Lease) {
         self.done(Write::Complete { lease, result: None }).await;
     }
@@ -224,27 +224,27 @@ impl Bench {
         }
     }
 
-    /// Gives a task back.
+    /// Releases a task, which may start again after a delay.
     pub async fn release(&self, lease: Lease, after: Duration) {
         self.done(Write::Release { lease, after }).await;
     }
 
-    /// Cancels, or asks to.
+    /// Cancels a task, or requests its cancellation while it runs.
     pub async fn cancel(&self, task: TaskId) -> Outcome {
         self.write(Write::Cancel { task }).await
     }
 
-    /// Makes an ended task wait again.
+    /// Retries an ended task.
     pub async fn retry(&self, task: TaskId) {
         self.done(Write::Retry { task }).await;
     }
 
-    /// Pauses.
+    /// Pauses a scope.
     pub async fn pause(&self, scope: Scope, until: Option<Timestamp>) {
         self.done(Write::Pause { scope, until }).await;
     }
 
-    /// Sweeps.
+    /// Sweeps the store.
     pub async fn sweep(&self) -> Swept {
         match self.write(Write::Sweep).await {
             Outcome::Swept(swept) => swept,
@@ -252,7 +252,7 @@ impl Bench {
         }
     }
 
-    /// Removes tasks, and answers how many and whether there are more.
+    /// Removes tasks. Returns their number and whether there are more.
     pub async fn removed(&self, write: Write) -> (u64, bool) {
         match self.write(write).await {
             Outcome::Removed { tasks, more } => (tasks, more),
@@ -260,7 +260,7 @@ impl Bench {
         }
     }
 
-    /// Lets the lease of a session that holds tasks lapse, and sweeps.
+    /// Moves the clock past the lease of the open sessions, and sweeps.
     pub async fn lapse(&self) -> Swept {
         self.advance(LEASE);
         self.sweep().await
@@ -268,49 +268,49 @@ impl Bench {
 
     // Reads.
 
-    /// A task that there must be.
+    /// Returns a task, which must exist.
     pub async fn record(&self, task: TaskId) -> TaskRecord {
         self.find(task).await.expect("the task is known")
     }
 
-    /// A task, if it is there.
+    /// Returns a task if it exists.
     pub async fn find(&self, task: TaskId) -> Option<TaskRecord> {
         self.store().task(task).await.unwrap()
     }
 
-    /// Where a task stands.
+    /// Returns the state of a task.
     pub async fn state(&self, task: TaskId) -> TaskState {
         self.record(task).await.state
     }
 
-    /// The numbers of the tasks that a filter shows, newest first.
+    /// Returns the numbers of the tasks that match a filter, newest first.
     pub async fn list(&self, filter: TaskFilter) -> Vec<TaskId> {
         let page = self.store().tasks(filter, Page { before: None, limit: 1000 }).await.unwrap();
         page.tasks.iter().map(|task| task.id).collect()
     }
 
-    /// A queue, if it is there.
+    /// Returns a queue if it exists.
     pub async fn queue(&self, queue: &str) -> Option<QueueRecord> {
         self.store().queues().await.unwrap().into_iter().find(|record| record.name.as_str() == queue)
     }
 
-    /// Every event so far.
+    /// Returns every event so far, up to 1000.
     pub async fn events(&self) -> Vec<Event> {
         self.store().events(EventCursor::START, 1000).await.unwrap().events
     }
 
-    /// What has happened so far, without when.
+    /// Returns the changes so far, without their times.
     pub async fn changes(&self) -> Vec<(TaskId, Change)> {
         self.events().await.into_iter().map(|event| (event.task, event.change)).collect()
     }
 }
 
-/// A claim of any task.
+/// Returns a claim of any tasks.
 pub(crate) fn all_of(session: SessionId, limit: usize) -> Claim {
     Claim::any(session, limit)
 }
 
-/// A name that is valid.
+/// Returns a valid name.
 pub(crate) fn name(text: &str) -> Name {
     Name::new(text).expect("tests use valid names")
 }
@@ -319,23 +319,23 @@ pub(crate) fn numbers(tasks: &[ClaimedTask]) -> Vec<TaskId> {
     tasks.iter().map(|task| task.lease.task).collect()
 }
 
-/// An ordinary task of a kind.
+/// Returns an ordinary task of a kind.
 ///
 /// # Panics
-/// If `kind` is not a valid name.
+/// Panics if `kind` is not a valid name.
 #[must_use]
 pub fn task(kind: &str) -> NewTask {
     NewTask::of(name(kind))
 }
 
-/// A task of the kind `keyed` with a key.
+/// Returns a task of the kind `keyed` with a key.
 #[must_use]
 pub fn keyed(key: &str, on_duplicate: OnDuplicate) -> NewTask {
     let unique = Some(UniqueKey { key: key.into(), on_duplicate, keep_for: Duration::ZERO });
     NewTask { unique, ..task("keyed") }
 }
 
-/// Another attempt after a delay, not held.
+/// Returns a retry after a delay. It uses an attempt and does not hold the task.
 #[must_use]
 pub fn after(delay: Duration) -> AfterFailure {
     AfterFailure::Retry { after: delay, uses_attempt: true, hold: false }

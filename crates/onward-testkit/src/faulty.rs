@@ -11,20 +11,20 @@ use onward_store::{
 };
 use tokio::sync::Notify;
 
-/// How long a call with [`Fault::Timeout`] keeps its caller waiting, by the store's clock: as long
-/// as a SQLite store waits for another process, and longer than the usual lease.
+/// The time that a call with [`Fault::Timeout`] takes, by the store's clock. A SQLite store waits
+/// as long for another process. It is longer than the usual lease.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a failing call answers.
+/// The error of a failing call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// At once: an error of the disk or the database.
+    /// An error of the disk or the database, at once.
     Io,
-    /// At once: somebody else holds the store.
+    /// Another process holds the store; at once.
     Busy,
-    /// At once: there is no room.
+    /// The disk is full; at once.
     Full,
-    /// For [`TIMEOUT`] nothing, then that somebody else holds the store.
+    /// Another process holds the store; after [`TIMEOUT`].
     Timeout,
 }
 
@@ -42,23 +42,24 @@ impl Fault {
     }
 }
 
-/// At which side of the change a fault lies. Either way the caller gets an error and cannot tell
-/// which it was.
+/// The side of the change on which a fault lies. The caller gets an error in both cases and cannot
+/// tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The writes did not happen.
+    /// The writes did not take effect.
     Before,
-    /// The writes happened, and the answer was lost.
+    /// The writes took effect, and the reply was lost.
     After,
 }
 
 /// A store whose n-th [`apply`](Store::apply), or whose n-th read of tasks and orchestrations,
 /// fails, once or from then on. Without a plan it passes everything through.
 ///
-/// Calls and reads are counted from 1, each by themselves, when they are made. Reads are those of a
-/// task, of lists of tasks, of what is kept of an orchestration, and of its history; others are
-/// neither counted nor failed. To fail each operation of a scenario in turn, run it with n = 1, 2,
-/// 3 … until [`calls`](Self::calls) (or [`reads`](Self::reads)) stays below n.
+/// Calls and reads are counted separately, from 1, when they are made. Reads are
+/// [`task`](Store::task), [`tasks`](Store::tasks), [`instance`](Store::instance) and
+/// [`instance_history`](Store::instance_history). Other reads are neither counted nor failed. To
+/// fail each operation of a scenario in turn, run it with n = 1, 2, 3 … until
+/// [`calls`](Self::calls) (or [`reads`](Self::reads)) stays below n.
 #[derive(Debug)]
 pub struct FaultyStore {
     inner: Arc<dyn Store>,
@@ -72,12 +73,12 @@ struct Plan {
     fails: Option<(RangeInclusive<u64>, Side, Fault)>,
     reads: u64,
     fails_reads: Option<(RangeInclusive<u64>, Fault)>,
-    /// What is written just before the queues are read.
+    /// The writes to apply just before the next read of the queues.
     slipped_in: Vec<Write>,
 }
 
 impl FaultyStore {
-    /// A store that passes everything through until it is told to fail.
+    /// Returns a store that passes everything through until a fault is planned.
     #[must_use]
     pub fn new(inner: Arc<dyn Store>) -> Self {
         Self { inner, plan: Mutex::default(), called: Notify::new() }
@@ -103,29 +104,29 @@ impl FaultyStore {
         self.plan(|plan| plan.fails_reads = Some((number..=u64::MAX, fault)));
     }
 
-    /// Fails no more.
+    /// Removes every planned fault.
     pub fn heal(&self) {
         self.plan(|plan| (plan.fails, plan.fails_reads) = (None, None));
     }
 
-    /// Has these writes done, as if by somebody else, just before the queues are next read.
+    /// Applies these writes just before the next read of the queues, as another process might.
     pub fn slip_in(&self, writes: Vec<Write>) {
         self.plan(|plan| plan.slipped_in = writes);
     }
 
-    /// How many calls there were.
+    /// Returns the number of calls of [`apply`](Store::apply).
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.plan(|plan| plan.calls)
     }
 
-    /// How many reads of tasks and orchestrations there were.
+    /// Returns the number of reads of tasks and orchestrations.
     #[must_use]
     pub fn reads(&self) -> u64 {
         self.plan(|plan| plan.reads)
     }
 
-    /// Completes when there have been as many calls.
+    /// Waits until there have been `number` calls.
     pub async fn called(&self, number: u64) {
         loop {
             let called = self.called.notified();
@@ -150,7 +151,7 @@ impl FaultyStore {
         })
     }
 
-    /// A read, or the error in place of it.
+    /// Makes a read, or returns the error planned in its place.
     fn read<'a, T: 'a>(&'a self, read: impl FnOnce(&'a dyn Store) -> Answer<'a, T>) -> Answer<'a, T> {
         let fails = self.plan(|plan| {
             plan.reads += 1;
@@ -163,7 +164,7 @@ impl FaultyStore {
         }
     }
 
-    /// The error of a fault, when it is time for it.
+    /// Returns the error of a fault, after the time that the fault takes.
     async fn error(&self, fault: Fault) -> Error {
         if fault == Fault::Timeout {
             let clock = self.inner.clock();

@@ -1,4 +1,4 @@
-//! How the kit gets at stores.
+//! Fixtures: the kinds of stores that the kit tests.
 
 use std::fmt;
 use std::future::{Future, ready};
@@ -10,37 +10,37 @@ use onward_store::{Clock, CodecStore, ManualClock, MemoryStore, PayloadCodec, Re
 
 use crate::faulty::FaultyStore;
 
-/// Under which conditions a case wants its store.
+/// The conditions under which a case opens its store.
 #[derive(Debug, Clone)]
 pub struct Conditions {
-    /// The clock that the store goes by.
+    /// The clock of the store.
     pub clock: Arc<ManualClock>,
     /// The store's limit on payloads and results, in bytes.
     pub payload_limit: usize,
 }
 
 impl Default for Conditions {
-    /// A manual clock, and payloads of up to 64 KiB.
+    /// Returns a manual clock and a limit on payloads of 64 KiB.
     fn default() -> Self {
         Self { clock: Arc::default(), payload_limit: 64 * 1024 }
     }
 }
 
-/// A kind of store. Each case asks it for a place of its own, so that cases can run at the same
+/// A kind of store. Each case gets a place of its own from it, so that cases can run at the same
 /// time.
 pub trait Fixture {
-    /// A new, empty place.
+    /// Returns a new, empty place.
     fn place(&self) -> Box<dyn Place>;
 
-    /// Why no store of this kind can be tested here, where none can: its server is not there.
-    /// Nothing of the kit runs on such a fixture; each test says so and passes, so that a fixture
-    /// whose stores are required panics instead.
+    /// Returns the reason why no store of this kind can be tested here, for example that its server
+    /// is missing. The kit runs nothing on such a fixture: each test prints the reason and passes.
+    /// A fixture whose stores are required panics instead.
     fn missing(&self) -> Option<String> {
         None
     }
 }
 
-/// Whether no store can be tested; then it is said why.
+/// Returns whether no store can be tested, and prints the reason.
 #[doc(hidden)]
 #[must_use]
 #[expect(clippy::print_stdout, reason = "a test that does not run says so")]
@@ -52,18 +52,19 @@ pub fn is_missing(fixture: &(impl Fixture + ?Sized)) -> bool {
     missing.is_some()
 }
 
-/// Where one store lives. What it needs (a directory, a server) is gone when it is dropped.
+/// The place of one store. Dropping it removes what it needs, such as a directory or a server.
 pub trait Place: fmt::Debug + Send + Sync {
-    /// Opens the store that lives here: an empty one the first time, and what the last one left
-    /// from then on. The last one has been dropped. A store that does not survive being closed
-    /// answers the same store again, with its [sessions closed](close_sessions).
+    /// Opens the store of this place. The first call opens an empty store; later calls open what
+    /// the last store left, after that store was dropped. A store that does not survive closing
+    /// returns the same store again, with its [sessions closed](close_sessions).
     fn open(&mut self, conditions: &Conditions) -> Opening<'_>;
 }
 
-/// A store being opened. One that cannot be opened panics, with the reason.
+/// The future of a store that is being opened. It panics with the reason if the store cannot be
+/// opened.
 pub type Opening<'a> = Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + 'a>>;
 
-/// Memory stores.
+/// A fixture of memory stores.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MemoryFixture;
 
@@ -97,7 +98,7 @@ impl Place for MemoryPlace {
 /// Closes every open session, as a persistent store does when it is dropped.
 ///
 /// # Panics
-/// If the store cannot be read or written.
+/// Panics if the store cannot be read or written.
 #[expect(clippy::expect_used, reason = "a test fails by panicking")]
 pub async fn close_sessions(store: &dyn Store) {
     let sessions = store.sessions().await.expect("the sessions can be read");
@@ -105,8 +106,8 @@ pub async fn close_sessions(store: &dyn Store) {
     store.apply(closes).await.expect("sessions can be closed");
 }
 
-/// Another fixture's stores behind a [`FaultyStore`] without faults: shows that the decorator
-/// changes nothing.
+/// The stores of another fixture behind a [`FaultyStore`] without faults. It shows that the
+/// decorator changes nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FaultyFixture<F>(pub F);
 
@@ -126,7 +127,7 @@ impl Place for FaultyPlace {
     }
 }
 
-/// Stores of another fixture behind a codec that turns every octet around.
+/// The stores of another fixture behind a codec that inverts every octet.
 #[derive(Debug)]
 pub struct CodecFixture<F>(pub F);
 
@@ -146,8 +147,7 @@ impl Place for CodecPlace {
     }
 }
 
-/// A codec that turns every octet around, so that nothing is readable without it and everything is
-/// as long as before.
+/// A codec that inverts every octet. Nothing is readable without it, and lengths do not change.
 #[derive(Debug)]
 pub struct Inverted;
 

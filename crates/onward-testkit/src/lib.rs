@@ -1,13 +1,13 @@
-//! For those who write a store for [Onward](https://docs.rs/onward), or build on one.
+//! A test kit for stores of [Onward](https://docs.rs/onward), and for what builds on them.
 //!
-//! * [`conformance!`] runs every case of the suite on a store, one `#[test]` each. What a store
-//!   must be to be run is a [`Fixture`].
-//! * [`agreement`] drives random sequences of writes, clock moves and restarts through two stores
-//!   and compares every outcome and every read.
+//! * [`conformance!`] runs every case of the suite on a store, one `#[test]` each. A store takes
+//!   part through a [`Fixture`].
+//! * [`agreement`] plays random sequences of writes, clock moves and restarts on two stores and
+//!   compares every outcome and every read.
 //! * [`FaultyStore`] is a store whose n-th change fails, before or after it took effect, or whose
-//!   n-th read does, with the error you choose.
-//! * [`Bench`] is a store with a clock to move by hand and a short word for everything a test does
-//!   with it.
+//!   n-th read fails, with the error that the test chooses.
+//! * [`Bench`] is a store with a clock to move by hand and a short method for everything that a
+//!   test does with it.
 //!
 //! ```
 //! mod memory {
@@ -16,8 +16,7 @@
 //! # fn main() {}
 //! ```
 //!
-//! Everything here fails by panicking, as a test does. It is never a normal dependency of a
-//! program.
+//! Everything here fails by panicking, as a test does. Use it as a dev-dependency only.
 
 #![allow(clippy::expect_used, reason = "the suite fails by panicking, as a test does")]
 

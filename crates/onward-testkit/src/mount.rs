@@ -1,21 +1,23 @@
-//! Small file systems in memory, which can be filled and made read-only. Mounting needs the rights
-//! of root on Linux.
+//! Small file systems in memory that a test can fill and make read-only. Mounting needs root on
+//! Linux.
 
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-/// A mounted file system; gone when dropped.
+/// A mounted file system, unmounted when it is dropped.
 #[derive(Debug)]
 pub struct Mount {
     directory: tempfile::TempDir,
 }
 
 impl Mount {
-    /// Mounts one of a size such as `2m`; `None`, with a word on why, where that is not possible.
+    /// Mounts a file system of a size such as `2m`. Prints the reason and returns `None` where that
+    /// is not possible.
     ///
-    /// Where `ONWARD_REQUIRE_BACKENDS` is `all`, that is a failure.
+    /// # Panics
+    /// Panics in that case if `ONWARD_REQUIRE_BACKENDS` is `all`.
     #[must_use]
     #[expect(clippy::print_stdout, reason = "a test that does not run says so")]
     pub fn new(size: &str) -> Option<Self> {
@@ -31,25 +33,25 @@ impl Mount {
         None
     }
 
-    /// Where it is.
+    /// Returns the mount point.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Has it refuse every write from now on.
+    /// Makes the file system read-only, so that it rejects every write.
     pub fn make_read_only(&self) {
         let status = Command::new("mount").args(["-o", "remount,ro"]).arg(self.path()).status().expect("a command");
         assert!(status.success(), "the file system cannot be made read-only");
     }
 
-    /// Makes it a user's.
+    /// Makes a user the owner of the mount point.
     pub fn give_to(&self, user: &str) {
         let status = Command::new("chown").arg(user).arg(self.path()).status().expect("a command");
         assert!(status.success(), "the file system cannot be given away");
     }
 
-    /// Leaves so many bytes free.
+    /// Fills the file system except for `room` bytes.
     pub fn fill_but(&self, room: u64) {
         let mut filler = File::create(self.filler()).expect("a file");
         while filler.write_all(&[0; 4096]).is_ok() {}
@@ -57,7 +59,7 @@ impl Mount {
         filler.set_len(length.saturating_sub(room)).expect("a smaller file");
     }
 
-    /// Gives back what [`fill_but`](Self::fill_but) took.
+    /// Frees the space that [`fill_but`](Self::fill_but) took.
     pub fn make_room(&self) {
         std::fs::remove_file(self.filler()).expect("room");
     }
@@ -69,7 +71,7 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // Lazily: something may still be open in it, and a drop must not fail.
+        // The unmount is lazy because a file in it may still be open, and a drop must not fail.
         let _ = Command::new("umount").arg("-l").arg(self.path()).status();
     }
 }

@@ -1,25 +1,24 @@
-//! What tests with a long form share: how long and with which chances they run, and the line in
-//! which they say what they did.
+//! The settings and the summary line that tests with a long form share.
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use std::env;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 
-/// What a run did; `cargo xtask soak` adds up the lines that this prints as.
+/// The counts of a run. `cargo xtask soak` adds up the lines that it prints as.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Tally {
-    /// What was asked for.
+    /// The number of operations attempted.
     pub attempted: u64,
-    /// What was answered.
+    /// The number of operations acknowledged.
     pub acknowledged: u64,
-    /// What was answered and is not there. More than 0 is a failure.
+    /// The number of operations that were acknowledged and are missing. More than 0 is a failure.
     pub lost: u64,
-    /// What happened twice. More than 0 is a failure.
+    /// The number of operations that happened twice. More than 0 is a failure.
     pub duplicated: u64,
-    /// What went on after something had gone wrong.
+    /// The number of recoveries after a fault.
     pub recovered: u64,
-    /// Which chances fell.
+    /// The random seed.
     pub seed: u64,
 }
 
@@ -33,19 +32,19 @@ impl fmt::Display for Tally {
     }
 }
 
-/// The seed in `ONWARD_SEED`; another one each time if there is none.
+/// Returns the seed in `ONWARD_SEED`, or a random one if the variable is not set.
 ///
 /// # Panics
-/// If it is not a whole number.
+/// Panics if the value is not a whole number.
 #[must_use]
 pub fn seed() -> u64 {
     number("ONWARD_SEED").unwrap_or_else(|| RandomState::new().hash_one(()))
 }
 
-/// The whole number in a variable, if it is set.
+/// Returns the whole number in a variable if it is set.
 ///
 /// # Panics
-/// If it is not a whole number.
+/// Panics if the value is not a whole number.
 #[must_use]
 pub fn number(variable: &str) -> Option<u64> {
     let text = env::var(variable).ok()?;

@@ -1,8 +1,8 @@
 //! Durable checksums of a directory tree: one typed task for each file, whose results are kept.
-//! Kill it while it runs and start it again: it goes on where it was, because files that are in
-//! progress keep their task and files that are done keep their result.
+//! Kill it while it runs and start it again. It continues where it was, because files in progress
+//! keep their task and finished files keep their result.
 //!
-//! `cargo run --example checksums [DIRECTORY [STORE]]`; without a store it keeps its work in
+//! `cargo run --example checksums [DIRECTORY [STORE]]`. Without a store it keeps its work in
 //! memory, without a directory it takes the sources of this crate.
 
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use onward::prelude::*;
 use onward::{OnDuplicate, TaskError};
 use serde::{Deserialize, Serialize};
 
-/// One file to read.
+/// A file to read.
 #[derive(Serialize, Deserialize)]
 struct Checksum {
     path: PathBuf,
@@ -21,7 +21,8 @@ impl Task for Checksum {
     const KIND: &'static str = "checksum";
     type Output = u64;
 
-    /// A file whose checksum is under way is not taken twice.
+    /// Returns a key for each file, so that a file is not taken twice while its checksum is
+    /// computed.
     fn key(&self) -> Option<String> {
         Some(format!("{:016x}", fnv(self.path.as_os_str().as_encoded_bytes())))
     }
@@ -56,7 +57,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A file that is not there will not come back by trying again; anything else may pass.
+/// Returns the checksum of a file. A missing file is a permanent failure; any other error may pass
+/// on a retry.
 async fn checksum(path: PathBuf) -> Result<u64, Failure> {
     let reading = tokio::task::spawn_blocking(move || std::fs::read(path));
     match reading.await? {
@@ -66,7 +68,7 @@ async fn checksum(path: PathBuf) -> Result<u64, Failure> {
     }
 }
 
-/// The 64-bit FNV-1a hash.
+/// Returns the 64-bit FNV-1a hash.
 fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }

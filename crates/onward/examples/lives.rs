@@ -1,6 +1,6 @@
-//! How many whole lives of tasks (submit, claim, run, complete) the engine leads per second with a
-//! handler that does nothing, in memory or on a file that survives a killed process. `cargo run
-//! --release --example lives [TASKS [SLOTS [FILE]]]`
+//! Measures tasks per second (submit, claim, run, complete) with a handler that does nothing, in
+//! memory or on a file that survives a killed process. `cargo run --release --example lives [TASKS
+//! [SLOTS [FILE]]]`
 
 use std::time::{Duration, Instant};
 

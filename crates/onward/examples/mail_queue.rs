@@ -1,6 +1,6 @@
 //! A queue of mail to a server that is down at first: retries with back-off, dead letters, and
-//! their redrive once it is up again. Time is moved by hand, so that hours pass at once. `cargo run
-//! --example mail_queue`
+//! their redrive once the server is up again. The clock is moved by hand, so that hours pass at
+//! once. `cargo run --example mail_queue`
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ impl Task for Mail {
     }
 }
 
-/// Stands for the mail server.
+/// A stand-in for the mail server.
 #[derive(Default)]
 struct Server {
     is_up: AtomicBool,
@@ -61,7 +61,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for to in ["ada@example.org", "grace@example.org", "nobody"] {
         engine.submit(Mail { to: to.to_owned(), text: "see you at noon".to_owned() }).await?;
     }
-    // Attempts at 0, 1, 5 and 21 minutes, all in vain.
+    // The attempts at 0, 1, 5 and 21 minutes all fail.
     for _ in 0..30 {
         engine.run_until_idle().await?;
         clock.advance(minute);
@@ -81,7 +81,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Shows the tasks in a state and why they are in it.
+/// Prints the tasks in a state, with their last error.
 async fn list(engine: &Engine, state: TaskState) -> Result<Vec<onward::TaskId>, onward::Error> {
     let filter = TaskFilter { states: vec![state], ..TaskFilter::default() };
     let page = engine.store().tasks(filter, Page::default()).await?;

@@ -1,10 +1,9 @@
-//! A shop whose orders are reserved, charged, approved if they are large, and shipped; what goes
-//! wrong on the way undoes what was done. Each order is an orchestration, and the process that runs
-//! them is killed (`kill -9`) twice in the midst of it: no order is lost, and nothing is done
-//! twice.
+//! A shop whose orders are reserved, charged, approved if they are large, and shipped. A failure on
+//! the way undoes the earlier steps. Each order is an orchestration. The process that runs them is
+//! killed (`kill -9`) twice while it works: no order is lost, and nothing is done twice.
 //!
-//! `cargo run --example orders`. With a path (`cargo run --example orders STORE`) it is a process
-//! that works; the shop starts such ones itself.
+//! `cargo run --example orders`. With a path (`cargo run --example orders STORE`) it is a worker
+//! process; the shop starts such processes itself.
 
 use std::path::Path;
 use std::process::{Child, Command};
@@ -21,17 +20,17 @@ type Anyhow = Box<dyn std::error::Error>;
 
 const ORDERS: u64 = 30;
 
-/// From so many cents on somebody has to approve an order.
+/// The cents from which an order needs approval.
 const LARGE: u64 = 2000;
 
-/// How long an order waits for that.
+/// The time that an order waits for approval.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How much happens in the shop between two kills.
+/// The number of events in the shop between two kills.
 const EVENTS_BETWEEN_KILLS: usize = 100;
 
-/// What is done for orders. It is noted in the store's file; the primary key would refuse what is
-/// done twice.
+/// The deeds for an order. Each is recorded in the store's file; the primary key rejects a deed
+/// that is done twice.
 const DEEDS: [&str; 5] = ["reserve", "charge", "refund", "release", "ship"];
 const TABLE: &str = "CREATE TABLE shop_deed (number INTEGER, deed TEXT, PRIMARY KEY (number, deed))";
 
@@ -51,7 +50,7 @@ impl Task for Order {
     }
 }
 
-/// What becomes of an order.
+/// Runs an order from its reservation to its shipment, or undoes it.
 async fn order(order: Order, context: OrchestrationContext) -> Result<String, Failure> {
     deed(&context, "reserve", &order)?.await?;
     if let Err(error) = deed(&context, "charge", &order)?.await {
@@ -67,7 +66,7 @@ async fn order(order: Order, context: OrchestrationContext) -> Result<String, Fa
     Ok("shipped".to_owned())
 }
 
-/// Waits for somebody's word, but not for ever.
+/// Waits for an approval until the time is over.
 async fn is_approved(context: &OrchestrationContext) -> Result<bool, Failure> {
     context.set_status(&"waits for approval")?;
     match select(context.event::<bool>("approval")?, context.timer(PATIENCE)).await {
@@ -80,7 +79,7 @@ fn deed(context: &OrchestrationContext, deed: &str, order: &Order) -> Result<Act
     Ok(context.activity_task(NewTask { payload: order.number.to_string().into(), ..NewTask::new(deed)? }))
 }
 
-/// Does one of them: the note and the end of the task are committed together.
+/// Does a deed. Its record and the end of the task are committed together.
 async fn act(deed: &'static str, context: Context) -> Result<Finished, Failure> {
     let number: u64 = serde_json::from_slice(context.payload())?;
     if deed == "charge" && number.is_multiple_of(7) {
@@ -102,7 +101,7 @@ async fn main() -> Result<(), Anyhow> {
     }
 }
 
-/// A process that does what there is to be done, until it is killed.
+/// Runs a process that works until it is killed.
 async fn work(store: &Path) -> Result<(), Anyhow> {
     let engine = Engine::open(store).await?;
     for name in DEEDS {
@@ -121,7 +120,8 @@ async fn shop(path: &Path) -> Result<(), Anyhow> {
     let mut orders = Vec::new();
     for number in 1..=ORDERS {
         orders.push(engine.submit(Order { number, cents: number * 100 }).await?);
-        // Nobody has anything to say of every third; the others hear of it before they wait for it.
+        // Every third order gets no approval or rejection. The others get theirs before they wait
+        // for it.
         if !number.is_multiple_of(3) {
             engine.signal_key("order", &number.to_string(), "approval", &!number.is_multiple_of(5)).await?;
         }
@@ -136,8 +136,8 @@ async fn shop(path: &Path) -> Result<(), Anyhow> {
     Ok(())
 }
 
-/// Starts a worker and kills it in the midst of its work, twice: what loses three workers in a row
-/// would be held to be what kills them.
+/// Starts a worker and kills it while it works, twice. A task that loses three workers in a row
+/// would be taken for what kills them.
 async fn kill_workers(engine: &Engine, path: &Path) -> Result<(), Anyhow> {
     let mut events = engine.events(EventCursor::START);
     for _ in 0..2 {
@@ -151,7 +151,7 @@ async fn kill_workers(engine: &Engine, path: &Path) -> Result<(), Anyhow> {
     Ok(())
 }
 
-/// A process of this program; killed when dropped.
+/// A process of this program, killed when it is dropped.
 struct Worker(Child);
 
 impl Worker {
@@ -167,7 +167,7 @@ impl Drop for Worker {
     }
 }
 
-/// Tells what was done for an order, and whether that is right.
+/// Prints the deeds for an order, and checks them.
 fn check(deeds: &Connection, number: u64, end: &str) -> Result<(), Anyhow> {
     let mut statement = deeds.prepare("SELECT deed FROM shop_deed WHERE number = ? ORDER BY rowid")?;
     let done = statement.query_map([number.cast_signed()], |row| row.get::<_, String>(0))?;

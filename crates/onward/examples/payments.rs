@@ -1,10 +1,10 @@
 //! A ledger that pays exactly once: each transfer is a task, and its handler moves the money and
-//! finishes the task in one transaction on the store's file. Kill it wherever you like and start it
+//! completes the task in one transaction on the store's file. Kill it at any point and start it
 //! again: no transfer is lost and none is made twice.
 //!
-//! `cargo run --example payments [STORE [TRANSFERS]]`; without a store it works in a temporary
-//! directory. To show that it bears it, every fifth attempt fails after it has moved the money, and
-//! is rolled back.
+//! `cargo run --example payments [STORE [TRANSFERS]]`. Without a store it works in a temporary
+//! directory. To show that failures do no harm, every fifth attempt fails after it has moved the
+//! money, and is rolled back.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use onward::{Backoff, OnDuplicate, Output, RetryPolicy, SqliteStore};
 use onward_store::rusqlite::{Connection, OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};
 
-/// The ledger's tables live in the store's file; their names have a prefix, so that they are in
-/// nobody's way.
+/// The ledger's tables, which are in the store's file. Their names have a prefix, so that they do
+/// not collide with other tables.
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS ledger_account (name TEXT PRIMARY KEY, cents INTEGER NOT NULL CHECK (cents >= 0));
     CREATE TABLE IF NOT EXISTS ledger_transfer (number INTEGER PRIMARY KEY, payer TEXT, payee TEXT, cents INTEGER);
     INSERT OR IGNORE INTO ledger_account VALUES ('ada', 1000000), ('grace', 1000000), ('edsger', 1000000);
 ";
 
-/// Money that goes from one account to another.
+/// A transfer of money from one account to another.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Transfer {
     number: u64,
@@ -33,10 +33,11 @@ struct Transfer {
 
 impl Task for Transfer {
     const KIND: &'static str = "transfer";
-    /// What the payer has left.
+    /// The balance of the payer after the transfer.
     type Output = i64;
 
-    /// A transfer is ordered once, however often its order is repeated.
+    /// Returns the key of a transfer, so that it is ordered once, however often its order is
+    /// repeated.
     fn key(&self) -> Option<String> {
         Some(self.number.to_string())
     }
@@ -71,7 +72,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Moves the money and finishes the task: both, or neither.
+/// Moves the money and completes the task: both, or neither.
 async fn settle(transfer: Transfer, context: Context) -> Result<i64, Failure> {
     let fails = (transfer.number + u64::from(context.attempt())).is_multiple_of(5);
     let (sender, left) = tokio::sync::oneshot::channel();
@@ -94,14 +95,14 @@ fn pay(transaction: &Transaction<'_>, transfer: &Transfer) -> Result<i64, Failur
     let left = transaction.query_row(take, (payer, cents), |row| row.get(0)).optional()?;
     let left = left.ok_or_else(|| Failure::permanent(format!("{payer} has less than {cents} cents")))?;
     transaction.execute("UPDATE ledger_account SET cents = cents + ?2 WHERE name = ?1", (payee, cents))?;
-    // A transfer that was made twice would be refused here: the number is the primary key.
+    // The number is the primary key, so a transfer that was made twice would be rejected here.
     let note = "INSERT INTO ledger_transfer VALUES (?, ?, ?, ?)";
     transaction.execute(note, (number.cast_signed(), payer, payee, cents))?;
     Ok(left)
 }
 
-/// What was settled in an earlier run need not be ordered again; what was ordered and not settled
-/// still has its key.
+/// Returns the number of the first transfer to order. Transfers settled in an earlier run need not
+/// be ordered again, and unsettled ones still have their keys.
 fn first_open(ledger: &Connection) -> Result<u64, Box<dyn std::error::Error>> {
     let last: Option<i64> = ledger.query_row("SELECT max(number) FROM ledger_transfer", [], |row| row.get(0))?;
     Ok(last.unwrap_or(0).unsigned_abs() + 1)

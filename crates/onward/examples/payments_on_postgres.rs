@@ -1,6 +1,6 @@
-//! Payments that happen exactly once, on PostgreSQL: a trigger orders each, in the transaction that
-//! stores the order, and the handler moves the money and finishes the task in one transaction.
-//! Start it on as many machines as you like, and kill any of them wherever you like.
+//! Payments that happen exactly once, on PostgreSQL. A trigger submits each payment in the
+//! transaction that stores its order. The handler moves the money and completes the task in one
+//! transaction. Start it on as many machines as you like, and kill any of them at any point.
 //!
 //! `ONWARD_STORE=postgres://onward@127.0.0.1/shop cargo run --features postgres --example
 //! payments_on_postgres [ORDERS]`
@@ -11,8 +11,8 @@ use onward::prelude::*;
 use onward::{Finished, PostgresStore};
 use onward_store::tokio_postgres::{Client, Error, NoTls, connect};
 
-/// The shop's own tables, and a trigger: an order and its payment are there together, or neither
-/// is.
+/// The shop's own tables, and a trigger that makes an order and its payment exist together or not
+/// at all.
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS shop_order (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, cents bigint NOT NULL);
     CREATE TABLE IF NOT EXISTS shop_payment (number bigint PRIMARY KEY, cents bigint NOT NULL);
@@ -30,7 +30,7 @@ async fn client(url: &str) -> Result<Client, Error> {
     Ok(client)
 }
 
-/// A shop with many payments a second would keep its connections in a pool.
+/// Pays an order. A shop with many payments a second would keep its connections in a pool.
 async fn pay(url: Arc<str>, context: Context) -> Result<Finished, Failure> {
     let mut client = client(&url).await?;
     let transaction = client.transaction().await?;

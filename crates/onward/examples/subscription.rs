@@ -1,6 +1,6 @@
-//! A subscription that is paid every month for as long as the customer likes: an orchestration that
-//! goes on for ever, hears of new prices, and says goodbye when it is cancelled. Time is moved by
-//! hand, so that a year passes at once. `cargo run --example subscription`
+//! A subscription that is paid every month for as long as the customer likes. It is an
+//! orchestration that runs for ever, receives new prices, and says goodbye when it is cancelled.
+//! The clock is moved by hand, so that a year passes at once. `cargo run --example subscription`
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ struct Subscription {
 impl Task for Subscription {
     const KIND: &'static str = "subscription";
     const ORCHESTRATION: bool = true;
-    /// In which month it ended.
+    /// The month in which the subscription ended.
     type Output = u32;
 
     fn key(&self) -> Option<String> {
@@ -34,7 +34,7 @@ impl Task for Subscription {
 struct Charge {
     customer: String,
     cents: u64,
-    /// One that names the payment to the bank, however often it is asked for.
+    /// A name of the payment for the bank. It is the same on every retry.
     payment: String,
 }
 
@@ -53,7 +53,7 @@ impl Task for Farewell {
     type Output = ();
 }
 
-/// One month. Each has a history of its own, so that none grows for years.
+/// Runs one month. Each month has a history of its own, so that no history grows for years.
 async fn subscription(mut it: Subscription, context: OrchestrationContext) -> Result<u32, Failure> {
     let ends = context.now().plus(MONTH);
     let (customer, payment) = (it.customer.clone(), context.uuid());

@@ -32,11 +32,12 @@ pub(super) struct Feature {
     pub(super) id: String,
     /// One sentence, for the page.
     pub(super) text: String,
-    /// More about it, for `cargo xtask features ID` alone.
+    /// More about the feature, printed only by `cargo xtask features ID`.
     pub(super) detail: Option<String>,
-    /// Absent: planned. False: under way. True: done, so that a test must name it.
+    /// The state of the feature. Absent: planned. False: under way. True: done, so that a test must
+    /// name it.
     pub(super) claimed: Option<bool>,
-    /// The part of it that is still planned.
+    /// The part of the feature that is still planned.
     pub(super) later: Option<String>,
 }
 
@@ -45,10 +46,11 @@ pub(super) struct Feature {
 #[serde(deny_unknown_fields)]
 pub(super) struct Beat {
     pub(super) name: String,
-    /// The letter of the section it belongs to.
+    /// The letter of its section.
     pub(super) section: String,
     pub(super) text: String,
-    /// Why no test can show it absent yet. Without this, a test must name it.
+    /// The reason why no test can show that the fault is absent yet. Without it, a test must name
+    /// the fault.
     pub(super) later: Option<String>,
 }
 
@@ -89,7 +91,7 @@ impl Beat {
 pub(super) mod tests {
     use super::Catalogue;
 
-    /// A catalogue with the features T8 and Q1; `claimed` is added to the first.
+    /// Returns a catalogue with the features T8 and Q1; `claimed` is added to T8.
     pub(in crate::features) fn catalogue(claimed: &str) -> Catalogue {
         let text = format!(
             "[[section]]\nletter = \"T\"\ntitle = \"Tasks\"\n[[feature]]\nid = \"Q1\"\ntext = \"Queues\"\n\
@@ -98,7 +100,7 @@ pub(super) mod tests {
         Catalogue::parse(&text).unwrap()
     }
 
-    /// The same with a fault of others.
+    /// Returns such a catalogue with a fault of other systems.
     pub(in crate::features) fn with_beat(later: &str) -> Catalogue {
         catalogue(&format!(
             "claimed = true\n[[beat]]\nname = \"lost-letters\"\nsection = \"T\"\ntext = \"letters are lost\"\n{later}"

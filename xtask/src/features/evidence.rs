@@ -1,4 +1,4 @@
-//! The tests that name a feature or a fault, and the broken variants that bring a fault back.
+//! The tests that name a feature or a fault, and the mutants that reintroduce a fault.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,7 @@ impl Evidence {
         }
     }
 
-    /// Returns every name that some test uses.
+    /// Returns every name that a test uses.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.tests.keys().map(String::as_str)
     }

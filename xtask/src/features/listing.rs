@@ -1,4 +1,4 @@
-//! `cargo xtask features ID`: everything about one row of the page.
+//! `cargo xtask features ID`: prints everything about one row of the page.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use super::catalogue::{Beat, Catalogue, Feature};
 use super::evidence::Evidence;
 
 /// Returns the sentence and the state of the feature or fault `id`, its tests with their files, and
-/// its broken variants.
+/// its mutants.
 ///
 /// # Errors
-/// If there is no such id; the message names those that exist.
+/// Returns an error if there is no such id; the message names those that exist.
 pub(super) fn listing(catalogue: &Catalogue, evidence: &Evidence, id: &str) -> Result<String> {
     let mut text = head(catalogue, id).with_context(|| unknown(catalogue, id))?;
     let tests: Vec<_> = evidence.tests(id).collect();

@@ -1,4 +1,4 @@
-//! `docs/features.md`: one row for each feature and each fault of others.
+//! `docs/features.md`: one row for each feature and for each fault of other systems.
 
 use std::fmt::Write as _;
 
@@ -37,7 +37,8 @@ fn row(feature: &Feature, evidence: &Evidence) -> String {
     format!("| {id} | {text}{later} | {} | {} |\n", feature.state(), number(evidence, id))
 }
 
-/// Returns the table of the faults of others in a section; nothing if there are none.
+/// Returns the table of the faults of other systems in a section, or an empty text if there are
+/// none.
 fn faults(catalogue: &Catalogue, section: &Section, evidence: &Evidence) -> String {
     let beats: Vec<&Beat> = catalogue.beat.iter().filter(|beat| beat.section == section.letter).collect();
     if beats.is_empty() {

@@ -1,11 +1,11 @@
-//! Findings about names that no test uses, or that the catalogue does not have.
+//! Findings about names that no test uses, and about names that are not in the catalogue.
 
 use super::catalogue::{Catalogue, FILE, Feature};
 use super::evidence::{Evidence, Shown};
 use crate::tidy::Finding;
 
-/// Finds unknown names, claimed features without a test, and faults without one. With `strict`,
-/// features under way count as claimed.
+/// Finds unknown names, and claimed features and faults without a test. With `strict`, features
+/// under way count as claimed.
 pub(super) fn problems(catalogue: &Catalogue, evidence: &Evidence, strict: bool) -> Vec<Finding> {
     let mut findings = unknown(catalogue, evidence);
     let is_bare = |id: &str| evidence.tests(id).next().is_none();

@@ -14,7 +14,7 @@ use crate::tidy::Finding;
 /// The arguments of `cargo xtask features`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// List the tests and broken variants of these features or faults (`T4`, `lost-events`).
+    /// List the tests and mutants of these features or faults (`T4`, `lost-events`).
     ids: Vec<String>,
     /// Write nothing; fail if the page is not fresh.
     #[arg(long, conflicts_with = "ids")]
@@ -41,7 +41,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Finds what is stale, unknown, or claimed without a test.
+/// Finds a stale page, unknown names, and claimed features without a test.
 pub(crate) fn check(project: &Project, strict: bool) -> Result<Vec<Finding>> {
     let (catalogue, evidence) = read(project)?;
     let mut findings = problems(&catalogue, &evidence, strict);

@@ -1,7 +1,8 @@
-//! Broken variants of the project, kept as patches: each must be caught by the test that it names.
+//! Mutants: broken variants of the project, kept as patches. The test that a patch names must fail
+//! with it.
 //!
-//! A patch lies in `xtask/mutants/NAME.patch`. Before its first `---` it says what it breaks, which
-//! test must fail, and why that is the fault that the test guards against.
+//! A patch is the file `xtask/mutants/NAME.patch`. The text before its first `---` states what it
+//! breaks, which test must fail, and why this is the fault that the test guards against.
 
 mod patch;
 mod places;

@@ -1,4 +1,4 @@
-//! What a patch says of itself, and whether that is still so.
+//! The description of a patch, and the check that it is still true.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,22 +13,22 @@ use crate::tidy::Finding;
 
 const DIRECTORY: &str = "xtask/mutants/";
 
-/// One broken variant.
+/// A mutant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Patch {
     pub(crate) name: String,
-    /// Where it lies, relative to the root of the project.
+    /// The path of the patch, relative to the root of the project.
     pub(crate) path: String,
-    /// The feature or the fault of others, by its name in `docs/features.toml`.
+    /// The name of the feature or fault that it breaks, from `docs/features.toml`.
     pub(crate) breaks: String,
     pub(crate) test: Test,
 }
 
-/// The test that must catch a variant.
+/// The test that must catch a mutant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Test {
     pub(crate) package: String,
-    /// Its whole path in the package's test program `it`.
+    /// The full path of the test in the package's test program `it`.
     pub(crate) path: String,
 }
 
@@ -53,13 +53,13 @@ impl Patch {
     }
 }
 
-/// Every patch, by name.
+/// Returns every patch, by name.
 pub(crate) fn all(project: &Project) -> Result<Vec<Patch>> {
     let paths = project.files_with("patch").filter(|path| path.starts_with(DIRECTORY));
     paths.map(|path| Patch::parse(path, &project.read(path)?)).collect()
 }
 
-/// The names of the patches, by what they break.
+/// Returns the names of the patches, by the feature or fault that they break.
 pub(crate) fn by_what_they_break(project: &Project) -> Result<BTreeMap<String, Vec<String>>> {
     let mut names = BTreeMap::<String, Vec<String>>::new();
     for patch in all(project)? {
@@ -68,8 +68,8 @@ pub(crate) fn by_what_they_break(project: &Project) -> Result<BTreeMap<String, V
     Ok(names)
 }
 
-/// Finds patches that no longer apply, or name what is not there, and faults that no patch brings
-/// back. `known` are the names that a patch may break, and `required` those that one must.
+/// Finds patches that no longer apply or that name something missing, and faults that no patch
+/// reintroduces. A patch may break the names in `known`, and each name in `required` needs a patch.
 pub(crate) fn check(project: &Project, known: &BTreeSet<String>, required: &BTreeSet<String>) -> Result<Vec<Finding>> {
     let patches = all(project)?;
     let mut findings = missing(&patches, required);
@@ -99,8 +99,8 @@ fn missing(patches: &[Patch], required: &BTreeSet<String>) -> Vec<Finding> {
 /// The modules that a file of the engine's suite has for its cases on each store.
 const STORES: [&str; 3] = ["on_memory", "on_sqlite", "on_postgres"];
 
-/// Whether the package, or the kit of cases that it runs, has a test of this name, in the module
-/// that the path says.
+/// Returns whether a test of this name exists in the module that the path names, either in the
+/// package or in the test kit whose cases it runs.
 fn exists(project: &Project, test: &Test) -> Result<bool> {
     let parts: Vec<&str> = test.path.split("::").filter(|part| !STORES.contains(part)).collect();
     let [.., module, name] = parts[..] else { return Ok(false) };
@@ -125,8 +125,8 @@ pub(crate) fn apply(root: &Path, patch: &Path) -> Result<()> {
     command::output(git_apply(root).arg(patch)).map(drop)
 }
 
-/// `git apply` as a plain tool for patches, whatever repository the tree lies in: there it would
-/// pass over what is outside of its directory.
+/// Returns `git apply` as a plain patch tool. It ignores the repository around the tree, because
+/// git would otherwise skip files outside its directory.
 fn git_apply(root: &Path) -> Command {
     let mut git = Command::new("git");
     git.args(["-c", "safe.directory=*", "apply"]).current_dir(root).env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");

@@ -1,5 +1,5 @@
-//! Where the hunks of a patch fit: one that fits in two places breaks what nobody meant, as soon as
-//! lines are added above it.
+//! Finds hunks of a patch that fit in more than one place. Once lines are added above, such a hunk
+//! could apply to the wrong place.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ struct Hunk<'a> {
     expected: Vec<&'a str>,
 }
 
-/// What there is to say of the hunks of this patch that fit in more than one place of their file
-/// below `root`.
+/// Returns a message for each hunk of this patch that fits in more than one place of its file below
+/// `root`.
 pub(super) fn doubtful(root: &Path, patch: &str) -> Result<Vec<String>> {
     let mut messages = Vec::new();
     for (number, hunk) in hunks(patch).iter().enumerate() {
@@ -28,7 +28,7 @@ pub(super) fn doubtful(root: &Path, patch: &str) -> Result<Vec<String>> {
     Ok(messages)
 }
 
-/// Those of the files that are changed; one that is made or removed has one place.
+/// Returns the hunks of the changed files. Files that a patch adds or removes have only one place.
 fn hunks(patch: &str) -> Vec<Hunk<'_>> {
     let mut hunks: Vec<Hunk<'_>> = Vec::new();
     let (mut file, mut left) = (None, 0);
@@ -48,14 +48,14 @@ fn hunks(patch: &str) -> Vec<Hunk<'_>> {
     hunks
 }
 
-/// What the file has of a hunk's line; none if the patch adds it. An empty line of it may have lost
-/// its blank.
+/// Returns the line of the file that a hunk's line stands for, or `None` if the patch adds it. An
+/// empty line of a hunk may have lost its leading space.
 fn expected(line: &str) -> Option<&str> {
     if line.is_empty() { Some(line) } else { line.strip_prefix(' ').or_else(|| line.strip_prefix('-')) }
 }
 
-/// The number of the file's lines that a hunk begins with: 7 of `@@ -3,7 +3,6 @@`; one if none is
-/// named.
+/// Returns the number of the file's lines in a hunk's header: 7 of `@@ -3,7 +3,6 @@`, and 1 if the
+/// header has no count.
 fn old_lines(line: &str) -> Option<usize> {
     let range = line.strip_prefix("@@ -")?.split(' ').next()?;
     range.split_once(',').map_or(Some(1), |(_, count)| count.parse().ok())

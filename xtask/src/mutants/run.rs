@@ -1,5 +1,5 @@
-//! `cargo xtask mutants`: breaks a copy of the project, one variant at a time, and sees whether the
-//! test notices.
+//! `cargo xtask mutants`: applies one mutant at a time to a copy of the project, and checks that
+//! its test fails.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -17,20 +17,20 @@ use crate::postgres::Server;
 use crate::project::Project;
 use crate::{artifacts, command};
 
-/// How long a test may take before it counts as failed: a variant may well hang.
+/// The time limit of a test, after which it counts as failed, because a mutant may hang.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// What `cargo xtask mutants` takes.
+/// The arguments of `cargo xtask mutants`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Try these only, by the names of their files in xtask/mutants without `.patch`. Default: all.
+    /// Try only these, by the names of their files in xtask/mutants without `.patch`. Default: all.
     names: Vec<String>,
     /// Print the verdicts as JSON on standard output; progress goes to standard error in any case.
     #[arg(long)]
     json: bool,
 }
 
-/// Tries the variants; an error unless all of them are caught.
+/// Tries the mutants. Returns an error unless all of them are caught.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let all = patch::all(project)?;
     let patches = chosen(&all, &options.names)?;
@@ -55,7 +55,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Whether a test is one of those of a server.
+/// Returns whether a test needs a PostgreSQL server.
 fn needs_postgres(test: &Test) -> bool {
     test.path.starts_with("postgres::")
 }
@@ -74,16 +74,16 @@ fn chosen(all: &[Patch], names: &[String]) -> Result<Vec<Patch>> {
     Ok(all.iter().filter(is_chosen).cloned().collect())
 }
 
-/// Where variants are made and tried.
+/// The copy of the project in which mutants are made and tried.
 struct Workshop<'a> {
     tree: Tree,
     project: &'a Project,
-    /// For tests of PostgreSQL, started when the first of them is run.
+    /// The server for tests of PostgreSQL, started for the first of them.
     postgres: OnceCell<Server>,
 }
 
 impl Workshop<'_> {
-    /// The variants whose test is there and passes as long as nothing is broken.
+    /// Returns the mutants whose test exists and passes on the unchanged code.
     fn sound_tests(&self, patches: &[Patch]) -> Result<BTreeSet<String>> {
         eprintln!("the tests without any variant …");
         let mut sound = BTreeSet::new();
@@ -117,7 +117,7 @@ impl Workshop<'_> {
         Ok(if passes { Verdict::Survived } else { Verdict::Caught })
     }
 
-    /// Builds the test program; `None` if it does not build.
+    /// Builds the test program. Returns `None` if it does not build.
     fn build(&self, test: &Test, log: &str) -> Result<Option<PathBuf>> {
         let mut cargo = command::cargo();
         cargo.args(["test", "--package", &test.package, "--test", "it", "--no-run", "--message-format=json"]);
@@ -125,7 +125,7 @@ impl Workshop<'_> {
             cargo.arg(format!("--features={}/postgres", test.package));
         }
         cargo.current_dir(self.tree.root()).env("CARGO_TARGET_DIR", self.project.path("target/mutants/build"));
-        // What cargo sets for us is about the project, not the copy.
+        // Cargo set this variable for the project, not for the copy.
         cargo.env_remove("CARGO_MANIFEST_DIR").stdin(Stdio::null()).stderr(self.log(log)?);
         let output = cargo.output().context("cannot start cargo")?;
         if !output.status.success() {
@@ -135,7 +135,8 @@ impl Workshop<'_> {
         Ok(Some(program.context("cargo built no test program `it`")?))
     }
 
-    /// Whether the test passes. The program is run directly, so that one that hangs can be killed.
+    /// Returns whether the test passes. Runs the program directly, so that a test that hangs can be
+    /// killed.
     fn passes(&self, program: &Path, test: &Test, log: &str) -> Result<bool> {
         let log = self.log(log)?;
         let mut run = Command::new(program);

@@ -1,22 +1,22 @@
-//! What became of the variants, for people and for programs.
+//! The results of the mutants, as a table and as JSON.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// What became of one.
+/// The result of one mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Verdict {
-    /// Its test failed, as it should.
+    /// The test failed, as it must.
     Caught,
-    /// Its test passed: it shows less than it says.
+    /// The test passed, so it shows less than it claims.
     Survived,
-    /// The sources have moved on.
+    /// The patch no longer applies to the sources.
     DoesNotApply,
-    /// What it makes is no program.
+    /// The mutant does not compile.
     DoesNotBuild,
-    /// Its test fails without it too, or is not there.
+    /// The test also fails without the mutant, or does not exist.
     FailsAnyway,
 }
 
@@ -49,7 +49,7 @@ impl Row {
     }
 }
 
-/// The rows as a table.
+/// Returns the rows as a table.
 pub(crate) fn table(rows: &[Row]) -> String {
     let width = |cell: fn(&Row) -> &str| rows.iter().map(|row| cell(row).len()).max().unwrap_or(0).max(7);
     let (names, breaks) = (width(|row| &row.name), width(|row| &row.breaks));

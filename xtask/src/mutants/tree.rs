@@ -1,4 +1,4 @@
-//! A copy of the project in which things may be broken.
+//! A copy of the project that may be broken.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 
 use crate::project::Project;
 
-/// The copy. It stays below `target/`, so that what was built of it can be used again.
+/// A copy of the project. It stays below `target/`, so that its build can be reused.
 #[derive(Debug)]
 pub(crate) struct Tree {
     root: PathBuf,
@@ -31,8 +31,8 @@ impl Tree {
         &self.root
     }
 
-    /// Undoes every change. Files that were not changed keep their time, so that cargo builds
-    /// nothing needlessly.
+    /// Undoes every change. Unchanged files keep their modification time, so that cargo does not
+    /// rebuild them.
     pub(crate) fn restore(&self, project: &Project) -> Result<()> {
         for file in &self.files {
             let (from, to) = (project.path(file), self.root.join(file));

@@ -1,4 +1,4 @@
-//! Runs a program of the standard test harness and reads what it prints.
+//! Runs a program of the standard test harness and parses its output.
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
@@ -11,13 +11,13 @@ use anyhow::{Context as _, Result};
 
 use crate::command;
 
-/// The lines of a failed test's output that are repeated at the end.
+/// The most lines of a failed test's output that are repeated at the end.
 const MOST_LINES: usize = 30;
 
 /// The end of the line with which the harness announces a slow test.
 const SLOW: &str = " has been running for over 60 seconds";
 
-/// The lines of a program that wait to be read.
+/// The most lines of a program's output that are buffered.
 const MOST_WAITING: usize = 1000;
 
 /// The result of one test program.
@@ -29,14 +29,14 @@ pub(super) struct Ran {
     pub(super) status: ExitStatus,
 }
 
-/// The tests of a program, read from its output.
+/// The tests of a program, parsed from its output.
 #[derive(Debug, Default)]
 pub(super) struct Report {
-    /// Each test that passed, with its time where the harness prints it.
+    /// The tests that passed, each with its time if the harness prints it.
     pub(super) passed: Vec<Passed>,
     pub(super) ignored: usize,
     pub(super) failed: Vec<Failed>,
-    /// Tests that have run for over a minute and have not ended.
+    /// The tests that have run for over a minute and have not ended.
     unended: Vec<String>,
     is_printing: bool,
 }
@@ -54,11 +54,11 @@ pub(super) struct Failed {
     printed: Vec<String>,
 }
 
-/// Runs a test program. Its output is shown but for the lines of tests that passed.
+/// Runs a test program. Shows its output, except the lines of tests that passed.
 ///
-/// A program that prints nothing for `silence` is killed. The tests that it has announced as slow
-/// and that have not ended are reported as failed: without the limit one test that waits for ever
-/// would hold up all that come after it.
+/// A program that prints nothing for `silence` is killed. The tests that the harness has announced
+/// as slow and that have not ended are reported as failed. Without this limit one test that waits
+/// for ever would block all later ones.
 pub(super) fn run(name: &str, program: &mut Command, silence: Duration) -> Result<Ran> {
     println!("\n{name}");
     let started = command::now();
@@ -82,8 +82,7 @@ pub(super) fn run(name: &str, program: &mut Command, silence: Duration) -> Resul
     Ok(Ran { name: name.to_owned(), took: started.elapsed(), report, status })
 }
 
-/// Reads the lines of a program on a thread of its own, for reading from a pipe has no limit of
-/// time.
+/// Reads the lines of a program on a thread of its own, because a read from a pipe has no timeout.
 fn lines_of(output: ChildStdout) -> Receiver<String> {
     let (sender, lines) = mpsc::sync_channel(MOST_WAITING);
     thread::spawn(move || {
@@ -96,7 +95,7 @@ fn lines_of(output: ChildStdout) -> Receiver<String> {
     lines
 }
 
-/// Whether a line is shown while the tests run.
+/// The decision whether a line is shown while the tests run.
 #[derive(Debug, PartialEq, Eq)]
 enum Shown {
     Yes,
@@ -104,7 +103,7 @@ enum Shown {
 }
 
 impl Report {
-    /// Takes the next line of the harness.
+    /// Parses the next line of the harness.
     fn read(&mut self, line: &str) -> Shown {
         if let Some((name, result)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
             return self.read_result(name, result);
@@ -134,7 +133,7 @@ impl Report {
             return Shown::No;
         }
         if result.starts_with("FAILED") {
-            // Its output comes at the end, unless the program is killed before.
+            // The output of the test comes at the end, unless the program is killed before.
             self.failed.push(Failed { name: name.to_owned(), printed: Vec::new() });
         }
         Shown::Yes
@@ -147,7 +146,7 @@ impl Report {
         self.failed.extend(self.unended.drain(..).map(failed));
     }
 
-    /// Takes the output that follows as that of the failed test `name`, which becomes the last one.
+    /// Assigns the following output to the failed test `name`, which becomes the last one.
     fn begin_output(&mut self, name: &str) {
         self.failed.retain(|failed| failed.name != name);
         self.failed.push(Failed { name: name.to_owned(), printed: Vec::new() });

@@ -8,7 +8,7 @@ use crate::backends::Ready;
 use crate::command;
 use crate::project::Project;
 
-/// Runs the tests of `interop/sqlx` on the server that is prepared.
+/// Runs the tests of `interop/sqlx` on the prepared server.
 pub(super) fn run(project: &Project, ready: &Ready) -> Result<Ran> {
     let mut test = command::cargo();
     test.args(["test", "--locked", "--manifest-path"]).arg(project.path("interop/sqlx/Cargo.toml"));

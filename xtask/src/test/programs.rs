@@ -1,4 +1,4 @@
-//! The test programs of the workspace: built once, and run one by one.
+//! The test programs of the workspace, built once and run one by one.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -11,15 +11,15 @@ use crate::backends::Ready;
 use crate::command;
 use crate::project::Project;
 
-/// The packages whose tests mostly wait: for the disk, a server, a peer or a child process.
+/// The packages whose tests mostly wait for the disk, a server, a peer or a child process.
 const WAITING: &[&str] = &["onward", "onward-cli", "onward-store", "onward-zmtp"];
 
-/// The threads of a program whose tests wait, for each processor. With four, writers that compute
-/// for long beside others held their transactions open for longer than the server allows (5 s).
+/// The threads for each processor of a program whose tests wait. With four, concurrent writers that
+/// computed for long held their transactions open longer than the server allows (5 s).
 const THREADS_PER_PROCESSOR: usize = 2;
 
-/// The package, and the ignored tests that repeat what others show on one more kind of store. Other
-/// ignored tests are processes that tests start.
+/// The package, and the ignored tests that repeat other tests on one more kind of store. All other
+/// ignored tests are child processes that tests start.
 const MORE: (&str, &[&str]) = (
     "onward-store it",
     &[
@@ -36,12 +36,12 @@ pub(super) struct Program {
     /// The package and the target, as in `onward-store it`.
     pub(super) name: String,
     path: PathBuf,
-    /// The folder of the package, in which cargo runs its tests.
+    /// The folder of the package, which is the working directory of its tests.
     folder: PathBuf,
     is_waiting: bool,
 }
 
-/// Builds all that `cargo test` builds and names the test programs in it.
+/// Builds everything that `cargo test` builds and returns its test programs.
 pub(super) fn build(project: &Project, ready: &Ready) -> Result<Vec<Program>> {
     let mut cargo = command::cargo();
     cargo.args(["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
@@ -56,7 +56,7 @@ pub(super) fn build(project: &Project, ready: &Ready) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// Returns the test program that a line of cargo's messages names, if it names one.
+/// Returns the test program that a line of cargo's messages names, if any.
 fn program(line: &str) -> Option<Program> {
     let message: Value = serde_json::from_str(line).ok()?;
     if message["profile"]["test"] != true {
@@ -73,12 +73,12 @@ fn program(line: &str) -> Option<Program> {
 }
 
 impl Program {
-    /// The command that runs its tests and prints the time of each.
+    /// Returns the command that runs the program's tests and prints the time of each.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
-        // The harness prints times only where unstable options are allowed. The variable allows
-        // that for a program that is built already; nothing is compiled with it.
+        // The harness prints times only if unstable options are allowed. The variable allows that
+        // for a program that is already built; nothing is compiled with it.
         command.env("RUSTC_BOOTSTRAP", "1").args(["-Zunstable-options", "--report-time"]);
         let processors = thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let threads = if self.is_waiting { processors * THREADS_PER_PROCESSOR } else { processors };
@@ -88,7 +88,7 @@ impl Program {
 }
 
 impl Program {
-    /// The command that runs its ignored tests that run with `--all`, if it has any.
+    /// Returns the command that runs the ignored tests of the program for `--all`, if it has any.
     pub(super) fn command_for_all(&self) -> Option<Command> {
         let (name, tests) = MORE;
         if self.name != name {

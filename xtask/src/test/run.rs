@@ -16,20 +16,20 @@ use crate::project::Project;
 use crate::{command, leftovers};
 
 /// The longest time without a line from a test program. The slowest test takes less than a minute
-/// on two cores; a busy machine gets five.
+/// on two cores; a busy machine gets five minutes.
 const SILENCE: Duration = Duration::from_secs(5 * 60);
 
-/// The longest time without a line where cargo compiles before it runs tests.
+/// The longest time without a line while cargo compiles before it runs tests.
 pub(super) const SILENCE_OF_COMPILER: Duration = Duration::from_secs(20 * 60);
 
 /// The options of `cargo xtask test`.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
-    /// Also run the tests that repeat what another shows on one more kind of store, and those of
-    /// `interop/`. Run it before a release.
+    /// Also run the tests that repeat others on one more kind of store, and those of `interop/`.
+    /// Use it before a release.
     #[arg(long, conflicts_with = "arguments")]
     pub(crate) all: bool,
-    /// Passed on to `cargo test`: a filter, `-p CRATE`, `-- --nocapture`.
+    /// Arguments for `cargo test`: a filter, `-p CRATE`, `-- --nocapture`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
@@ -44,7 +44,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     }
 }
 
-/// Runs what a developer names, as `cargo test` would.
+/// Runs the tests that a developer names, as `cargo test` would.
 fn run_some(project: &Project, ready: &Ready, options: &Options) -> Result<()> {
     let mut test = command::cargo();
     test.arg("test").current_dir(project.root()).envs(ready.variables.iter().cloned());
@@ -79,7 +79,8 @@ fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
     print!("{}", summary::table(built, &ran));
     let failures = summary::failures(&ran);
     if !failures.is_empty() {
-        // Killed and failed tests leave files, which may tell why they failed.
+        // The temporary files stay, because those of killed and failed tests may show why they
+        // failed.
         bail!("tests failed; their temporary files are in {}:{failures}", temporary.display());
     }
     leftovers::check(&temporary)?;

@@ -37,7 +37,7 @@ fn slowest(ran: &[Ran]) -> String {
     text
 }
 
-/// Returns the failed tests, and the programs that ended badly without naming one.
+/// Returns the failed tests, and the programs that failed without naming a test.
 pub(super) fn failures(ran: &[Ran]) -> String {
     let mut text = String::new();
     for Ran { name, report, status, .. } in ran {

@@ -1,7 +1,7 @@
-//! The table in ARCHITECTURE.md says who may know whom, and cargo's own picture of the workspace
-//! must agree with it.
+//! Compares the table of allowed dependencies in ARCHITECTURE.md with cargo's metadata of the
+//! workspace.
 //!
-//! The table is the rule: it is read here, so the document cannot drift from what is checked.
+//! The table is the rule. It is read here, so the document cannot drift from the check.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +12,20 @@ use super::Finding;
 
 const PATH: &str = "ARCHITECTURE.md";
 
-/// The crate that only tests may depend on, and that every crate's tests may.
+/// The crate that only tests may depend on, and that the tests of every crate may depend on.
 const TEST_ONLY: &str = "onward-testkit";
 
-/// Which crates of ours a crate may depend on.
+/// The crates of this workspace that each crate may depend on.
 type Allowed<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-/// One dependency between two crates of the workspace.
+/// A dependency between two crates of the workspace.
 struct Edge<'a> {
     from: &'a str,
     to: &'a str,
     is_test: bool,
 }
 
-/// Finds crates that the table leaves out or that do not exist, and dependencies that it does not
+/// Finds crates that are missing from the table or do not exist, and dependencies that it does not
 /// allow.
 pub(crate) fn check(document: &str, metadata: &Value) -> Result<Vec<Finding>> {
     let allowed = table(document);
@@ -59,7 +59,7 @@ fn refuse(edge: &Edge<'_>) -> Finding {
     )
 }
 
-/// The dependencies of a package on other members.
+/// Returns the dependencies of a package on other members.
 fn edges<'a>(package: &'a Value, members: &BTreeSet<&'a str>) -> Vec<Edge<'a>> {
     let from = package["name"].as_str().unwrap_or_default();
     let dependencies = package["dependencies"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -70,7 +70,7 @@ fn edges<'a>(package: &'a Value, members: &BTreeSet<&'a str>) -> Vec<Edge<'a>> {
     dependencies.iter().filter_map(edge).filter(|edge| members.contains(edge.to)).collect()
 }
 
-/// The rows of the table whose last column is headed "may depend on".
+/// Returns the rows of the table whose last column is headed "may depend on".
 fn table(document: &str) -> Allowed<'_> {
     let rows = document
         .lines()
@@ -84,7 +84,7 @@ fn table(document: &str) -> Allowed<'_> {
     rows.filter_map(row).collect()
 }
 
-/// What stands between backticks.
+/// Returns the texts between backticks.
 fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }

@@ -1,4 +1,4 @@
-//! CHANGELOG.md has the shape of Keep a Changelog, with short entries for users.
+//! Checks that CHANGELOG.md has the shape of Keep a Changelog, with short entries for users.
 //!
 //! Every version opens with at least one sentence. Text before the first heading of a version
 //! describes it as a whole. Changes stand under `### Added`, `### Changed` and the like; an entry
@@ -35,7 +35,7 @@ struct Section<'a> {
     body: Vec<(usize, &'a str)>,
 }
 
-/// Finds what breaks the shape.
+/// Finds text that breaks the shape.
 pub(crate) fn check(text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     if text.lines().next() != Some("# Changelog") {
@@ -91,7 +91,7 @@ fn check_section(section: &Section<'_>) -> Vec<Finding> {
     findings
 }
 
-/// A list item below a heading of its section: the line it begins in and its text lines.
+/// A list item below a heading of its section: the line in which it begins and its text lines.
 struct Entry<'a> {
     line: usize,
     lines: Vec<&'a str>,
@@ -137,7 +137,7 @@ fn is_release(title: &str) -> bool {
     numbers(version, '.') == Some(3) && numbers(date, '-') == Some(3) && date.len() == 10
 }
 
-/// Counts the whole numbers that `text` consists of; `None` if a part is something else.
+/// Counts the whole numbers in `text`. Returns `None` if a part is something else.
 fn numbers(text: &str, separator: char) -> Option<usize> {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts: Vec<&str> = text.split(separator).collect();

@@ -1,4 +1,4 @@
-//! The list of checks, and running them.
+//! The list of checks, and the function that runs them.
 
 use anyhow::{Context as _, Result, bail};
 
@@ -11,22 +11,22 @@ use crate::project::Project;
 use crate::source::SourceFile;
 use crate::{command, features, reference};
 
-/// What `cargo xtask tidy` takes.
+/// The arguments of `cargo xtask tidy`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Run this check alone; `list` names them all.
+    /// Run only this check; `list` prints the names of all.
     #[arg(long, value_name = "CHECK")]
     only: Option<String>,
 }
 
 impl Options {
-    /// Every check.
+    /// Returns the options that run every check.
     pub(crate) fn all() -> Self {
         Self { only: None }
     }
 }
 
-/// What the checks look at, read once.
+/// The input of the checks, read once.
 struct Inputs<'a> {
     project: &'a Project,
     sources: Vec<SourceFile>,
@@ -37,7 +37,7 @@ struct Inputs<'a> {
 
 type Check = fn(&Inputs<'_>) -> Result<Vec<Finding>>;
 
-/// Name, what it guards, and the check.
+/// The checks: name, the property that each guards, and the function.
 const CHECKS: &[(&str, &str, Check)] = &[
     ("architecture", "crates depend on each other as ARCHITECTURE.md says, and it names every crate", |inputs| {
         architecture::check(&inputs.project.read("ARCHITECTURE.md")?, &inputs.metadata)
@@ -79,7 +79,7 @@ const CHECKS: &[(&str, &str, Check)] = &[
     ("reference", "docs/reference is what the program says of itself", |inputs| reference::check(inputs.project)),
 ];
 
-/// Runs the checks; an error if any has a finding.
+/// Runs the checks. Returns an error if any has a finding.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     if options.only.as_deref() == Some("list") {
         CHECKS.iter().for_each(|(name, what, _)| println!("{name:13} {what}"));
@@ -102,7 +102,8 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Prints what a check found and counts it; a check that could not be done counts too.
+/// Prints the findings of a check and returns their number. A check that failed to run counts as
+/// one.
 fn report(name: &str, what: &str, found: Result<Vec<Finding>>) -> usize {
     match found {
         Ok(findings) if findings.is_empty() => {

@@ -1,6 +1,7 @@
-//! What the documents tell people to type exists: the command, and each of its options.
+//! Checks that the commands in the documents, and each of their options, exist.
 //!
-//! The reference says what there is; it is generated from the program, and checked to be fresh.
+//! The list of commands is the reference, which is generated from the program and checked to be
+//! fresh.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +12,11 @@ use crate::readme::RUN;
 /// The options of each command, by the command's words: `onward task list`.
 type Commands<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-/// Options that every command has and no reference lists.
+/// Options that every command has and that the reference does not list.
 const GIVEN: &[&str] = &["--help", "--version"];
 
-/// Finds commands in documents that the reference does not have. Planned ones stand in the list of
-/// features alone.
+/// Finds commands in documents that are missing from the reference. Planned commands appear only in
+/// the list of features.
 pub(crate) fn check(documents: &[(String, String)], reference: &str) -> Vec<Finding> {
     let commands = commands(reference);
     let is_checked = |path: &str| !path.starts_with("docs/reference/") && path != "docs/features.md";
@@ -28,8 +29,8 @@ pub(crate) fn check(documents: &[(String, String)], reference: &str) -> Vec<Find
     findings
 }
 
-/// What is wrong with a command as typed, up to `--`; a group of commands is no command, but may be
-/// spoken of.
+/// Returns the problem with a command as typed, up to `--`. A group of commands cannot be run, but
+/// a text may mention it.
 fn problem(typed: &str, commands: &Commands<'_>, may_be_group: bool) -> Option<String> {
     let words: Vec<&str> = typed.split_whitespace().take_while(|word| *word != "--").collect();
     let is_run = |at: &usize| words[*at] == "onward" && (*at == 0 || words[*at - 1] == "xargs");
@@ -55,12 +56,13 @@ fn is_option(option: &str, path: &str, commands: &Commands<'_>) -> bool {
     GIVEN.contains(&option) || has(path) || has("onward")
 }
 
-/// `--option` of `--option=value`.
+/// Returns `--option` of `--option=value`.
 fn option(word: &str) -> &str {
     word.split(['=', ',', '.', ')']).next().unwrap_or(word)
 }
 
-/// The headings of the reference that are commands, and the options in the tables below them.
+/// Returns the headings of the reference that are commands, and the options in the tables below
+/// them.
 fn commands(reference: &str) -> Commands<'_> {
     let mut commands = Commands::new();
     let mut current = None;
@@ -76,7 +78,8 @@ fn commands(reference: &str) -> Commands<'_> {
     commands
 }
 
-/// The commands in a document's shell blocks, continued lines joined, comments left out.
+/// Returns the commands in a document's shell blocks, with continued lines joined and without
+/// comments.
 fn typed_in_blocks(text: &str) -> Vec<String> {
     let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
     let joined = blocks.map(|block| block.replace("\\\n", " ").replace(RUN, "onward"));
@@ -85,7 +88,7 @@ fn typed_in_blocks(text: &str) -> Vec<String> {
     without_comment.flat_map(|line| line.split(['|', ';', '&'])).map(str::to_owned).collect()
 }
 
-/// What stands between backticks in prose and begins with the program's name.
+/// Returns the texts between backticks in prose that begin with the program's name.
 fn typed_in_prose(text: &str) -> Vec<&str> {
     let spans = prose(text).flat_map(|(_, line)| line.split('`').skip(1).step_by(2));
     spans.filter(|span| span.starts_with("onward ")).collect()

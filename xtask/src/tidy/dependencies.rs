@@ -1,5 +1,4 @@
-//! docs/dependencies.md says of every direct dependency why it is there, and names none that is
-//! gone.
+//! Checks that docs/dependencies.md gives a reason for every direct dependency, and names no other.
 
 use std::collections::BTreeSet;
 
@@ -19,14 +18,14 @@ pub(crate) fn check(document: &str, metadata: &Value) -> Result<Vec<Finding>> {
     Ok(missing.chain(gone).map(|message| Finding::file(PATH, message)).collect())
 }
 
-/// Every dependency of a member that comes from a registry.
+/// Returns every dependency of a member that comes from a registry.
 fn direct(metadata: &Value) -> Result<BTreeSet<&str>> {
     let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
     let dependencies = packages.iter().filter_map(|package| package["dependencies"].as_array()).flatten();
     Ok(dependencies.filter(|it| it["source"].is_string()).filter_map(|it| it["name"].as_str()).collect())
 }
 
-/// The names between backticks in the first column of each table.
+/// Returns the names between backticks in the first column of each table.
 fn named(document: &str) -> BTreeSet<&str> {
     let rows = document.lines().filter_map(|line| line.strip_prefix("| `"));
     rows.filter_map(|row| row.split('`').next()).collect()

@@ -1,12 +1,12 @@
-//! `xtask/tidy.toml`: what may break a rule for now, by how much, and why.
+//! `xtask/tidy.toml`: the places that may break a rule for now, by how much, and why.
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 use super::prose::Folder;
 
-/// The exceptions. Each is a ratchet: it fails when exceeded, and also when it has become larger
-/// than needed.
+/// The exceptions. Each is a ratchet: it fails when it is exceeded, and also when it is larger than
+/// needed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Exceptions {
@@ -16,17 +16,17 @@ pub(crate) struct Exceptions {
     pub(crate) prose: Vec<Folder>,
 }
 
-/// One place that may go up to `limit`.
+/// A place that may go up to `limit`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Exception {
     pub(crate) file: String,
-    /// The function, where the rule is about functions.
+    /// The function, if the rule is about functions.
     #[serde(default)]
     pub(crate) function: String,
-    /// Lines, or number of sleeps.
+    /// The number of lines or of sleeps.
     pub(crate) limit: usize,
-    /// Why it cannot be otherwise. Read by people; required so that there is one.
+    /// The reason, for people. It is required so that there is one.
     #[serde(rename = "reason")]
     pub(crate) _reason: String,
 }
@@ -37,7 +37,7 @@ impl Exceptions {
     }
 }
 
-/// How far a place goes, measured.
+/// The measured amount of a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Measured<'a> {
     pub(crate) file: &'a str,
@@ -45,16 +45,16 @@ pub(crate) struct Measured<'a> {
     pub(crate) amount: usize,
 }
 
-/// What a ratchet says to a measurement.
+/// The result of comparing a measurement with its exception.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// No exception names it.
+    /// No exception names the place.
     NotExcepted,
-    /// It is exactly where its exception says.
+    /// The amount equals the limit of its exception.
     Agreed,
-    /// It has grown beyond its exception.
+    /// The amount exceeds its exception.
     Exceeded,
-    /// It has shrunk; the exception must follow.
+    /// The amount is below its exception, which must be lowered.
     Shrunk,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn judge(measured: &Measured<'_>, exceptions: &[Exception]) -> Verdic
     }
 }
 
-/// The exceptions that name nothing which still needs one.
+/// Returns the exceptions whose place no longer needs one.
 pub(crate) fn stale<'a>(exceptions: &'a [Exception], needed: &[Measured<'_>]) -> Vec<&'a Exception> {
     let is_needed = |it: &&Exception| needed.iter().any(|one| one.file == it.file && one.function == it.function);
     exceptions.iter().filter(|exception| !is_needed(exception)).collect()

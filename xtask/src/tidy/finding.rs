@@ -1,8 +1,8 @@
-//! What a check has to say.
+//! The result of a check.
 
 use std::fmt;
 
-/// Something that is not as it should be: where, what, and what to do.
+/// A violation of a rule: the place, the fault, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     path: String,
@@ -11,12 +11,12 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    /// About a whole file.
+    /// Returns a finding about a whole file.
     pub(crate) fn file(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), line: None, message: message.into() }
     }
 
-    /// About a line, counted from 0.
+    /// Returns a finding about a line, counted from 0.
     pub(crate) fn line(path: impl Into<String>, line: usize, message: impl Into<String>) -> Self {
         Self { path: path.into(), line: Some(line + 1), message: message.into() }
     }

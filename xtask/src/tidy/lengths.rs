@@ -1,4 +1,4 @@
-//! Functions and files stay short.
+//! Checks that functions and files are short.
 
 use super::Finding;
 use super::exceptions::{Exception, Exceptions, Measured, Verdict, judge, stale};
@@ -7,10 +7,10 @@ use crate::source::SourceFile;
 /// The most lines of a function, from its signature to its closing brace.
 const FUNCTION_LINES: usize = 70;
 
-/// The most lines of a file, its test modules not counted.
+/// The most lines of a file, not counting its test modules.
 const FILE_LINES: usize = 1000;
 
-/// Finds functions and files that are too long, and exceptions that are not needed any more.
+/// Finds functions and files that are too long, and exceptions that are no longer needed.
 pub(crate) fn check(sources: &[SourceFile], exceptions: &Exceptions) -> Vec<Finding> {
     let mut findings = Vec::new();
     let functions: Vec<_> = sources.iter().map(|source| (source, source.functions())).collect();
@@ -31,7 +31,7 @@ pub(crate) fn check(sources: &[SourceFile], exceptions: &Exceptions) -> Vec<Find
     findings
 }
 
-/// Lines of a file that are not in a test module; a file of tests counts whole.
+/// Returns the number of lines of a file outside test modules. A file of tests counts whole.
 fn lines(source: &SourceFile) -> usize {
     source.test_lines().iter().filter(|is_test| !**is_test).count()
 }

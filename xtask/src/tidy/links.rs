@@ -1,9 +1,10 @@
-//! Relative links in documents lead to a file of the project, and to a heading that exists.
+//! Checks that relative links in documents lead to a file of the project, and to a heading that
+//! exists.
 
 use super::Finding;
 
-/// Finds links whose file or heading does not exist. `documents` are paths and texts; `files` is
-/// everything there is.
+/// Finds links whose file or heading does not exist. `documents` are paths and texts; `files` are
+/// all files of the project.
 pub(crate) fn check(documents: &[(String, String)], files: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in documents {
@@ -36,7 +37,7 @@ fn exists(path: &str, files: &[String]) -> bool {
     files.iter().any(|file| file == path || file.starts_with(&directory))
 }
 
-/// A target as a path from the root of the project.
+/// Returns a target as a path from the root of the project.
 fn resolve(document: &str, target: &str) -> String {
     let mut parts: Vec<&str> = document.split('/').collect();
     parts.pop();
@@ -50,7 +51,7 @@ fn resolve(document: &str, target: &str) -> String {
     parts.join("/")
 }
 
-/// The lines of a document outside code blocks.
+/// Returns the lines of a document outside code blocks.
 pub(super) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_code = false;
     text.lines().enumerate().filter(move |(_, line)| {
@@ -60,7 +61,7 @@ pub(super) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The targets of `[text](target)` with their lines.
+/// Returns the targets of `[text](target)` with their lines.
 fn links(text: &str) -> Vec<(usize, &str)> {
     let mut links = Vec::new();
     for (number, line) in prose(text) {
@@ -73,7 +74,7 @@ fn links(text: &str) -> Vec<(usize, &str)> {
     links
 }
 
-/// A heading's anchor, as the usual hosts make it.
+/// Returns the anchor of a heading, as the usual hosts make it.
 fn slug(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).map(|c| if c == ' ' { '-' } else { c }).collect()

@@ -1,11 +1,11 @@
-//! The files and directories that ARCHITECTURE.md names in its code map exist.
+//! Checks that the files and directories in the code map of ARCHITECTURE.md exist.
 
 use super::Finding;
 
 const PATH: &str = "ARCHITECTURE.md";
 
-/// Looks below each heading that names a crate's directory (`` ### `crates/onward` ``) for names
-/// such as `` `clock.rs` `` and `` `rules/` ``, and finds those that are not in its `src`.
+/// Finds names below the headings of crates (`` ### `crates/onward` ``), such as `` `clock.rs` ``
+/// and `` `rules/` ``, that are not in the `src` of the crate.
 pub(crate) fn check(document: &str, files: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut source = None;

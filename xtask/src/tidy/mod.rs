@@ -1,5 +1,5 @@
-//! Style and structure as checks. Each is a plain function from text to findings, so that its tests
-//! can show it failing.
+//! Checks of style and structure. Each is a plain function from text to findings, so that its tests
+//! can show that it fails.
 
 mod architecture;
 mod changelog;

@@ -1,4 +1,4 @@
-//! A `mod.rs` holds documentation, `mod` and `use` lines, and nothing else.
+//! Checks that a `mod.rs` holds only documentation, `mod` and `use` lines.
 
 use super::Finding;
 use crate::source::SourceFile;
@@ -27,7 +27,7 @@ fn is_declaration(item: &str) -> bool {
     }
 }
 
-/// Code without `#[…]` and `#![…]`.
+/// Returns the code without `#[…]` and `#![…]`.
 fn without_attributes(code: &str) -> String {
     let mut rest = code;
     let mut kept = String::new();

@@ -1,5 +1,5 @@
-//! Comments are plain technical English: they open with a verb or a noun, name the actor, and are
-//! short and narrow.
+//! Checks that comments are plain technical English: they open with a verb or a noun, name the
+//! actor, and are short and narrow.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use super::Finding;
 use super::prose_of_documents::places_of_document;
 use crate::source::{SourceFile, identifiers};
 
-/// The most columns of a line with a comment.
+/// The most columns of a line that is a comment.
 const COLUMNS: usize = 100;
 
 /// The most words of a sentence.
 const WORDS: usize = 35;
 
-/// Words with which a comment does not open: the reader has to wait for the subject.
+/// Words with which a comment must not open, because the reader has to wait for the subject.
 const OPENERS: &[&str] = &[
     "What", "Whatever", "Whoever", "Where", "Wherever", "Whether", "Who", "Of", "How", "Those", "The same", "Beside",
     "From",
@@ -24,7 +24,7 @@ const OPENERS: &[&str] = &[
 /// Words that stand for an actor without naming it.
 const ACTORS: &[&str] = &["somebody", "someone", "nobody", "anybody", "everybody", "whoever"];
 
-/// Marks of lines that a tool reads, which are no prose.
+/// Marks of lines that a tool reads and that are not prose.
 const MARKS: &[&str] = &["Shows:", "Beats:"];
 
 /// A way in which a comment is hard to read.
@@ -34,7 +34,7 @@ pub(crate) enum Fault {
     Opener,
     /// A line names no actor.
     Actor,
-    /// A line is wider than [`COLUMNS`].
+    /// The line is wider than [`COLUMNS`].
     Wide,
     /// A sentence has more than [`WORDS`] words.
     Long,
@@ -60,8 +60,8 @@ pub(crate) struct Folder {
     long: usize,
 }
 
-/// Finds folders whose comments and documents have more faults than `xtask/tidy.toml` allows, and files in no
-/// such folder.
+/// Finds folders whose comments have more faults than `xtask/tidy.toml` allows, and faults in files
+/// outside these folders.
 pub(crate) fn check(sources: &[SourceFile], documents: &[(String, String)], folders: &[Folder]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut counts = vec![[0; 4]; folders.len()];
@@ -116,7 +116,7 @@ pub(crate) fn places(source: &SourceFile) -> Vec<Place> {
         }
         let is_fence = prose.starts_with("```");
         is_code ^= is_fence;
-        // An example, a heading or a mark ends a paragraph, and is no prose.
+        // An example, a heading or a mark ends a paragraph and is not prose.
         let is_prose =
             !is_code && !is_fence && !prose.starts_with('#') && !MARKS.iter().any(|mark| prose.starts_with(mark));
         let prose = if is_prose { prose } else { "" };
@@ -130,7 +130,7 @@ pub(crate) fn places(source: &SourceFile) -> Vec<Place> {
     places
 }
 
-/// Returns the text of a line that is a comment and nothing else.
+/// Returns the text of a line that is only a comment.
 fn prose(line: &str) -> Option<&str> {
     let text = ["///", "//!", "//"].into_iter().find_map(|mark| line.strip_prefix(mark))?;
     Some(text.strip_prefix(' ').unwrap_or(text))
@@ -154,7 +154,7 @@ pub(super) fn end_block(block: &mut Vec<&str>, start: usize, places: &mut Vec<Pl
     block.clear();
 }
 
-/// Returns the number of words of each sentence of a paragraph; an item of a list begins one.
+/// Returns the number of words of each sentence of a paragraph. A list item begins a new sentence.
 fn sentences(paragraph: &[&str]) -> Vec<usize> {
     let mut counts = vec![0];
     for line in paragraph {

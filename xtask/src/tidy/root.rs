@@ -1,4 +1,4 @@
-//! The root directory stays small, so that a newcomer sees what matters.
+//! Checks that the root directory stays small, so that a newcomer sees what matters.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::Finding;
 /// The most files and directories in the root.
 const ENTRIES: usize = 20;
 
-/// Counts the root entries of the project's files.
+/// Counts the root entries of the project's files. Returns a finding if there are too many.
 pub(crate) fn check(files: &[String]) -> Vec<Finding> {
     let entries: BTreeSet<&str> = files.iter().filter_map(|file| file.split('/').next()).collect();
     if entries.len() <= ENTRIES {

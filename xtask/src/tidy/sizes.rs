@@ -1,4 +1,4 @@
-//! Documents stay short enough to be read.
+//! Checks that documents are short enough to be read.
 
 use super::Finding;
 

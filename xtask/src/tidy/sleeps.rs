@@ -1,4 +1,4 @@
-//! Tests wait for the event, or move a manual clock; they do not sleep.
+//! Checks that tests do not sleep. They wait for the event, or move a manual clock.
 
 use super::Finding;
 use super::exceptions::{Exceptions, Measured, Verdict, judge, stale};
@@ -32,7 +32,7 @@ pub(crate) fn check(sources: &[SourceFile], exceptions: &Exceptions) -> Vec<Find
     findings
 }
 
-/// The lines of test code that call a function named `sleep` or `sleep_until`.
+/// Returns the lines of test code that call a function named `sleep` or `sleep_until`.
 fn sleeps(source: &SourceFile) -> Vec<usize> {
     let all = source.is_test();
     let is_sleep = |line: &str| {

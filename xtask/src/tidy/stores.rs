@@ -1,5 +1,5 @@
-//! Cases of the engine's suite that leave a store out: `crates/onward/tests/stores.toml` gives the
-//! reason for each.
+//! Checks the cases of the engine's suite that leave a store out: `crates/onward/tests/stores.toml`
+//! gives the reason for each.
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ const SUITE: &str = "crates/onward/tests/it/";
 /// The stores that a case may leave out.
 const STORES: [&str; 3] = ["memory", "sqlite", "postgres"];
 
-/// The beginning of a file's list of cases; a `}` ends it.
+/// The beginning of a file's list of cases. A `}` ends the list.
 const CASES: &str = "on_every_store! {\n";
 
 #[derive(Debug, Deserialize)]
@@ -30,7 +30,7 @@ struct Exceptions {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Exception {
-    /// `file::case`
+    /// The test as `file::case`.
     test: String,
     store: String,
     reason: String,
@@ -40,7 +40,7 @@ struct Exception {
 #[derive(Debug)]
 struct Case<'a> {
     path: &'a str,
-    /// `file::case`
+    /// The test as `file::case`.
     test: String,
     not_on: Option<&'a str>,
 }
@@ -60,7 +60,7 @@ pub(crate) fn check(list: &str, sources: &[SourceFile]) -> Result<Vec<Finding>> 
     Ok(findings)
 }
 
-/// The finding about an entry of the list that no case needs, or that gives no reason.
+/// Returns a finding if an entry of the list has no case or gives no reason.
 fn stale(exception: &Exception, cases: &[Case<'_>]) -> Option<Finding> {
     let Exception { test, store, reason } = exception;
     let message = match cases.iter().find(|case| case.test == *test) {

@@ -1,9 +1,9 @@
-//! Names and comments avoid words that say nothing.
+//! Checks that names and comments avoid words without meaning.
 
 use super::Finding;
 use crate::source::{SourceFile, identifiers};
 
-/// Names that could stand for anything, and what to do instead.
+/// Names that could stand for anything, and the remedy for each.
 const NAMES: &[(&str, &str)] = &[
     ("common", "name it after what it holds"),
     ("helpers", "name the module after what they do, or put each beside its one caller"),
@@ -12,7 +12,7 @@ const NAMES: &[(&str, &str)] = &[
     ("utils", "name the module after what they do, or put each beside its one caller"),
 ];
 
-/// Marks of work put off, and what to do instead.
+/// Marks of postponed work, and the remedy for each.
 const MARKS: &[(&str, &str)] = &[
     ("FIXME", "fix it, or open an issue"),
     ("HACK", "say why it has to be so"),

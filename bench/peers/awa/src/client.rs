@@ -1,4 +1,4 @@
-//! A database of awa's, and a worker on it.
+//! A database of awa, and a worker on it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,15 +12,16 @@ use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 
 pub(crate) const QUEUE: &str = "default";
-/// Connections of a worker.
+/// The connections of a worker.
 const CONNECTIONS: u32 = 20;
 const WORKERS: u32 = 500;
 const CLAIMERS: u16 = 2;
-/// When its rings rotate, and how often a worker looks for tasks that nobody told it of.
+/// The intervals at which awa's rings rotate, and at which a worker polls for tasks without a
+/// notification.
 const QUEUE_ROTATION: Duration = Duration::from_secs(1);
 const LEASE_ROTATION: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_millis(50);
-/// How often it is asked whether all have ended, and for how long.
+/// The interval of the check whether all tasks have ended, and its time limit.
 pub(crate) const POLL: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -29,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 #[serde(transparent)]
 pub(crate) struct Place(pub(crate) Order);
 
-/// What handlers saw.
+/// The tasks that handlers saw.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) ledger: Ledger,
@@ -46,14 +47,14 @@ impl Seen {
     }
 }
 
-/// Connections to the tables.
+/// Connections to awa's tables.
 #[derive(Clone)]
 pub(crate) struct Database {
     pub(crate) pool: PgPool,
     pub(crate) store: Arc<QueueStorage>,
 }
 
-/// Opens connections, and makes the tables.
+/// Opens connections and creates the tables.
 pub(crate) async fn open(request: &Request, connections: u32) -> Result<Database> {
     let pool = PgPoolOptions::new().max_connections(connections).connect(request.server()?).await?;
     migrations::run(&pool).await?;
@@ -63,7 +64,7 @@ pub(crate) async fn open(request: &Request, connections: u32) -> Result<Database
 }
 
 impl Database {
-    /// How many jobs there are in which state.
+    /// Returns the number of jobs in each state.
     pub(crate) async fn counts(&self) -> Result<QueueCounts> {
         Ok(self.store.queue_counts(&self.pool, QUEUE).await?)
     }
@@ -88,7 +89,7 @@ fn builder(database: &Database, settings: &str) -> Result<ClientBuilder> {
     }
 }
 
-/// A worker that has not started.
+/// A worker that has not started yet.
 pub(crate) struct Crew {
     pub(crate) database: Database,
     pub(crate) client: Client,
@@ -109,7 +110,7 @@ impl Crew {
         Ok(Self { database, client, seen })
     }
 
-    /// Until so many have run, and the tables say that as many have ended.
+    /// Waits until `count` jobs have run and the tables show that as many have ended.
     pub(crate) async fn until_ended(&self, count: usize) -> Result<()> {
         let started = now();
         while self.seen.ledger.total() < count as u64 || self.database.counts().await?.terminal < i64::try_from(count)?

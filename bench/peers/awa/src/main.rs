@@ -1,8 +1,8 @@
-//! The rows on PostgreSQL on awa, with its queue storage.
+//! The benchmark rows on PostgreSQL for awa, with its queue storage.
 //!
-//! Settings: `tuned` is what its own throughput test has: no deadline, so that claims and
-//! completions are kept in batches, a poll every 50 ms, and rotation after 1 s and 50 ms; with 500
-//! workers and 2 claimers. `default` is its defaults, with a pool of as many connections.
+//! Settings: `tuned` is the setting of awa's own throughput test. It has no deadline, so that
+//! claims and completions are batched, a poll every 50 ms, rotation after 1 s and 50 ms, 500
+//! workers and 2 claimers. `default` is awa's default, with a pool of as many connections.
 
 mod client;
 mod submits;
@@ -15,9 +15,9 @@ use bench_protocol::{Latencies, Measurement, Request, now, run};
 
 use crate::client::{Crew, POLL, open};
 
-/// How long a worker is left alone before the first submit.
+/// The time for which a worker is idle before the first submit.
 const IDLE: Duration = Duration::from_millis(500);
-/// How long a worker may take to end.
+/// The time limit for the shutdown of a worker.
 const SHUTDOWN: Duration = Duration::from_secs(5);
 
 fn main() -> Result<()> {
@@ -35,8 +35,8 @@ async fn work(request: &Request) -> Result<Measurement> {
     }
 }
 
-/// Submitted in bulk before the worker starts, or while it works; until its tables say that all
-/// have ended.
+/// Measures tasks that are submitted in bulk before the worker starts, or while it works, until the
+/// tables show that all have ended.
 async fn lives(request: &Request, meanwhile: bool) -> Result<Measurement> {
     let row = &request.row;
     let crew = Crew::new(request).await?;
@@ -58,7 +58,8 @@ async fn lives(request: &Request, meanwhile: bool) -> Result<Measurement> {
     Ok(measurement.observed("completed", u64::try_from(completed)?))
 }
 
-/// From the call of a submit on other connections to the start of the worker's function.
+/// Measures the time from the call of a submit on other connections to the start of the worker's
+/// function.
 async fn wake(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let crew = Crew::new(request).await?;

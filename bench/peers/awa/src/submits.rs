@@ -1,4 +1,4 @@
-//! Submits: in bulk by `COPY`, and one by one.
+//! Submits, in bulk with `COPY` and one by one.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use bench_protocol::{Ends, Measurement, Numbers, Order, Request, Row, monotonic_
 
 use crate::client::{Database, Place, open};
 
-/// In bulk, nobody working.
+/// Measures submits in bulk while no worker runs.
 pub(crate) async fn in_batches(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let database = open(request, 4).await?;
@@ -19,7 +19,7 @@ pub(crate) async fn in_batches(request: &Request) -> Result<Measurement> {
     Ok(Measurement::of(row.count as f64 / elapsed.as_secs_f64()).observed("inserted", inserted))
 }
 
-/// All tasks of a row, in calls of its batch, from as many submitters as it has.
+/// Submits all tasks of a row in calls of its batch size, from as many submitters as it has.
 pub(crate) async fn all(database: &Database, row: &Row) -> Result<()> {
     let batches = Numbers::new(row.count.div_ceil(row.batch));
     let submitters: Vec<_> = (0..row.submitters.max(1))
@@ -42,7 +42,7 @@ async fn submitter(database: Database, row: Row, batches: Numbers) -> Result<()>
     Ok(())
 }
 
-/// Each in a call of its own, with a connection for each submitter.
+/// Measures submits in a call each, with a connection for each submitter.
 pub(crate) async fn one_by_one(request: &Request) -> Result<Measurement> {
     let (row, numbers) = (&request.row, Numbers::new(request.row.count));
     let database = open(request, u32::try_from(row.submitters)?).await?;
@@ -66,7 +66,7 @@ pub(crate) async fn one_by_one(request: &Request) -> Result<Measurement> {
     Ok(measurement.observed("inserted", u64::try_from(database.counts().await?.available)?))
 }
 
-/// Each at its moment, whatever became of earlier ones.
+/// Submits each task at its due time, without waiting for earlier submits.
 pub(crate) async fn paced(database: &Database, row: &Row) -> Result<()> {
     let template = Order::new(0, 0, row.payload_bytes)?;
     let started = now();

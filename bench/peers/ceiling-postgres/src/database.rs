@@ -1,4 +1,4 @@
-//! The layout: live tasks with an index of what waits, ended tasks in history.
+//! The tables: live tasks with an index of the waiting ones, and a history of ended tasks.
 
 use anyhow::{Context as _, Result};
 use bench_protocol::{Order, Row};
@@ -23,10 +23,10 @@ const CLAIM: &str = "UPDATE task SET state = 1 WHERE id = ANY(ARRAY(
 const TO_HISTORY: &str = "WITH done AS (DELETE FROM task WHERE id = ANY($1) RETURNING id, submitted_at, payload)
     INSERT INTO history SELECT id, 4, submitted_at, $2, 1, payload FROM done";
 
-/// A moment that rows carry: the ceiling does not read the clock.
+/// The timestamp of all rows, because the ceiling does not read the clock.
 const MOMENT: i64 = 1_750_000_000_000_000;
 
-/// A connection with its statements.
+/// A connection with its prepared statements.
 pub(crate) struct Database {
     pub(crate) client: Client,
     insert: Statement,
@@ -34,7 +34,7 @@ pub(crate) struct Database {
     to_history: Statement,
 }
 
-/// Makes the tables, or empties them, and puts in what the row wants there.
+/// Creates or empties the tables, and inserts the backlog of the row.
 pub(crate) async fn make(url: &str, row: &Row) -> Result<()> {
     let client = client(url).await?;
     client.batch_execute(SCHEMA).await?;
@@ -47,7 +47,7 @@ pub(crate) async fn make(url: &str, row: &Row) -> Result<()> {
     Ok(())
 }
 
-/// The payload of all tasks.
+/// Returns the payload of all tasks.
 pub(crate) fn payload(row: &Row) -> Result<Vec<u8>> {
     Order::new(0, 0, row.payload_bytes)?.to_json()
 }
@@ -59,7 +59,7 @@ async fn client(url: &str) -> Result<Client> {
 }
 
 impl Database {
-    /// Opens a connection, whose plans suit tables that grow.
+    /// Opens a connection, with plans that suit growing tables.
     pub(crate) async fn open(url: &str) -> Result<Self> {
         let client = client(url).await?;
         let plans = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off";
@@ -70,24 +70,24 @@ impl Database {
         Ok(Self { client, insert, claim, to_history })
     }
 
-    /// Accepts tasks, in a commit.
+    /// Inserts tasks in one commit.
     pub(crate) async fn submit(&self, payloads: &[&[u8]]) -> Result<()> {
         self.client.execute(&self.insert, &[&MOMENT, &payloads]).await?;
         Ok(())
     }
 
-    /// Claims up to so many tasks, in a commit, and answers their ids.
+    /// Claims up to `limit` tasks in one commit and returns their ids.
     pub(crate) async fn claim(&self, limit: usize) -> Result<Vec<i64>> {
         let rows = self.client.query(&self.claim, &[&i64::try_from(limit)?]).await?;
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
-    /// Moves tasks to the history, in a commit, and answers how many.
+    /// Moves tasks to the history in one commit and returns their number.
     pub(crate) async fn complete(&self, ids: &[i64]) -> Result<u64> {
         Ok(self.client.execute(&self.to_history, &[&ids, &MOMENT]).await?)
     }
 
-    /// How many rows a table has.
+    /// Returns the number of rows of a table.
     pub(crate) async fn count(&self, table: &str) -> Result<u64> {
         let row = self.client.query_one(&format!("SELECT count(*) FROM {table}"), &[]).await?;
         Ok(u64::try_from(row.get::<_, i64>(0))?)

@@ -1,4 +1,4 @@
-//! Whole lives, and backlogs worked off: on two connections.
+//! Round trips of tasks, and the processing of a backlog, on two connections.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use bench_protocol::{Measurement, Numbers, Request, Row, now};
 use crate::database::{Database, make, payload};
 use crate::submits;
 
-/// The sizes that are tried.
+/// The batch sizes that are tried.
 const BATCHES: [usize; 4] = [128, 512, 1024, 4096];
 
-/// How often each of them is tried, in turn; its best counts.
+/// The number of trials of each batch size, in turn. The best trial counts.
 const TRIALS: usize = 2;
 
-/// Connections.
+/// The number of connections.
 const CONNECTIONS: usize = 2;
 
-/// With the batch that is fastest in half of the tasks.
+/// Measures round trips with the batch size that is fastest for half of the tasks.
 pub(crate) async fn best_batch(request: &Request) -> Result<Measurement> {
     let mut trial = request.row.clone();
     trial.count = (trial.count / 2).max(1);
@@ -60,8 +60,8 @@ async fn run(url: &str, row: &Row, batch: usize) -> Result<Measurement> {
     Ok(Measurement::of(row.count as f64 / elapsed.as_secs_f64()).observed("completed", completed))
 }
 
-/// One connection: submits a batch as long as there are any, claims a batch, completes it. Answers
-/// how many it completed.
+/// Runs one connection: it submits a batch while there are any, claims a batch and completes it.
+/// Returns the number of completed tasks.
 async fn live(database: Database, row: Arc<Row>, batches: Numbers, claims: Numbers, batch: usize) -> Result<u64> {
     let payload = payload(&row)?;
     let mut completed = 0;
@@ -71,7 +71,7 @@ async fn live(database: Database, row: Arc<Row>, batches: Numbers, claims: Numbe
             let size = batch.min(row.count - number * batch);
             database.submit(&vec![payload.as_slice(); size]).await?;
         }
-        // As many as were submitted in all: what else waits is left.
+        // Claims as many tasks in total as were submitted, so that the backlog keeps its size.
         let limit = (0..batch).map_while(|_| claims.take()).count();
         if limit == 0 && submits.is_none() {
             return Ok(completed);
@@ -81,7 +81,8 @@ async fn live(database: Database, row: Arc<Row>, batches: Numbers, claims: Numbe
     }
 }
 
-/// So many: what others have in hand or are about to submit is waited for.
+/// Claims exactly `limit` tasks. Waits for tasks that another connection still holds or is about to
+/// submit.
 async fn claim(database: &Database, limit: usize) -> Result<Vec<i64>> {
     let mut ids = Vec::with_capacity(limit);
     while ids.len() < limit {

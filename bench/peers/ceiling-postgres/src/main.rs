@@ -1,9 +1,9 @@
-//! The ceiling of the rows on PostgreSQL: what bare PostgreSQL reaches when it takes the same steps
+//! The ceiling of the rows on PostgreSQL: the speed of bare PostgreSQL when it takes the same steps
 //! as a task engine, set-based, on two connections.
 //!
-//! It accepts tasks, claims them (`FOR UPDATE SKIP LOCKED`), and moves them to a history, each in a
-//! commit of its own. It runs nothing, answers nobody, and has no queues, keys, limits, leases or
-//! events: nothing that an engine is for.
+//! It inserts tasks, claims them (`FOR UPDATE SKIP LOCKED`), and moves them to a history, each in a
+//! commit of its own. It runs no tasks and replies to no caller. It has no queues, keys, limits,
+//! leases or events, which are the purpose of an engine.
 
 mod database;
 mod lives;

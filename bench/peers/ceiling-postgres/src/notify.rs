@@ -1,4 +1,4 @@
-//! How soon a connection that listens hears of a commit on another.
+//! Measures the time until a listening connection is notified of a commit on another connection.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use tokio_postgres::{AsyncMessage, Client, NoTls, connect};
 
 use crate::database::{Database, make, payload};
 
-/// How long who hears nothing waits.
+/// The time limit for a notification.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// From the beginning of an insert with a message in one commit until the message is there, at the
-/// pace of the row.
+/// Measures the time from the start of an insert with a notification in one commit until the
+/// notification arrives, at the rate of the row.
 pub(crate) async fn one_commit(request: &Request) -> Result<Measurement> {
     let (url, row) = (request.server()?, &request.row);
     make(url, row).await?;

@@ -1,4 +1,4 @@
-//! Submits alone.
+//! Submits without claims.
 
 use std::sync::Arc;
 
@@ -7,7 +7,8 @@ use bench_protocol::{Ends, Measurement, Numbers, Request, Row, now};
 
 use crate::database::{Database, make, payload};
 
-/// In batches of the row's size, from as many connections as the row has submitters.
+/// Measures submits in batches of the row's size, from as many connections as the row has
+/// submitters.
 pub(crate) async fn in_batches(request: &Request) -> Result<Measurement> {
     let (url, row) = (request.server()?, &request.row);
     make(url, row).await?;
@@ -18,7 +19,7 @@ pub(crate) async fn in_batches(request: &Request) -> Result<Measurement> {
     Ok(Measurement::of(row.count as f64 / elapsed.as_secs_f64()).observed("inserted", inserted))
 }
 
-/// All tasks of a row.
+/// Submits all tasks of a row.
 pub(crate) async fn all(url: &str, row: &Row) -> Result<()> {
     let batches = Numbers::new(row.count.div_ceil(row.batch));
     let submitters: Vec<_> = (0..row.submitters.max(1))
@@ -39,7 +40,7 @@ async fn submitter(url: String, row: Row, batches: Numbers) -> Result<()> {
     Ok(())
 }
 
-/// Each in a commit of its own, a connection for each submitter.
+/// Measures submits in a commit each, with a connection for each submitter.
 pub(crate) async fn one_by_one(request: &Request) -> Result<Measurement> {
     let (url, row, numbers) = (request.server()?, &request.row, Numbers::new(request.row.count));
     make(url, row).await?;

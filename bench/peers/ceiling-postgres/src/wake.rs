@@ -1,5 +1,5 @@
-//! What a task of an idle worker cannot do without: the commit of its submit and that of its claim,
-//! one after the other.
+//! The unavoidable cost of a task on an idle worker: the commit of its submit and then that of its
+//! claim.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use bench_protocol::{Latencies, Measurement, Request, now};
 
 use crate::database::{Database, make, payload};
 
-/// Two bare commits for each task, on two connections, at the pace of the row. The figure is the
-/// median of both together.
+/// Makes two bare commits for each task, on two connections, at the rate of the row. The figure is
+/// the median of both together.
 pub(crate) async fn two_commits(request: &Request) -> Result<Measurement> {
     let (url, row) = (request.server()?, &request.row);
     make(url, row).await?;

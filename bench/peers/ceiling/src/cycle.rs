@@ -1,11 +1,11 @@
-//! Which commit holds how much of what.
+//! Decides how many submits, claims and completions each commit contains.
 
 use bench_protocol::CommitSizes;
 
-/// Keeps sums of fractions from falling just short of a whole number.
+/// A tolerance, so that sums of fractions do not fall just short of a whole number.
 const ROUNDING: f64 = 1e-6;
 
-/// What one commit does.
+/// The content of one commit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Commit {
     pub(crate) completions: usize,
@@ -13,12 +13,12 @@ pub(crate) struct Commit {
     pub(crate) claims: usize,
 }
 
-/// An endless sequence of commits that has, on average, the given sizes and the given number of
-/// commits for each 1000 lives.
+/// An endless sequence of commits. On average it has the given sizes and the given number of
+/// commits for each 1000 tasks.
 ///
-/// Each step comes up as often as its size demands: with a commit for each 64 lives and sizes of
-/// 64, every commit holds all three; with three commits for each 64 lives, they take turns, as they
-/// do where a task is submitted, claimed and completed in commits that follow one another.
+/// Each step occurs as often as its size demands. With a commit for each 64 tasks and sizes of 64,
+/// every commit contains all three steps. With three commits for each 64 tasks the steps take
+/// turns, as they do where a task is submitted, claimed and completed in consecutive commits.
 #[derive(Debug, Clone)]
 pub(crate) struct Cycle {
     submits: Step,
@@ -37,19 +37,19 @@ impl Cycle {
         }
     }
 
-    /// Commits that hold `size` of each.
+    /// Returns a sequence of commits with `size` tasks in each step.
     pub(crate) fn of_batch(size: usize) -> Self {
         let size = size as f64;
         Self::new(CommitSizes { commits: 1000.0 / size, submits: size, claims: size, completions: size })
     }
 
-    /// The next commit; it may be empty where the steps do not fill all commits.
+    /// Returns the next commit. It may be empty if the steps do not fill all commits.
     pub(crate) fn next(&mut self) -> Commit {
         Commit { completions: self.completions.next(), submits: self.submits.next(), claims: self.claims.next() }
     }
 }
 
-/// One kind of step: present in a fraction of all commits, evenly spread.
+/// A kind of step that is present in a fraction of all commits, evenly spread.
 #[derive(Debug, Clone)]
 struct Step {
     presence: f64,

@@ -1,5 +1,4 @@
-//! The layout: live tasks in a table without a secondary index, claims as a log, ended tasks in
-//! history.
+//! The tables: live tasks without a secondary index, claims as a log, and a history of ended tasks.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -24,19 +23,19 @@ const TO_HISTORY: &str = "INSERT INTO history
     FROM rarray(?1) AS done CROSS JOIN task ON task.id = done.value";
 const DELETE: &str = "DELETE FROM task WHERE id IN rarray(?1)";
 
-/// A moment that rows carry: the ceiling does not read the clock.
+/// The timestamp of all rows, because the ceiling does not read the clock.
 const MOMENT: i64 = 1_750_000_000_000_000;
 
-/// The write-ahead log is copied back after so many tasks completed or submitted alone, or so many
-/// commits, whichever comes first. Then it is written again from its beginning, which syncs faster
-/// than a file that grows.
+/// The intervals of checkpoints: the write-ahead log is copied back after this many tasks completed
+/// or submitted alone, or this many commits, whichever comes first. Then it is written again from
+/// its beginning, which syncs faster than a file that grows.
 const CHECKPOINT_TASKS: usize = 16_384;
 const CHECKPOINT_COMMITS: usize = 2048;
 
-/// The size that the log is given before the timed part.
+/// The size to which the log grows before the timed part.
 const LOG_BYTES: i64 = 16 * 1024 * 1024;
 
-/// A database file of its own.
+/// A database in a file of its own.
 pub(crate) struct Database {
     connection: Connection,
     payload: Vec<u8>,
@@ -65,8 +64,8 @@ impl Database {
         Ok(Self { connection, payload, tasks: 0, commits: 0, pages: 0 })
     }
 
-    /// Puts in what the row wants there before the timed part; waiting tasks get the ids from 1,
-    /// delayed ones stand in front of them.
+    /// Inserts the backlog of the row before the timed part. Waiting tasks get the ids from 1;
+    /// delayed ones get lower ids.
     pub(crate) fn fill(&mut self, backlog: &Backlog) -> Result<()> {
         self.begin()?;
         let first = 1 - i64::try_from(backlog.delayed)?;
@@ -81,8 +80,8 @@ impl Database {
         self.checkpoint()
     }
 
-    /// Gives the log the size at which it stays, so that no commit of the timed part has to extend
-    /// the file.
+    /// Grows the log to the size that it keeps, so that no commit of the timed part extends the
+    /// file.
     fn grow_log(&self) -> Result<()> {
         self.connection.execute_batch("CREATE TABLE filler (bytes BLOB)")?;
         self.connection.execute("INSERT INTO filler VALUES (zeroblob(?1))", [LOG_BYTES])?;
@@ -99,13 +98,13 @@ impl Database {
         Ok(())
     }
 
-    /// Accepts a task. Outside a transaction it is a commit of its own.
+    /// Inserts a task. Outside a transaction this is a commit of its own.
     pub(crate) fn submit(&self, id: i64) -> Result<()> {
         self.connection.prepare_cached(INSERT)?.execute(params![id, MOMENT + id, self.payload])?;
         Ok(())
     }
 
-    /// Accepts tasks with consecutive ids.
+    /// Inserts tasks with consecutive ids.
     pub(crate) fn submit_many(&self, ids: std::ops::Range<i64>) -> Result<()> {
         let mut insert = self.connection.prepare_cached(INSERT)?;
         for id in ids {
@@ -127,7 +126,7 @@ impl Database {
         Ok(())
     }
 
-    /// Takes note of a commit with so many tasks, and copies the log back when that is due.
+    /// Counts a commit with this many tasks, and copies the log back when a checkpoint is due.
     pub(crate) fn checkpoint_if_due(&mut self, tasks: usize) -> Result<()> {
         self.tasks += tasks;
         self.commits += 1;
@@ -144,7 +143,7 @@ impl Database {
         Ok(())
     }
 
-    /// Pages written to the log since the database was created; copies the log back.
+    /// Copies the log back. Returns the pages written to the log since the database was created.
     pub(crate) fn pages_logged(&mut self) -> Result<u64> {
         self.checkpoint()?;
         Ok(self.pages)

@@ -1,4 +1,4 @@
-//! Whole lives: submitted, claimed, completed.
+//! Round trips of tasks: submit, claim, completion.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -10,22 +10,22 @@ use bench_protocol::{CommitSizes, Measurement, Order, Request, now};
 use crate::cycle::Cycle;
 use crate::database::Database;
 
-/// The sizes that `best batch` tries, as far as so many may be outstanding.
+/// The batch sizes that `best batch` tries, up to the number of outstanding tasks.
 const BATCHES: [usize; 9] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 
-/// How many rows are tried in front of the first live one: a page holds 18.
+/// The numbers of rows in front of the first live row that are tried. A page holds 18.
 const IN_FRONT: [usize; 6] = [0, 3, 6, 9, 12, 15];
 
-/// The lives of a trial.
+/// The most round trips in a trial.
 const TRIAL_LIVES: usize = 20_000;
 
-/// With the commit sizes of another run.
+/// Measures round trips with the commit sizes of another run.
 pub(crate) fn same_commits(request: &Request) -> Result<Measurement> {
     let directory = tempfile::tempdir_in(&request.directory)?;
     repeat_commits(request, directory.path())
 }
 
-/// The same with the tree in its better rhythm.
+/// Measures round trips with the commit sizes of another run and the better rhythm of the tree.
 pub(crate) fn best_rhythm(request: &Request) -> Result<Measurement> {
     let directory = tempfile::tempdir_in(&request.directory)?;
     let in_front = best_in_front(request, sizes(request)?, directory.path())?;
@@ -44,12 +44,13 @@ fn sizes(request: &Request) -> Result<CommitSizes> {
     request.commits.context("give the commit sizes of another run with --commits")
 }
 
-/// How many rows that stay, put before the first live one, have a life write the fewest pages.
+/// Returns the number of permanent rows before the first live row with which a round trip writes
+/// the fewest pages.
 ///
-/// How full the page in front is decides how SQLite shares out what is left of the pages that are
-/// being emptied, and the tree goes on in that rhythm to the end: the same commits write a fifth
-/// more pages in one rhythm than in the other. What a backlog leaves is measured in the better one,
-/// with it and without; by chance it would be found beside some backlogs only.
+/// The fill of the page in front decides how SQLite distributes the remaining rows of pages that
+/// are being emptied. The tree keeps that rhythm to the end: the same commits write a fifth more
+/// pages in one rhythm than in the other. The effect of a backlog is measured in the better rhythm,
+/// with and without the backlog. Otherwise only some backlogs would have that rhythm, by chance.
 fn best_in_front(request: &Request, sizes: CommitSizes, directory: &Path) -> Result<usize> {
     let mut trial = request.clone();
     trial.row.count = request.row.count.min(TRIAL_LIVES);
@@ -66,7 +67,8 @@ fn best_in_front(request: &Request, sizes: CommitSizes, directory: &Path) -> Res
     Ok(best.0)
 }
 
-/// With all three steps in each commit, at the size that is fastest in a tenth of the lives.
+/// Measures round trips with all three steps in each commit, at the size that is fastest for a
+/// tenth of the tasks.
 pub(crate) fn best_batch(request: &Request) -> Result<Measurement> {
     let directory = tempfile::tempdir_in(&request.directory)?;
     let mut trial = request.clone();
@@ -85,8 +87,8 @@ pub(crate) fn best_batch(request: &Request) -> Result<Measurement> {
     Ok(lives(request, Cycle::of_batch(batch), &path)?.with("batch", batch as f64))
 }
 
-/// On a new file, which is left there: the disk would be at deleting that of a trial while the next
-/// one is timed.
+/// Measures round trips on a new file and keeps the file. Otherwise the disk would still be
+/// deleting the file of a trial while the next run is timed.
 fn lives(request: &Request, cycle: Cycle, path: &Path) -> Result<Measurement> {
     let row = &request.row;
     let payload = Order::new(0, 0, row.payload_bytes)?.to_json()?;
@@ -107,7 +109,7 @@ fn lives(request: &Request, cycle: Cycle, path: &Path) -> Result<Measurement> {
     Ok(measurement)
 }
 
-/// The file must hold what the run says: a history of all lives, and the backlog as it was.
+/// Checks that the file holds a history of all tasks, and the backlog as it was.
 fn check(database: &Database, request: &Request) -> Result<()> {
     let backlog = request.row.backlog;
     let (history, live) = (database.count("history")?, database.count("task")?);
@@ -118,8 +120,8 @@ fn check(database: &Database, request: &Request) -> Result<()> {
     Ok(())
 }
 
-/// A run: what is ready and what is claimed, in memory as in an engine that rebuilds it at the
-/// start.
+/// The state of a run: the ready and the claimed tasks. It is in memory, as in an engine that
+/// rebuilds it at the start.
 struct Run<'a> {
     database: &'a mut Database,
     cycle: Cycle,
@@ -147,7 +149,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Completes and submits exactly `count`; what waits at the end is the backlog.
+    /// Completes and submits exactly `count` tasks. The tasks that wait at the end are the backlog.
     fn until_done(&mut self, count: usize) -> Result<()> {
         let mut to_submit = count;
         while self.completed < count {

@@ -1,12 +1,12 @@
-//! The ceiling: what bare SQLite reaches when it takes the same steps as a task engine, in one
+//! The ceiling: the speed of bare SQLite when it takes the same steps as a task engine, in one
 //! thread, with the best layout known.
 //!
-//! In the rows of sockets: what a bare stream reaches with the same bytes.
+//! In the rows of sockets it is the speed of a bare stream with the same bytes.
 //!
-//! The SQLite one accepts a task (a row), claims it (one blob row for all that are claimed
-//! together), and completes it (moves the row to history, set-based), with the same payload, the
-//! same durability class and commits of a given size. It has no callers to answer, no handlers, no
-//! keys, no queues, no events and no leases: nothing that an engine is for.
+//! The ceiling of SQLite accepts a task (a row), claims it (one blob row for all tasks that are
+//! claimed together), and completes it (moves the row to history, set-based). It uses the same
+//! payload, the same durability level and commits of a given size. It has no callers, handlers,
+//! keys, queues, events or leases, which are the purpose of an engine.
 
 mod cycle;
 mod database;

@@ -1,5 +1,5 @@
-//! What orchestrations cannot do without: slots and sleep where activities sleep, the rows of a
-//! turn where steps are kept, and the commits of a signal and of the turn that takes it in.
+//! The unavoidable cost of orchestrations: slots and sleeps where activities sleep, the rows of a
+//! turn where steps are kept, and the commits of a signal and of the turn that consumes it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use rusqlite::{Connection, params};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// The size of what a turn of one step writes into its history.
+/// The data that a turn of one step appends to its history.
 const CHUNK: [u8; 32] = [b'c'; 32];
-/// The size of a message with a number in it.
+/// A message with a number in it.
 const BODY: [u8; 40] = [b'b'; 40];
 
 const SCHEMA: &str = "
@@ -55,8 +55,8 @@ fn commit(connection: &Connection, rows: impl FnOnce() -> Result<()>) -> Result<
     Ok(())
 }
 
-/// The rows of all steps, each of another orchestration than the one before, in commits of the size
-/// that the other run had.
+/// Writes the rows of all steps, alternating between orchestrations, in commits of the size that
+/// the other run had.
 pub(crate) fn steps(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let sizes = request.commits.context("give the commit sizes of another run with --commits")?;
@@ -83,7 +83,7 @@ pub(crate) fn steps(request: &Request) -> Result<Measurement> {
     Ok(Measurement { commits: Some(sizes), ..measurement })
 }
 
-/// The commit of a signal, and that of the turn that takes it in.
+/// Measures the commit of a signal and that of the turn that consumes it.
 pub(crate) fn two_commits(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let directory = tempfile::tempdir_in(&request.directory)?;
@@ -104,8 +104,8 @@ pub(crate) fn two_commits(request: &Request) -> Result<Measurement> {
     Ok(measurement.with_latencies(latencies))
 }
 
-/// So many in flight, each of so many sleeps at once, of which only so many may sleep as there are
-/// slots.
+/// Runs `submitters` orchestrations at a time. Each makes `steps` sleeps at once, of which as many
+/// run as there are slots.
 pub(crate) fn semaphore_and_sleep(request: &Request) -> Result<Measurement> {
     tokio::runtime::Runtime::new()?.block_on(sleeps(request))
 }

@@ -1,12 +1,12 @@
-//! What a task of the rate tests cannot do without: the commit of its submit and that of its claim,
-//! one after the other.
+//! The unavoidable cost of a task in the rate tests: the commit of its submit and then that of its
+//! claim.
 
 use anyhow::Result;
 use bench_protocol::{Backlog, Latencies, Measurement, Order, Request, now};
 
 use crate::database::Database;
 
-/// Two bare commits for each task, without a pause. The figure is the 99th percentile of both
+/// Makes two bare commits for each task, without a pause. The figure is the 99th percentile of both
 /// together.
 pub(crate) fn two_commits(request: &Request) -> Result<Measurement> {
     let row = &request.row;

@@ -14,7 +14,7 @@ const MESSAGES_IN_A_WRITE: usize = 64;
 const READ_BYTES: usize = 256 * 1024;
 const BUFFER_BYTES: usize = 1024 * 1024;
 
-/// The same bytes with vectored writes of 64 messages, and nothing decoded.
+/// Sends the same bytes with vectored writes of 64 messages, and decodes nothing.
 pub(crate) fn stream(request: &Request) -> Result<Measurement> {
     match sockets(&request.row)?.transport {
         Transport::Ipc => {
@@ -40,7 +40,7 @@ fn buffers(stream: &impl AsFd) -> Result<()> {
     Ok(socket.set_recv_buffer_size(BUFFER_BYTES)?)
 }
 
-/// The bytes of a message with its header.
+/// Returns the number of bytes of a message with its header.
 fn message_bytes(request: &Request) -> usize {
     let payload = request.row.payload_bytes;
     payload + if payload < 256 { 2 } else { 9 }
@@ -52,7 +52,7 @@ fn one_way(request: &Request, writer: impl Write + Send, mut reader: impl Read) 
     std::thread::scope(|threads| {
         threads.spawn(|| write_until_closed(writer, bytes));
         let mut buffer = vec![0; READ_BYTES];
-        // What is read beyond one repetition is of the next.
+        // Bytes beyond one repetition count for the next.
         let mut received = 0;
         while meter.next()? {
             while received < bytes * request.row.count {
@@ -72,7 +72,7 @@ fn write_until_closed(mut writer: impl Write, bytes: usize) {
     while writer.write_vectored(&slices).is_ok_and(|written| written > 0) {}
 }
 
-/// One message out and back.
+/// Measures a message out and back.
 pub(crate) fn round_trip(request: &Request) -> Result<Measurement> {
     let (mut here, mut there) = UnixStream::pair()?;
     let bytes = message_bytes(request);

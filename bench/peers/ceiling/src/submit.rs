@@ -1,4 +1,4 @@
-//! Submits alone.
+//! Submits without claims.
 
 use anyhow::{Context as _, Result};
 use bench_protocol::{Latencies, Measurement, Order, Request, now};
@@ -6,8 +6,8 @@ use bench_protocol::{Latencies, Measurement, Order, Request, now};
 use crate::cycle::Cycle;
 use crate::database::Database;
 
-/// One submitter: a prepared insert in a commit of its own. More: inserts in commits of the size
-/// that the other run had; each waits for the commit that holds it.
+/// Measures submits. With one submitter each is a prepared insert in a commit of its own. With
+/// more, inserts are in commits of the size that the other run had, and each waits for its commit.
 pub(crate) fn submits(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let sizes = match row.submitters {

@@ -1,7 +1,7 @@
-//! The rows of inline steps on durare, with its SQLite provider, and with that of PostgreSQL.
+//! The rows of inline steps on durare, with its SQLite provider and its PostgreSQL provider.
 //!
-//! Settings: `default` is `SqliteProvider::connect`; `one connection` is the same with a pool of
-//! one, so that no writer waits for SQLite's lock.
+//! Settings: `default` is `SqliteProvider::connect`. `one connection` is the same with a pool of
+//! one connection, so that no writer waits for SQLite's lock.
 
 use std::str::FromStr as _;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 /// The busy timeout that durare sets.
 const BUSY: Duration = Duration::from_secs(5);
-/// How long a shutdown may take.
+/// The time limit for a shutdown.
 const SHUTDOWN: Duration = Duration::from_secs(5);
 
 fn main() -> Result<()> {
@@ -29,7 +29,7 @@ fn main() -> Result<()> {
     })
 }
 
-/// With the directory of its file, where it has one.
+/// Opens an engine. Returns it with the directory of its file, if it has one.
 async fn open(request: &Request, marks: Marks) -> Result<(DurableEngine, Option<TempDir>)> {
     let (mut engine, place) = if request.row.postgres {
         let provider = PostgresProvider::connect(request.server()?).await?;

@@ -1,8 +1,9 @@
 //! The rows of orchestrations on duroxide, with its SQLite provider.
 //!
-//! Settings: `default` are its `RuntimeOptions` but for the slots, with its own
-//! `wait_for_orchestration`. `tuned` looks for work every millisecond and asks for the status every
-//! two; `tuned waiting` looks every millisecond and waits by `wait_for_orchestration`.
+//! Settings: `default` is its `RuntimeOptions` except for the slots, with its own
+//! `wait_for_orchestration`. `tuned` polls for work every millisecond and for the status every two
+//! milliseconds. `tuned waiting` polls for work every millisecond and uses
+//! `wait_for_orchestration`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +17,11 @@ use duroxide::runtime::{Runtime, RuntimeOptions};
 use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry, OrchestrationStatus};
 use tempfile::TempDir;
 
-/// How often `tuned` looks for work.
+/// The interval at which `tuned` polls for work.
 const LOOK: Duration = Duration::from_millis(1);
-/// How often `tuned` asks for the end.
+/// The interval at which `tuned` polls for the end.
 const ASK: Duration = Duration::from_millis(2);
-/// The longest that an orchestration is waited for, as in duroxide's own stress tests.
+/// The time limit of an orchestration, as in duroxide's own stress tests.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn main() -> Result<()> {
@@ -101,7 +102,7 @@ async fn in_flight(request: &Request) -> Result<Measurement> {
     all.measurement(row, elapsed)
 }
 
-/// Whether an orchestration ended with what it should.
+/// Returns whether an orchestration ended with the expected result.
 async fn good(client: Client, request: Request, number: usize) -> bool {
     let row = &request.row;
     let name = if row.workload == "fan_out" { "fan_out" } else { "chain" };
@@ -114,7 +115,7 @@ async fn good(client: Client, request: Request, number: usize) -> bool {
     done.is_some_and(|done| done == row.steps.to_string())
 }
 
-/// Its result, if it completed.
+/// Returns the result of an orchestration, or `None` if it did not complete.
 async fn wait(client: &Client, instance: &str, settings: &str) -> Option<String> {
     if settings != "tuned" {
         return match client.wait_for_orchestration(instance, LIMIT).await {

@@ -1,4 +1,4 @@
-//! The system's libzmq (Debian's `libzmq3-dev`), and no more of it than the rows need.
+//! The part of the system's libzmq (Debian's `libzmq3-dev`) that the rows need.
 
 #![expect(unsafe_code, reason = "libzmq is a C library")]
 
@@ -33,36 +33,37 @@ unsafe extern "C" {
     fn zmq_msg_close(frame: *mut Frame) -> c_int;
 }
 
-/// libzmq's context, with one thread for I/O.
+/// A libzmq context with one I/O thread.
 pub struct Context(*mut c_void);
 
-/// One of its sockets, which one thread at a time uses.
+/// A socket of libzmq. Only one thread at a time may use it.
 pub struct Socket(*mut c_void);
 
-// SAFETY: libzmq allows a socket to move to another thread, if there is a full fence, which the start of a thread is.
+// SAFETY: libzmq allows a socket to move to another thread if there is a full fence, which the
+// start of a thread is.
 unsafe impl Send for Socket {}
 
-/// What the rows use.
+/// The types of sockets that the rows use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// PUSH.
+    /// A PUSH socket.
     Push,
-    /// PULL.
+    /// A PULL socket.
     Pull,
-    /// DEALER.
+    /// A DEALER socket.
     Dealer,
-    /// ROUTER.
+    /// A ROUTER socket.
     Router,
 }
 
 impl Context {
-    /// One, which lives as long as the process.
+    /// Creates a context, which lives as long as the process.
     pub fn new() -> Self {
         // SAFETY: it may be called at any time.
         Self(unsafe { zmq_ctx_new() })
     }
 
-    /// A socket that is bound, or connected.
+    /// Creates a socket and binds or connects it.
     pub fn socket(&self, kind: Kind, endpoint: &str) -> Result<Socket> {
         let number = match kind {
             Kind::Push => PUSH,
@@ -92,19 +93,20 @@ impl Context {
 impl Socket {
     /// Sends a message of one frame.
     pub fn send(&self, payload: &[u8]) -> Result<()> {
-        // SAFETY: the socket lives as long as the process, and the bytes are copied before the call returns.
+        // SAFETY: the socket lives as long as the process, and the bytes are copied before the call
+        // returns.
         let sent = unsafe { zmq_send(self.0, payload.as_ptr().cast(), payload.len(), 0) };
         ensure!(sent >= 0, "libzmq did not send");
         Ok(())
     }
 
-    /// Receives and drops a message of so many frames.
+    /// Receives and drops a message of `frames` frames.
     pub fn receive(&self, frames: usize) -> Result<()> {
         for _ in 0..frames {
             let mut frame = Frame([0; 64]);
-            // SAFETY: the frame is initialised before it is used and closed after it was.
+            // SAFETY: the frame is initialised before it is used and closed after its use.
             let received = unsafe {
-                // It cannot fail.
+                // This call cannot fail.
                 zmq_msg_init(&mut frame);
                 let received = zmq_msg_recv(&mut frame, self.0, 0);
                 zmq_msg_close(&mut frame);
@@ -115,10 +117,10 @@ impl Socket {
         Ok(())
     }
 
-    /// Receives a message of an identity and a body and sends it back.
+    /// Receives a message of an identity and a body, and sends it back.
     pub fn echo(&self) -> Result<()> {
         let (mut identity, mut body) = (Frame([0; 64]), Frame([0; 64]));
-        // SAFETY: as above; what was sent belongs to libzmq, and needs no closing.
+        // SAFETY: as above; a sent frame belongs to libzmq and needs no closing.
         unsafe {
             zmq_msg_init(&mut identity);
             zmq_msg_init(&mut body);

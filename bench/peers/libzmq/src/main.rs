@@ -1,4 +1,4 @@
-//! The rows of the benchmarks of sockets on libzmq, whose calls wait: a thread in place of a task.
+//! The rows of sockets on libzmq. Its calls block, so each task is a thread.
 
 mod library;
 
@@ -42,7 +42,7 @@ fn work(request: &Request) -> Result<Measurement> {
 fn stream(row: &Row, senders: Vec<Socket>, receiver: &Socket, frames: usize) -> Result<Measurement> {
     for sender in senders {
         let payload = vec![0xCD; row.payload_bytes];
-        // Ends with the process.
+        // The thread ends with the process.
         std::thread::spawn(move || while sender.send(&payload).is_ok() {});
     }
     let mut meter = Meter::new(row);

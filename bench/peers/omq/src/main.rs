@@ -1,4 +1,4 @@
-//! The rows of the benchmarks of sockets on omq-tokio 0.33.
+//! The rows of sockets on omq-tokio 0.33.
 
 use anyhow::Result;
 use bench_protocol::run;

@@ -1,4 +1,4 @@
-//! What is in the store before the timed part.
+//! The content of the store before the timed part.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use bench_protocol::{Order, Row};
 use onward::{Engine, NewTask, Store, When};
 use onward_store::{Claim, Claimed, OpenSession, Outcome, SessionId, Write};
 
-/// Tasks in one commit while a store is filled.
+/// The number of tasks in one commit while a store is filled.
 const CHUNK: usize = 4096;
 
-/// Makes the history and the delayed tasks of a row; what waits is the row's own business.
+/// Makes the history and the delayed tasks of a row. The row itself makes the waiting tasks.
 pub(crate) async fn fill(store: &Arc<dyn Store>, row: &Row) -> Result<()> {
     let engine = Engine::builder().store(store.clone()).open().await?;
     finish(&engine, row.backlog.finished, row.payload_bytes).await?;
@@ -20,7 +20,8 @@ pub(crate) async fn fill(store: &Arc<dyn Store>, row: &Row) -> Result<()> {
 
 /// Submits `count` tasks of the kind that the rows run.
 pub(crate) async fn submit(engine: &Engine, count: usize, bytes: usize, when: When) -> Result<()> {
-    // A number beyond every ledger, so that tasks of a backlog are not taken for those of the row.
+    // The number is beyond every ledger, so that tasks of a backlog do not count as those of the
+    // row.
     let payload = Order::new(u64::MAX, 0, bytes)?.to_json()?.into();
     let task = NewTask { payload, when, ..NewTask::new(crate::lives::KIND)? };
     let mut left = count;
@@ -46,7 +47,7 @@ async fn finish(engine: &Engine, count: usize, bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Claims exactly `count` tasks under a session of its own.
+/// Claims exactly `count` tasks in a session of its own.
 pub(crate) async fn claim(store: &Arc<dyn Store>, count: usize, lease: Duration) -> Result<(SessionId, Claimed)> {
     let open = Write::OpenSession(OpenSession::new("backlog", lease));
     let Some(Outcome::SessionOpened(session)) = store.apply(vec![open]).await?.pop() else {

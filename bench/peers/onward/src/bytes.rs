@@ -1,4 +1,4 @@
-//! Handlers that count bytes.
+//! Handlers that report bytes.
 
 use anyhow::Result;
 use bench_protocol::{BYTES_CHUNK, BYTES_TOTAL, Measurement, Request, microseconds_per, now};
@@ -9,10 +9,10 @@ use crate::open::{engine, open_store};
 use crate::running;
 use crate::submit::keyed;
 
-/// Snapshots in the timed part.
+/// The number of snapshots in the timed part.
 const SNAPSHOTS: usize = 100;
 
-/// Says each chunk as it is done.
+/// Reports each chunk when it is done.
 pub(crate) fn report(context: &Context) {
     let mut done = 0;
     while done < BYTES_TOTAL {
@@ -21,7 +21,7 @@ pub(crate) fn report(context: &Context) {
     }
 }
 
-/// Snapshots of `count` running tasks that have told their bytes.
+/// Measures snapshots of `count` running tasks that have reported their bytes.
 pub(crate) async fn snapshots(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;

@@ -1,4 +1,4 @@
-//! How long it takes from the cancellation of an orchestration until the activity that it awaits is
+//! Measures the time from the cancellation of an orchestration until the activity that it awaits is
 //! asked to stop.
 
 use std::io::Read as _;
@@ -17,10 +17,10 @@ use crate::open::{Opened, open_store};
 use crate::orchestrations::engine;
 use crate::running;
 
-/// How often the store is asked how far it is.
+/// The interval at which the store is polled for progress.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Awaits one activity, which never ends by itself.
+/// An orchestration that awaits one activity, which never ends by itself.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Patient {
     number: usize,
@@ -43,10 +43,11 @@ impl Task for Wait {
     type Output = ();
 }
 
-/// When which activity was asked to stop, on the clock that all processes share.
+/// The number of each activity that was asked to stop, and the time on the clock that all processes
+/// share.
 pub(crate) type Asked = Arc<Mutex<Vec<(usize, u64)>>>;
 
-/// Registers the activity, and answers where it tells.
+/// Registers the activity, and returns the list in which it records its stop.
 pub(crate) fn wait_in(engine: &Engine) -> Asked {
     let asked = Asked::default();
     let told = asked.clone();
@@ -61,7 +62,7 @@ pub(crate) fn wait_in(engine: &Engine) -> Asked {
     asked
 }
 
-/// Prints a line for each.
+/// Prints a line for each activity.
 pub(crate) fn print(asked: &Asked) {
     for (number, at) in asked.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         println!("{number} {at}");
@@ -72,8 +73,8 @@ async fn patient(patient: Patient, context: OrchestrationContext) -> Result<(), 
     Ok(context.activity(Wait { number: patient.number }).await?)
 }
 
-/// Cancels orchestrations at a fixed rate, each of which awaits an activity that runs here, or in
-/// another process.
+/// Cancels orchestrations at a fixed rate. Each awaits an activity that runs in this or in another
+/// process.
 pub(crate) async fn heard(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
@@ -114,7 +115,7 @@ async fn until_running(engine: &Engine, count: u64) -> Result<()> {
     Ok(())
 }
 
-/// When each was cancelled.
+/// Cancels the orchestrations and returns the time of each cancellation.
 async fn cancel_all(rate: u32, engine: &Engine, patients: Vec<TaskId>) -> Result<Vec<u64>> {
     let (engine, runtime) = (engine.clone(), tokio::runtime::Handle::current());
     let cancels = tokio::task::spawn_blocking(move || {
@@ -134,7 +135,7 @@ async fn cancel_all(rate: u32, engine: &Engine, patients: Vec<TaskId>) -> Result
     Ok(times)
 }
 
-/// What the other process has to tell, when it is told to end.
+/// Ends the other process and reads what it recorded.
 fn read(other: &mut Child) -> Result<Vec<(usize, u64)>> {
     drop(other.stdin.take());
     let mut text = String::new();

@@ -8,12 +8,12 @@ use crate::dispatch::KIND;
 use crate::open::{engine, open_store};
 use crate::submit::keyed;
 
-/// Whether the tasks of a workload depend on each other.
+/// Returns whether the tasks of a workload depend on each other.
 pub(crate) fn are_in(workload: &str) -> bool {
     matches!(workload, "chain_submit" | "chain_dispatch" | "fan_in_dispatch")
 }
 
-/// Submits a chain with nobody running.
+/// Submits a chain while no worker runs.
 pub(crate) async fn chain(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
@@ -24,7 +24,8 @@ pub(crate) async fn chain(request: &Request) -> Result<Measurement> {
     Ok(Measurement::of(value).observed("inserted", inserted))
 }
 
-/// Submits a chain, or tasks of which the last depends on all the others; answers how many are new.
+/// Submits a chain, or tasks of which the last depends on all others. Returns the number of new
+/// tasks.
 pub(crate) async fn submit(engine: &Engine, row: &Row) -> Result<u64> {
     let (prefix, fan_in) = (key_prefix(&row.workload), row.workload == "fan_in_dispatch");
     let (mut before, mut inserted): (Vec<TaskId>, u64) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! Submitting and running to the end: timed from the first submit to the last end observed.
+//! Submits tasks and runs them to their end, timed from the first submit to the last observed end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,11 +14,11 @@ use crate::{bytes, dependencies};
 
 pub(crate) const KIND: &str = "bench::test";
 
-/// Five levels in turn: taskmill's constants, turned round (there 0 is the most urgent).
+/// Five levels in turn: taskmill's constants, reversed because its 0 is the most urgent.
 const PRIORITIES: [Priority; 5] = [Priority(0), Priority(63), Priority(127), Priority(191), Priority(255)];
 
-/// The engine counts an end when it is durable, and the run ends when nothing is left: that is how
-/// the ends are observed.
+/// Measures a run to the end. The engine counts an end when it is durable, and the run ends when no
+/// task is left, which is how the ends are observed.
 pub(crate) async fn to_the_end(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
@@ -82,7 +82,7 @@ async fn submit_all(engine: &Engine, row: &Row) -> Result<()> {
     Ok(())
 }
 
-/// A back-off as taskmill's suite has it: with its delays for the computation, with none
+/// Returns a back-off of taskmill's suite. It has taskmill's delays for the computation, and none
 /// (`immediate`) for running.
 pub(crate) fn backoff(name: BackoffName, immediate: bool) -> Backoff {
     let time = |milliseconds| Duration::from_millis(if immediate { 0 } else { milliseconds });

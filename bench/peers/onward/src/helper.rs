@@ -15,31 +15,31 @@ use crate::lives::{self, Place};
 use crate::open::{engine, open_file, open_place};
 use crate::{backlog, cancels, parked, running, server};
 
-/// Says that the program is a helper, and which.
+/// The variable that makes the program a helper, and describes which.
 const VARIABLE: &str = "ONWARD_BENCH_HELPER";
 
-/// What a helper does on a file.
+/// The job of a helper on a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Job {
-    /// Submits so many tasks, claims some of them, says `ready` and holds them until it is killed
-    /// (or its input ends).
+    /// Submits `waiting` tasks, claims `in_flight` of them, prints `ready`, and holds them until it
+    /// is killed or its input ends.
     Hold { waiting: usize, in_flight: usize },
-    /// Starts so many orchestrations that wait for a moment (microseconds since 1970), says `ready`
-    /// when all do, and goes on until it is killed.
+    /// Starts `count` orchestrations that wait for a moment (microseconds since 1970). Prints
+    /// `ready` when all wait, and runs until it is killed.
     Park { count: usize, wake: i64 },
-    /// Submits at a fixed rate.
+    /// Submits tasks at a fixed rate.
     Produce { count: usize, rate: u32 },
-    /// Says `ready`, and when its input ends, works off a backlog of so many tasks with the other
-    /// nodes; says when it was done and what ran.
+    /// Prints `ready`. When its input ends, it works through a backlog of `count` tasks with the
+    /// other nodes, and prints when it was done and which tasks ran here.
     Node { slots: usize, count: usize },
-    /// Runs an engine that has nothing to do, and says `ready`.
+    /// Runs an idle engine, and prints `ready`.
     Idle { slots: usize },
-    /// Runs the activities of orchestrations that are cancelled, so many at once, says `ready`, and
-    /// says when each was asked to stop.
+    /// Runs the activities of orchestrations that are cancelled, up to `slots` at once. Prints
+    /// `ready`, and then when each was asked to stop.
     Wait { slots: usize },
 }
 
-/// A helper and the file that it works on.
+/// A helper and the file on which it works.
 #[derive(Debug)]
 pub(crate) struct Helper {
     pub(crate) path: PathBuf,
@@ -48,7 +48,7 @@ pub(crate) struct Helper {
     pub(crate) job: Job,
 }
 
-/// The helper that this process was started as, if it was.
+/// Returns the helper as which this process was started, if any.
 pub(crate) fn asked_for() -> Result<Option<Helper>> {
     let Ok(text) = std::env::var(VARIABLE) else { return Ok(None) };
     let words: Vec<&str> = text.splitn(6, ' ').collect();
@@ -67,7 +67,7 @@ pub(crate) fn asked_for() -> Result<Option<Helper>> {
 }
 
 impl Helper {
-    /// Starts a process for it.
+    /// Starts a process for the helper.
     pub(crate) fn spawn(&self) -> Result<Child> {
         let job = match self.job {
             Job::Hold { waiting, in_flight } => format!("hold {waiting} {in_flight}"),
@@ -82,7 +82,7 @@ impl Helper {
         Ok(command.env(VARIABLE, text).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?)
     }
 
-    /// Does its job, in its own process.
+    /// Does the job of the helper, in its own process.
     pub(crate) fn run(&self) -> Result<()> {
         let runtime = Runtime::new()?;
         match self.job {
@@ -149,7 +149,7 @@ impl Helper {
     }
 }
 
-/// Until its input ends, or it is killed.
+/// Prints `ready` and waits until the input ends or the process is killed.
 pub(crate) fn say_ready_and_wait() -> Result<()> {
     println!("ready");
     std::io::stdout().flush()?;
@@ -157,14 +157,14 @@ pub(crate) fn say_ready_and_wait() -> Result<()> {
     Ok(())
 }
 
-/// Waits until a holder holds.
+/// Waits until a helper prints `ready`.
 pub(crate) fn wait_until_ready(holder: &mut Child) -> Result<()> {
     let mut word = [0; 6];
     holder.stdout.as_mut().context("the helper has no output")?.read_exact(&mut word).context("the helper failed")?;
     Ok(())
 }
 
-/// A new file on which a holder did its job and was killed, or ended when it held nothing.
+/// Makes a new file on which a helper did its job and was killed, or ended if it held no tasks.
 pub(crate) fn leave_behind(path: &Path, class: Class, bytes: usize, waiting: usize, in_flight: usize) -> Result<()> {
     let job = Job::Hold { waiting, in_flight };
     let mut holder = Helper { path: path.to_owned(), class, payload_bytes: bytes, job }.spawn()?;

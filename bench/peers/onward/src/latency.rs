@@ -1,4 +1,4 @@
-//! Submit to handler start at a fixed rate.
+//! Measures the time from submit to handler start at a fixed rate.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) async fn latency(request: &Request) -> Result<Measurement> {
     Ok(measured(&seen, row.count))
 }
 
-/// How soon so many tasks started.
+/// Returns the time after which `count` tasks started.
 pub(crate) fn measured(seen: &Seen, count: usize) -> Measurement {
     let mut starts: Latencies = std::mem::take(&mut *seen.starts.lock().unwrap_or_else(PoisonError::into_inner));
     let mut measurement = Measurement::of(starts.percentile(0.5)).observed("started", starts.count() as u64);
@@ -37,7 +37,7 @@ pub(crate) fn measured(seen: &Seen, count: usize) -> Measurement {
     measurement.with_latencies(starts)
 }
 
-/// Submits at the row's rate, whatever became of earlier ones.
+/// Submits tasks at the row's rate, without waiting for earlier submits.
 pub(crate) async fn produce_here(request: &Request, engine: &Engine) -> Result<()> {
     let (row, engine) = (request.row.clone(), engine.clone());
     let template = Order::new(0, 0, row.payload_bytes)?;
@@ -64,7 +64,7 @@ async fn produce_elsewhere(request: &Request, location: &str) -> Result<()> {
     let mut producer = helper.spawn()?;
     let status = tokio::task::spawn_blocking(move || producer.wait()).await?.context("the producer")?;
     ensure!(status.success(), "the producer failed");
-    // What it submitted last may not have been seen here yet.
+    // The last tasks of the other process may not be visible here yet.
     tokio::time::sleep(Duration::from_millis(100)).await;
     Ok(())
 }

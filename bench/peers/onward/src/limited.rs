@@ -1,4 +1,4 @@
-//! Whole lives of tasks of very many groups, with limits and without.
+//! Round trips of tasks in very many groups, with and without limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use crate::lives::{KIND, Place, Seen, register};
 use crate::open::{engine, open_store};
 use crate::running;
 
-/// One group of so many has used its limit up, where some have.
+/// One group in this many has used up its limit, where the row has such groups.
 const ONE_OF: usize = 10;
 
-/// How many tasks of each such group wait.
+/// The number of waiting tasks in each such group.
 const HELD_BACK: usize = 100;
 
-/// What the settings of the row ask for.
+/// The limits that the settings of the row ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Limits {
     NoGroups,
@@ -26,7 +26,7 @@ enum Limits {
     Saturated,
 }
 
-/// Whole lives: each submitter submits a task and awaits it.
+/// Measures round trips: each submitter submits a task and awaits it.
 pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let limits = match request.settings.as_str() {
@@ -86,7 +86,7 @@ async fn set_limits(engine: &Engine, limits: Limits) -> Result<()> {
     Ok(())
 }
 
-/// Has groups use their limits up, and more of their tasks wait.
+/// Uses up the limits of some groups, and lets more of their tasks wait.
 async fn saturate(engine: &Engine, groups: usize, bytes: usize) -> Result<()> {
     let order = Order::new(u64::MAX, 0, bytes)?;
     for group in 0..groups / ONE_OF {
@@ -98,8 +98,9 @@ async fn saturate(engine: &Engine, groups: usize, bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// The groups of tasks whose lives are counted, in turn: as many tasks of each as Zipf's law has it
-/// (Zipf, "Human behavior and the principle of least effort", 1949), in an order that repeats.
+/// Returns the groups of the counted tasks, in turn. Each group has as many tasks as Zipf's law
+/// gives it (Zipf, "Human behavior and the principle of least effort", 1949), in an order that
+/// repeats.
 fn groups(count: usize, limits: Limits) -> Result<Vec<Option<Name>>> {
     if limits == Limits::NoGroups {
         return Ok(vec![None]);
@@ -110,7 +111,7 @@ fn groups(count: usize, limits: Limits) -> Result<Vec<Option<Name>>> {
         let name = Name::new(format!("tenant-{group}"))?;
         groups.extend(std::iter::repeat_n(Some(name), count.div_ceil(group)));
     }
-    // Spread by a stride that shares no factor with the length.
+    // The groups are spread by a stride that shares no factor with the length.
     let length = groups.len();
     let stride = (length * 5 / 8..length).find(|stride| gcd(*stride, length) == 1).context("a stride")?;
     Ok((0..length).map(|turn| groups[turn * stride % length].clone()).collect())

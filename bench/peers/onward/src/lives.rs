@@ -1,4 +1,4 @@
-//! The file rows: submits alone, and whole lives.
+//! The file rows: submits alone, and round trips.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::{backlog, running};
 /// More than the log holds before it is copied back.
 const LOG_MEBIBYTES: usize = 40;
 
-/// The kind of the file rows.
+/// The kind of the tasks in the file rows.
 pub(crate) const KIND: &str = "place";
 
 /// A typed task with the payload of the file rows.
@@ -29,7 +29,7 @@ impl Task for Place {
     type Output = ();
 }
 
-/// What handlers saw.
+/// The tasks that handlers saw.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) ledger: Ledger,
@@ -42,8 +42,8 @@ impl Seen {
     }
 }
 
-/// Registers the handler: it counts the task, and the time since its submit where the task says
-/// when that was.
+/// Registers the handler. It counts the task and, if the task has its submit time, the time since
+/// then.
 pub(crate) fn register(engine: &Engine, seen: &Arc<Seen>) {
     let seen = seen.clone();
     engine.register(move |Place(order): Place, _context| {
@@ -56,7 +56,7 @@ pub(crate) fn register(engine: &Engine, seen: &Arc<Seen>) {
     });
 }
 
-/// Submits alone, nobody running.
+/// Measures submits alone, while no worker runs.
 pub(crate) async fn submits(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
@@ -75,7 +75,7 @@ pub(crate) async fn submits(request: &Request) -> Result<Measurement> {
     Ok(Measurement { commits, ..measurement })
 }
 
-/// Has the write-ahead log grow to its full size and begin anew, as the ceiling does: a commit that
+/// Grows the write-ahead log to its full size and restarts it, as the ceiling does. A commit that
 /// extends a file syncs at twice the cost.
 async fn grow_log(engine: &Engine) -> Result<()> {
     let fillers = (0..LOG_MEBIBYTES).map(|_| {
@@ -87,15 +87,15 @@ async fn grow_log(engine: &Engine) -> Result<()> {
     engine.submit_all(fillers.collect::<Result<_>>()?).await?;
     let purge = Write::Purge { queue: Name::new("filler")?, states: vec![TaskState::Waiting], limit: LOG_MEBIBYTES };
     engine.store().apply(vec![purge]).await?;
-    // The log is copied back by a thread of the store; nothing tells when it is done.
+    // A thread of the store copies the log back, without a notification when it is done.
     tokio::time::sleep(Duration::from_millis(500)).await;
     Ok(())
 }
 
-/// Tasks not awaited yet, oldest first.
+/// Tasks that no submitter awaits yet, oldest first.
 type Unawaited = Arc<Mutex<VecDeque<Handle<()>>>>;
 
-/// What a submitter awaits before it goes on.
+/// The task that a submitter awaits before its next submit.
 #[derive(Debug, Clone)]
 enum Awaits {
     Nothing,
@@ -103,8 +103,8 @@ enum Awaits {
     Oldest(Unawaited),
 }
 
-/// Whole lives. Each submitter submits a task and awaits its own, unless the row has tasks waiting:
-/// then it awaits the oldest that nobody awaits, in whose place its own waits.
+/// Measures round trips. Each submitter submits a task and awaits it. If the row has waiting tasks,
+/// the submitter awaits the oldest unawaited one instead, and its own task takes that place.
 pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
@@ -141,7 +141,7 @@ async fn waiting_tasks(engine: &Engine, count: usize, bytes: usize) -> Result<Un
     Ok(Arc::new(Mutex::new(handles)))
 }
 
-/// Runs all submitters, and answers the latencies of their submits.
+/// Runs all submitters, and returns the latencies of their submits.
 async fn submitters(request: &Request, engine: &Engine, awaits: &Awaits) -> Result<Latencies> {
     let row = &request.row;
     let template = Order::new(0, 0, row.payload_bytes)?;

@@ -1,4 +1,4 @@
-//! One orchestration of very many steps: whether the last cost what the first did.
+//! Measures one orchestration of very many steps: whether the last steps cost as much as the first.
 
 use anyhow::Result;
 use bench_protocol::{Marks, Measurement, Request};
@@ -13,7 +13,7 @@ use crate::running;
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Long {
     steps: usize,
-    /// Whether its steps are activities.
+    /// True if its steps are activities.
     queued: bool,
 }
 
@@ -44,7 +44,7 @@ async fn long(long: Long, context: OrchestrationContext, marks: Marks) -> Result
     Ok(long.steps)
 }
 
-/// The time of the last tenth of the steps over that of the first.
+/// Returns the time of the last tenth of the steps divided by that of the first.
 pub(crate) async fn last_over_first(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;

@@ -1,6 +1,6 @@
-//! The rows of the benchmarks on Onward.
+//! The benchmark rows on Onward.
 //!
-//! Some rows need a second process: the program then starts itself as a helper (see `helper`,
+//! Some rows need a second process. The program then starts itself as a helper (see `helper`,
 //! `rates`).
 
 mod backlog;
@@ -43,8 +43,8 @@ fn main() -> Result<()> {
     }
 }
 
-/// Where whole lives are all that the machine does, the runtime leaves a processor to the thread of
-/// a SQLite store, as docs/guides/operating.md advises.
+/// Builds the runtime. In rows of round trips it leaves a processor to the thread of a SQLite
+/// store, as docs/guides/operating.md advises, because such rows use the whole machine.
 fn runtime(request: &Request) -> Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
     if matches!(request.row.workload.as_str(), "file_lives" | "file_limits") && request.postgres.is_none() {

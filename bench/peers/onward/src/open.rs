@@ -1,4 +1,4 @@
-//! Opening the store that a row asks for.
+//! Opens the store that a row asks for.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use onward::{Durability, Engine, Store};
 use onward_store::{MemoryStore, PostgresStore, SqliteStore};
 use tempfile::TempDir;
 
-/// An open store, with what is behind it.
+/// An open store, with what it depends on.
 pub(crate) struct Opened {
     pub(crate) store: Arc<dyn Store>,
-    /// Where other processes find it; of no use where it is in memory.
+    /// The place where other processes find the store. Not used for a store in memory.
     pub(crate) place: PathBuf,
     sqlite: Option<Arc<SqliteStore>>,
     _directory: Option<TempDir>,
@@ -24,7 +24,7 @@ impl Opened {
     }
 }
 
-/// Opens the store of a row's class and settings; a file is new and its own.
+/// Opens the store of a row's durability level and settings. A file is new and belongs to this run.
 pub(crate) async fn open_store(request: &Request) -> Result<Opened> {
     if request.settings == "memory store" {
         ensure!(request.class == Class::Memory, "the memory store is of class memory");
@@ -47,12 +47,12 @@ pub(crate) async fn open_store(request: &Request) -> Result<Opened> {
     Ok(Opened { place, sqlite: Some(sqlite.clone()), _directory: Some(directory), ..Opened::new(sqlite) })
 }
 
-/// Opens a file in a class.
+/// Opens a file with a durability level.
 pub(crate) async fn open_file(path: &Path, class: Class) -> Result<SqliteStore> {
     Ok(SqliteStore::options().durability(durability(class)).open(path).await?)
 }
 
-/// Opens a file, or what is behind a PostgreSQL URL.
+/// Opens a file, or a store on PostgreSQL if the place is a URL.
 pub(crate) async fn open_place(place: &Path, class: Class) -> Result<Arc<dyn Store>> {
     match place.to_str().filter(|place| place.starts_with("postgres:")) {
         Some(url) => Ok(Arc::new(PostgresStore::options().durability(durability(class)).open(url).await?)),
@@ -68,12 +68,12 @@ fn durability(class: Class) -> Durability {
     }
 }
 
-/// An engine with so many slots on a store.
+/// Opens an engine with `slots` slots on a store.
 pub(crate) async fn engine(store: &Arc<dyn Store>, slots: usize) -> Result<Engine> {
     Ok(Engine::builder().store(store.clone()).concurrency(slots.max(1)).open().await?)
 }
 
-/// Where the commits of a store stood.
+/// The commit counts of a store at one moment.
 pub(crate) struct CommitsBefore(Option<onward_store::CommitCounts>);
 
 impl Opened {
@@ -81,7 +81,7 @@ impl Opened {
         CommitsBefore(self.sqlite.as_ref().map(|sqlite| sqlite.commit_counts()))
     }
 
-    /// The sizes of the commits since `before`, in which `lives` tasks lived.
+    /// Returns the sizes of the commits since `before`, in which `lives` tasks ran.
     pub(crate) fn commit_sizes(&self, before: &CommitsBefore, lives: usize) -> Option<CommitSizes> {
         let (before, after) = (before.0?, self.sqlite.as_ref()?.commit_counts());
         let average = |total: u64, commits: u64| total as f64 / commits.max(1) as f64;

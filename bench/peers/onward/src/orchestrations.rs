@@ -1,5 +1,5 @@
-//! Orchestrations that are started and awaited, so many in flight: what an activity, a step, a
-//! start and an end cost.
+//! Measures orchestrations that are started and awaited, with a number of them in flight: the cost
+//! of an activity, a step, a start and an end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::open::open_store;
 use crate::running;
 
-/// What an orchestration does: so many of one thing. Its result is how many it has done.
+/// The work of an orchestration: a number of activities or steps. Its result is how many it has
+/// done.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum Work {
     /// Activities, all at once.
@@ -31,7 +32,7 @@ impl Task for Work {
 }
 
 impl Work {
-    /// What the orchestrations of a row do.
+    /// Returns the work of the orchestrations of a row.
     fn of(row: &Row, settings: &str) -> Self {
         match row.workload.as_str() {
             "fan_out" => Self::FanOut(row.steps),
@@ -70,7 +71,7 @@ async fn work(work: Work, context: OrchestrationContext) -> Result<usize, Failur
     }
 }
 
-/// An engine with the slots of a row, for activities and for turns.
+/// Opens an engine with the slots of a row, for activities and for turns.
 pub(crate) async fn engine(store: &Arc<dyn Store>, row: &Row) -> Result<Engine> {
     let builder = Engine::builder().store(store.clone()).concurrency(row.slots.max(1)).turns(row.turns.max(1));
     Ok(builder.open().await?)
@@ -86,8 +87,8 @@ fn register(engine: &Engine, activity: Duration) {
     engine.orchestrate(work);
 }
 
-/// Starts orchestrations and awaits each: so many starters, each with one in flight. The figure is
-/// orchestrations or steps a second, or what one takes, as the row's unit says.
+/// Starts orchestrations and awaits each, with one in flight for each submitter. The figure is
+/// orchestrations or steps a second, or the time of one, as the row's unit tells.
 pub(crate) async fn in_flight(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
@@ -99,7 +100,7 @@ pub(crate) async fn in_flight(request: &Request) -> Result<Measurement> {
     let started = now();
     let ends = start_all(request, &engine).await?;
     let elapsed = started.elapsed();
-    // Lives of what the row counts: steps where it is about them.
+    // The operations are steps where the row is about steps.
     let operations = if row.workload == "steps" { row.count * row.steps } else { row.count };
     let commits = opened.commit_sizes(&before, operations);
 
@@ -124,7 +125,7 @@ async fn start_all(request: &Request, engine: &Engine) -> Result<Ends> {
     Ok(all)
 }
 
-/// Whether it ended with what it should.
+/// Returns whether an orchestration ended with the expected result.
 async fn one(engine: Engine, work: Work, steps: usize) -> bool {
     match engine.submit(work).await {
         Ok(handle) => handle.wait().await.is_ok_and(|done| done == steps),

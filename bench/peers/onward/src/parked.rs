@@ -1,5 +1,5 @@
-//! Very many orchestrations that wait for a timer: what each keeps in memory, and how long it takes
-//! until all have gone on.
+//! Measures very many orchestrations that wait for a timer: the memory of each, and the time until
+//! all have ended.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use crate::helper::{Helper, Job, wait_until_ready};
 use crate::open::{open_file, open_store};
 use crate::running;
 
-/// How often the store is asked how far it is.
+/// The interval at which the store is polled for progress.
 const POLL: Duration = Duration::from_millis(20);
-/// How many submit at once.
+/// The number of concurrent submitters.
 const SUBMITTERS: usize = 256;
-/// Turns at once.
+/// The number of turns that may run at once.
 const TURNS: usize = 256;
-/// The time that parking may take: for each orchestration, and for a start.
+/// The time allowed for parking: for each orchestration, and for a start.
 const PARKING_EACH: Duration = Duration::from_micros(300);
 const PARKING: Duration = Duration::from_secs(1);
-/// What is far enough away where no timer is to fire.
+/// A delay long enough that no timer fires.
 const FAR: Duration = Duration::from_secs(86_400);
 
-/// Waits until a moment, in microseconds since 1970.
+/// An orchestration that waits until a moment, in microseconds since 1970.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Sleeper {
     wake: i64,
@@ -53,7 +53,7 @@ fn in_(time: Duration) -> i64 {
     wall() + time.as_micros() as i64
 }
 
-/// When timers are to fire so that all are parked by then.
+/// Returns the moment at which timers are to fire, so that all orchestrations are parked by then.
 fn when_parked(count: usize) -> i64 {
     in_(PARKING + PARKING_EACH * u32::try_from(count).unwrap_or(u32::MAX))
 }
@@ -65,7 +65,7 @@ async fn engine(store: &Arc<dyn Store>, kept: usize) -> Result<Engine> {
     Ok(engine)
 }
 
-/// Starts so many and waits until all wait.
+/// Starts `count` orchestrations and waits until all are parked.
 async fn park(engine: &Engine, count: usize, wake: i64) -> Result<()> {
     let next = Arc::new(AtomicUsize::new(0));
     let submitters: Vec<_> = (0..SUBMITTERS)
@@ -93,7 +93,7 @@ async fn parked(engine: &Engine) -> Result<u64> {
     Ok(engine.store().queues().await?.iter().map(|queue| queue.scheduled).sum())
 }
 
-/// Waits until so many have completed.
+/// Waits until `count` orchestrations have completed.
 async fn completed(engine: &Engine, count: usize) -> Result<()> {
     while engine.store().statistics().await?.iter().map(|kind| kind.ended.completed).sum::<u64>() < count as u64 {
         tokio::time::sleep(POLL).await;
@@ -109,7 +109,7 @@ fn kept(request: &Request) -> usize {
     if request.settings == "evicted" { 1 } else { request.row.count }
 }
 
-/// Resident memory of each, in KiB.
+/// Measures the resident memory of each orchestration, in KiB.
 pub(crate) async fn memory(request: &Request) -> Result<Measurement> {
     let count = request.row.count;
     let opened = open_store(request).await?;
@@ -119,7 +119,7 @@ pub(crate) async fn memory(request: &Request) -> Result<Measurement> {
     let started = now();
     park(&engine, count, in_(FAR)).await?;
     let parking = started.elapsed();
-    // Freed pages are given back to the system a little later.
+    // Freed pages are returned to the system a little later.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let after = Usage::read()?;
     let there = parked(&engine).await?;
@@ -131,7 +131,8 @@ pub(crate) async fn memory(request: &Request) -> Result<Measurement> {
         .observed("parked", there))
 }
 
-/// Seconds from the moment at which all timers are due until all orchestrations have ended.
+/// Measures the seconds from the moment at which all timers are due until all orchestrations have
+/// ended.
 pub(crate) async fn all_at_once(request: &Request) -> Result<Measurement> {
     let count = request.row.count;
     let opened = open_store(request).await?;
@@ -147,8 +148,8 @@ pub(crate) async fn all_at_once(request: &Request) -> Result<Measurement> {
     Ok(Measurement::of(elapsed.as_secs_f64()).observed("completed", count as u64))
 }
 
-/// Seconds from the opening of a file, on which a killed process left orchestrations whose timers
-/// are all due, until all have ended.
+/// Measures the seconds from the opening of a file until all orchestrations on it have ended. A
+/// killed process left them there, with timers that are all due.
 pub(crate) async fn takeover(request: &Request) -> Result<Measurement> {
     let count = request.row.count;
     let directory = tempfile::tempdir_in(&request.directory)?;
@@ -174,7 +175,7 @@ pub(crate) async fn takeover(request: &Request) -> Result<Measurement> {
         .observed("completed", count as u64))
 }
 
-/// What the helper does: parks them and goes on running.
+/// Parks orchestrations and keeps running, in the helper.
 pub(crate) async fn leave(path: &Path, class: Class, count: usize, wake: i64) -> Result<(Engine, running::Running)> {
     let store: Arc<dyn Store> = Arc::new(open_file(path, class).await?);
     let engine = engine(&store, count).await?;

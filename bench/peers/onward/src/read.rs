@@ -1,4 +1,4 @@
-//! Looking at what waits and what has ended, and the computation of delays.
+//! Reads of waiting and ended tasks, and the computation of delays.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::dispatch::backoff;
 use crate::open::{engine, open_store};
 use crate::submit::keyed;
 
-/// Reads in one repetition.
+/// The number of reads in one repetition.
 const READS: usize = 200;
 
-/// The kinds of taskmill's suite, in turn; the queries ask for the first.
+/// The kinds of taskmill's suite, in turn. The queries ask for the first.
 const KINDS: [&str; 5] = ["media::thumbnail", "media::transcode", "billing::charge", "billing::refund", "email::send"];
 
 pub(crate) fn peek(runtime: &Runtime, request: &Request) -> Result<Measurement> {
@@ -76,7 +76,7 @@ async fn fill_history(store: &Arc<dyn Store>, row: &Row) -> Result<()> {
     Ok(())
 }
 
-/// One repetition is [`READS`] reads on the runtime, each timed.
+/// Measures repetitions of [`READS`] reads on the runtime, each timed.
 pub(crate) fn reads<F>(runtime: &Runtime, row: &Row, name: &str, read: impl Fn() -> F) -> Result<Measurement>
 where
     F: Future<Output = Result<u64>>,
@@ -101,7 +101,7 @@ pub(crate) fn backoff_delay(row: &Row) -> Result<Measurement> {
     let backoff = backoff(row.backoff.context("the row names no back-off")?, false);
     let start = now();
     for round in 0..row.count as u64 {
-        // The engine draws a random number for each failure; a multiplication stands for it.
+        // The engine draws a random number for each failure; a multiplication stands in for it.
         for failures in 1..=20_u32 {
             let random = (round + u64::from(failures)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             black_box(backoff.delay(black_box(failures), black_box(random)));

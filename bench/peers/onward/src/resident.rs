@@ -1,4 +1,4 @@
-//! What an engine uses up that has much to do later, or nothing at all.
+//! Measures the resources of an engine that has many tasks for later, or none at all.
 
 use std::path::Path;
 use std::process::Child;
@@ -16,8 +16,8 @@ use crate::{backlog, lives, running};
 
 const MIB: f64 = 1_048_576.0;
 
-/// Resident memory of a process that has opened a file with `count` waiting tasks, or has submitted
-/// them itself, and works on the first of them.
+/// Measures the resident memory of a process that works on the first of `count` waiting tasks. It
+/// has opened a file with these tasks, or has submitted them itself.
 pub(crate) async fn memory(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let directory = tempfile::tempdir_in(&request.directory)?;
@@ -55,8 +55,8 @@ pub(crate) async fn memory(request: &Request) -> Result<Measurement> {
         .observed("waiting", there))
 }
 
-/// An engine on a file with nothing to do for `count` seconds, alone or beside another one in a
-/// process of its own.
+/// Runs an idle engine on a file for `count` seconds, alone or with another one in a second
+/// process.
 pub(crate) async fn idle(request: &Request) -> Result<Measurement> {
     let opened = open_store(request).await?;
     let engine = engine(&opened.store, request.row.slots).await?;
@@ -80,7 +80,7 @@ pub(crate) async fn idle(request: &Request) -> Result<Measurement> {
         .observed("waiting", waiting))
 }
 
-/// Starts a process that has nothing to do on the same file.
+/// Starts an idle process on the same file.
 fn start_idle(request: &Request, path: &Path) -> Result<Child> {
     let job = Job::Idle { slots: request.row.slots };
     let helper = Helper { path: path.to_owned(), class: request.class, payload_bytes: request.row.payload_bytes, job };

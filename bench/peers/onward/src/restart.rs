@@ -1,4 +1,4 @@
-//! Opening a file that a killed process left behind.
+//! Opens a file that a killed process left behind.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::helper::leave_behind;
 use crate::open::{engine, open_file};
 use crate::{lives, running};
 
-/// From opening to the start of the first handler.
+/// Measures the time from opening to the start of the first handler.
 pub(crate) async fn restart(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let directory = tempfile::tempdir_in(&request.directory)?;

@@ -1,4 +1,4 @@
-//! An engine that runs beside the row.
+//! An engine that runs during the row.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 use onward::Engine;
 use tokio::task::JoinHandle;
 
-/// How often it is asked whether anything is left, after the timed part.
+/// The interval of the check whether any task is left, after the timed part.
 const POLL: Duration = Duration::from_millis(10);
 
 pub(crate) type Running = JoinHandle<onward::Result<()>>;

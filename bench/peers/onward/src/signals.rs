@@ -1,4 +1,4 @@
-//! How long it takes from sending a signal until the code that awaits it goes on.
+//! Measures the time from sending a signal until the code that awaits it continues.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::open::open_store;
 use crate::orchestrations::engine;
 use crate::running;
 
-/// Takes so many signals, each with the moment at which it was sent.
+/// An orchestration that receives a number of signals, each with its send time.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Listener {
     signals: usize,
@@ -36,7 +36,7 @@ async fn listen(listener: Listener, context: OrchestrationContext, heard: Heard)
     Ok(listener.signals)
 }
 
-/// Signals at a fixed rate, to so many listeners in turn.
+/// Sends signals at a fixed rate, to the listeners in turn.
 pub(crate) async fn resumed(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
@@ -52,7 +52,7 @@ pub(crate) async fn resumed(request: &Request) -> Result<Measurement> {
     for _ in 0..listeners {
         handles.push(engine.submit(Listener { signals: row.count / listeners }).await?);
     }
-    // Until all of them wait.
+    // The delay lets all listeners reach their wait.
     tokio::time::sleep(Duration::from_millis(500)).await;
     send_all(row.count, row.rate, &engine, handles.iter().map(|handle| handle.id()).collect()).await?;
     let mut resumed = 0;

@@ -1,4 +1,4 @@
-//! Our sockets, for the rows of sockets.
+//! Onward's sockets, for the rows of sockets.
 
 use anyhow::Result;
 use bench_sockets::{Echoes, Receives, Sends, Socket, System};
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use onward_zmtp::protocol::Message;
 use onward_zmtp::socket::kind::{self, Dealer, Pull, Push, Router};
 
-/// What the workloads take.
+/// The system of Onward's sockets, as the workloads use it.
 pub(crate) struct Ours;
 
 impl System for Ours {

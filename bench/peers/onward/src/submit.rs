@@ -1,4 +1,4 @@
-//! Submitting with nobody running.
+//! Measures submits while no worker runs.
 
 use anyhow::Result;
 use bench_protocol::{Latencies, Measurement, Request, key_prefix, microseconds_per, now};
@@ -6,7 +6,7 @@ use onward::{NewTask, Submitted, UniqueKey};
 
 use crate::open::{engine, open_store};
 
-/// A task without a payload under a key.
+/// Returns a task with a key and without a payload.
 pub(crate) fn keyed(kind: &str, key: String) -> Result<NewTask> {
     let mut task = NewTask::new(kind)?;
     task.unique = Some(UniqueKey { key, on_duplicate: Default::default(), keep_for: Default::default() });
@@ -33,7 +33,7 @@ pub(crate) async fn one_by_one(request: &Request) -> Result<Measurement> {
     Ok(Measurement::of(value).with_latencies(latencies).observed("inserted", inserted))
 }
 
-/// As in taskmill's suite, the tasks are made before the timed part.
+/// Measures a submit of a batch. As in taskmill's suite, the tasks are made before the timed part.
 pub(crate) async fn batch(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;

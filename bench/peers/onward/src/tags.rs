@@ -1,4 +1,4 @@
-//! Submitting with tags, and finding tasks by them.
+//! Measures submits with tags, and finding tasks by them.
 
 use anyhow::Result;
 use bench_protocol::{Latencies, Measurement, Request, key_prefix, microseconds_per, now};
@@ -10,7 +10,7 @@ use crate::open::{engine, open_store};
 use crate::read;
 use crate::submit::keyed;
 
-/// As in taskmill's suite, the strings are made in the timed part.
+/// Measures submits. As in taskmill's suite, the strings are made in the timed part.
 pub(crate) async fn submit(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
@@ -34,7 +34,7 @@ pub(crate) async fn submit(request: &Request) -> Result<Measurement> {
     Ok(Measurement::of(value).with_latencies(latencies).observed("inserted", inserted))
 }
 
-/// All tasks have the same tag, or one of ten where values are asked for.
+/// Measures reads. All tasks have the same tag; in the row of tag values it has one of ten values.
 pub(crate) fn reads(runtime: &Runtime, request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = runtime.block_on(open_store(request))?;

@@ -1,4 +1,4 @@
-//! The rows of the benchmarks of sockets on rzmq 0.5.
+//! The rows of sockets on rzmq 0.5.
 
 use std::sync::OnceLock;
 
@@ -15,7 +15,8 @@ fn main() -> Result<()> {
 
 struct Rzmq;
 
-/// Its default of 1000 messages is too little for the shape `batch`, in which it waits for ever.
+/// The high-water mark. The default of 1000 messages is too small for the shape `batch`, which
+/// would wait for ever.
 const MARK: i32 = 4096;
 
 const PUSH: u8 = 0;
@@ -70,7 +71,7 @@ impl<const KIND: u8> Sends for Theirs<KIND> {
     }
 }
 
-/// The last frame of what was received: a ROUTER's messages come in frames.
+/// Only the last frame of a received message counts, because a ROUTER's messages come in frames.
 impl<const KIND: u8> Receives for Theirs<KIND> {
     type Message = Msg;
 

@@ -1,4 +1,4 @@
-//! Snapshots of running tasks that count bytes.
+//! Snapshots of running tasks that report bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 use crate::dispatch::submit_all;
 use crate::tasks::{Ending, Handler, scheduler_in_memory};
 
-/// Snapshots in the timed part.
+/// The number of snapshots in the timed part.
 const SNAPSHOTS: usize = 100;
 
-/// Its suite lets the tasks end while it takes snapshots; here they go on, so that as many run as
-/// the row's name says.
+/// Measures snapshots. taskmill's suite lets the tasks end while it takes snapshots; here they keep
+/// running, so that as many run as the row's name says.
 pub(crate) async fn snapshots(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let attempts = Arc::new(AtomicU64::new(0));

@@ -1,4 +1,4 @@
-//! Tasks that depend on each other, submitted one by one as in its suite.
+//! Tasks that depend on each other, submitted one by one as in taskmill's suite.
 
 use anyhow::{Context as _, Result};
 use bench_protocol::{Measurement, Row, key_prefix, microseconds_per, now};
@@ -6,12 +6,12 @@ use taskmill::{Scheduler, TaskSubmission};
 
 use crate::submit::idle_scheduler;
 
-/// Whether the tasks of a workload depend on each other.
+/// Returns whether the tasks of a workload depend on each other.
 pub(crate) fn are_in(workload: &str) -> bool {
     matches!(workload, "chain_submit" | "chain_dispatch" | "fan_in_dispatch")
 }
 
-/// Submits a chain with nobody running.
+/// Submits a chain while no worker runs.
 pub(crate) async fn chain(row: &Row) -> Result<Measurement> {
     let scheduler = idle_scheduler(row).await?;
     let start = now();
@@ -20,7 +20,8 @@ pub(crate) async fn chain(row: &Row) -> Result<Measurement> {
     Ok(Measurement::of(value).observed("inserted", inserted))
 }
 
-/// Submits a chain, or tasks of which the last depends on all the others; answers how many are new.
+/// Submits a chain, or tasks of which the last depends on all others. Returns the number of new
+/// tasks.
 pub(crate) async fn submit(scheduler: &Scheduler, row: &Row) -> Result<u64> {
     let (prefix, fan_in) = (key_prefix(&row.workload), row.workload == "fan_in_dispatch");
     let (mut before, mut inserted): (Vec<i64>, u64) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! Submitting and running to the end: timed from the first submit to the last end observed.
+//! Submits tasks and runs them to their end, timed from the first submit to the last observed end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,7 +43,7 @@ pub(crate) async fn to_the_end(request: &Request) -> Result<Measurement> {
     stop.cancel();
     running.await?;
     if row.workload == "group_dispatch" {
-        // Its suite times the shutdown too, here and only here.
+        // taskmill's suite also times the shutdown, only in this row.
         elapsed = start.elapsed();
     }
     let mut measurement = Measurement::of(microseconds_per(elapsed, row.count))

@@ -1,10 +1,10 @@
-//! A database file: what users have. taskmill sets `synchronous = NORMAL`, so this is class
-//! `normal`.
+//! The rows on a database file, which is what users have. taskmill sets `synchronous = NORMAL`, so
+//! this is durability level `normal`.
 //!
-//! A task counts as done when its handler has run: its event channel holds 256 events and drops the
-//! rest under load, so it could not be asked. That is kinder than what the other systems are asked
-//! for, which is the end kept in the file; that no task was left over is checked after the timed
-//! part.
+//! A task counts as done when its handler has run. taskmill's event channel cannot be used for
+//! that, because it holds 256 events and drops the rest under load. This condition is weaker than
+//! that of the other systems, for which the end must be in the file. After the timed part the
+//! program checks that no task was left over.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl TypedTask for Place {
     }
 }
 
-/// What the handler does with a task: counts it, and tells its submitter.
+/// The effect of the handler on a task: it counts the task and notifies its submitter.
 struct Done {
     ledger: Ledger,
     submitters: Vec<Notify>,
@@ -88,7 +88,7 @@ fn start(scheduler: &Scheduler) -> (CancellationToken, JoinHandle<()>) {
     (stop, tokio::spawn(async move { scheduler.run(stopped).await }))
 }
 
-/// Submits alone, nobody running.
+/// Measures submits alone, while no worker runs.
 pub(crate) async fn submit(request: &Request) -> Result<Measurement> {
     let (directory, done) = (tempfile::tempdir_in(&request.directory)?, Done::new(&request.row));
     let scheduler = open(request, directory.path(), &done).await?;
@@ -102,7 +102,7 @@ pub(crate) async fn submit(request: &Request) -> Result<Measurement> {
         .observed("inserted", inserted))
 }
 
-/// Whole lives: each submitter submits one and waits for it, again and again.
+/// Measures round trips: each submitter repeatedly submits a task and waits for it.
 pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let (directory, done) = (tempfile::tempdir_in(&request.directory)?, Done::new(row));
@@ -119,7 +119,7 @@ pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
     Ok(measurement.observed("completed", completed))
 }
 
-/// Runs all submitters and answers the latencies of their submits.
+/// Runs all submitters and returns the latencies of their submits.
 async fn submitters(request: &Request, scheduler: &Scheduler, done: Option<&Arc<Done>>) -> Result<Latencies> {
     let row = &request.row;
     let template = Order::new(0, 0, row.payload_bytes)?;
@@ -147,7 +147,7 @@ async fn submitters(request: &Request, scheduler: &Scheduler, done: Option<&Arc<
     Ok(latencies)
 }
 
-/// Waits until the file holds no live task, then stops.
+/// Waits until the file has no live task, then stops the scheduler.
 async fn finish(scheduler: &Scheduler, stop: CancellationToken, running: JoinHandle<()>) -> Result<()> {
     while scheduler.store().pending_count().await? + scheduler.store().running_count().await? > 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -156,7 +156,7 @@ async fn finish(scheduler: &Scheduler, stop: CancellationToken, running: JoinHan
     Ok(running.await?)
 }
 
-/// Submit to handler start at a fixed rate.
+/// Measures the time from submit to handler start at a fixed rate.
 pub(crate) async fn latency(request: &Request) -> Result<Measurement> {
     let row = request.row.clone();
     let (directory, done) = (tempfile::tempdir_in(&request.directory)?, Done::new(&row));
@@ -183,7 +183,7 @@ pub(crate) async fn latency(request: &Request) -> Result<Measurement> {
     Ok(Measurement::of(starts.percentile(0.5)).with_latencies(starts).observed("started", started))
 }
 
-/// Nothing to do for `count` seconds.
+/// Measures an idle process for `count` seconds.
 pub(crate) async fn idle(request: &Request) -> Result<Measurement> {
     let (directory, done) = (tempfile::tempdir_in(&request.directory)?, Done::new(&request.row));
     let scheduler = open(request, directory.path(), &done).await?;

@@ -1,4 +1,4 @@
-//! The rows of the benchmarks on taskmill 0.7.1, driven as its own benchmark suite drives it.
+//! The benchmark rows on taskmill 0.7.1, used as its own benchmark suite uses it.
 
 mod bytes;
 mod dependencies;

@@ -1,4 +1,4 @@
-//! Looking at what waits and what has ended, and the computation of delays.
+//! Reads of waiting and ended tasks, and the computation of delays.
 
 use std::hint::black_box;
 
@@ -9,10 +9,10 @@ use tokio::runtime::Runtime;
 
 use crate::tasks::strategy;
 
-/// Reads in one repetition.
+/// The number of reads in one repetition.
 const READS: usize = 200;
 
-/// The kinds of its suite, in turn; the queries ask for the first.
+/// The kinds of taskmill's suite, in turn. The queries ask for the first.
 const KINDS: [&str; 5] = ["media::thumbnail", "media::transcode", "billing::charge", "billing::refund", "email::send"];
 
 pub(crate) fn peek(runtime: &Runtime, row: &Row) -> Result<Measurement> {
@@ -52,7 +52,7 @@ async fn store_with_history(row: &Row) -> Result<TaskStore> {
     Ok(store)
 }
 
-/// One repetition is [`READS`] reads on the runtime, each timed.
+/// Measures repetitions of [`READS`] reads on the runtime, each timed.
 pub(crate) fn reads<F>(runtime: &Runtime, row: &Row, name: &str, read: impl Fn() -> F) -> Result<Measurement>
 where
     F: Future<Output = Result<u64>>,

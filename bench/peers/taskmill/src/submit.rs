@@ -1,4 +1,4 @@
-//! Submitting with nobody running.
+//! Measures submits while no worker runs.
 
 use anyhow::Result;
 use bench_protocol::{Latencies, Measurement, Row, key_prefix, microseconds_per, now};
@@ -29,7 +29,8 @@ pub(crate) async fn one_by_one(row: &Row) -> Result<Measurement> {
     Ok(Measurement::of(value).with_latencies(latencies).observed("inserted", inserted))
 }
 
-/// As in its suite, the submissions are made before the timed part.
+/// Measures a submit of a batch. As in taskmill's suite, the submissions are made before the timed
+/// part.
 pub(crate) async fn batch(row: &Row) -> Result<Measurement> {
     let scheduler = idle_scheduler(row).await?;
     let key = |number| format!("{}-{number}", key_prefix(&row.workload));

@@ -1,4 +1,4 @@
-//! Submitting with tags, and finding tasks by them.
+//! Measures submits with tags, and finding tasks by them.
 
 use anyhow::Result;
 use bench_protocol::{Latencies, Measurement, Row, key_prefix, microseconds_per, now};
@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 use crate::read;
 use crate::submit::idle_scheduler;
 
-/// As in its suite, the strings are made in the timed part.
+/// Measures submits. As in taskmill's suite, the strings are made in the timed part.
 pub(crate) async fn submit(row: &Row) -> Result<Measurement> {
     let scheduler = idle_scheduler(row).await?;
     let prefix = key_prefix(&row.workload);
@@ -30,7 +30,7 @@ pub(crate) async fn submit(row: &Row) -> Result<Measurement> {
     Ok(Measurement::of(value).with_latencies(latencies).observed("inserted", inserted))
 }
 
-/// All tasks have the same tag, or one of ten where values are asked for.
+/// Measures reads. All tasks have the same tag; in the row of tag values it has one of ten values.
 pub(crate) fn reads(runtime: &Runtime, row: &Row) -> Result<Measurement> {
     let values = if row.workload == "tag_values" { 10 } else { 1 };
     let store = &runtime.block_on(async {

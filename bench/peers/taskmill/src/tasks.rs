@@ -12,10 +12,10 @@ use taskmill::{
     TaskStore, TypedExecutor, TypedTask,
 };
 
-/// The poll interval of its benchmark suite.
+/// The poll interval of taskmill's benchmark suite.
 pub(crate) const SUITE_POLL: Duration = Duration::from_millis(10);
 
-/// The interval of progress reports of its benchmark suite, in the row with reports.
+/// The interval of progress reports of taskmill's benchmark suite, in the row with reports.
 const SUITE_PROGRESS: Duration = Duration::from_millis(100);
 
 /// The domain of all tasks.
@@ -34,13 +34,13 @@ impl TypedTask for Empty {
     const TASK_TYPE: &'static str = "test";
 }
 
-/// What the handler of [`Empty`] does.
+/// The behaviour of the handler of [`Empty`].
 #[derive(Clone, Copy)]
 pub(crate) enum Ending {
     Completes,
-    /// After its bytes, chunk by chunk.
+    /// Completes after its bytes, chunk by chunk.
     CompletesWithBytes,
-    /// After its bytes, when it is asked to stop.
+    /// Reports its bytes, and then runs until it is asked to stop.
     HoldsWithBytes,
     FailsForGood,
     FailsRetryably,
@@ -79,7 +79,7 @@ fn report(context: &DomainTaskContext<'_, Bench>) {
     }
 }
 
-/// A scheduler on a database in memory, as its suite builds one.
+/// Returns a scheduler on a database in memory, as taskmill's suite builds one.
 pub(crate) async fn scheduler_in_memory(row: &Row, handler: Handler, settings: &str) -> Result<Scheduler> {
     let mut domain = Domain::<Bench>::new().task::<Empty>(handler);
     if let Some(name) = row.backoff {
@@ -95,13 +95,13 @@ pub(crate) async fn scheduler_in_memory(row: &Row, handler: Handler, settings: &
     Ok(polling(builder, settings).build().await?)
 }
 
-/// Sets the poll interval of its suite unless the settings are `default`.
+/// Sets the poll interval of taskmill's suite unless the settings are `default`.
 pub(crate) fn polling(builder: SchedulerBuilder, settings: &str) -> SchedulerBuilder {
     if settings == "default" { builder } else { builder.poll_interval(SUITE_POLL) }
 }
 
-/// A back-off as its suite has it: with its delays for the computation, with none (`immediate`) for
-/// running.
+/// Returns a back-off of taskmill's suite. It has taskmill's delays for the computation, and none
+/// (`immediate`) for running.
 pub(crate) fn strategy(name: BackoffName, immediate: bool) -> BackoffStrategy {
     let time = |milliseconds| Duration::from_millis(if immediate { 0 } else { milliseconds });
     match name {

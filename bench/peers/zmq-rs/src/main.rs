@@ -1,4 +1,4 @@
-//! The rows of the benchmarks of sockets on zmq.rs 0.7.
+//! The rows of sockets on zmq.rs 0.7.
 
 use anyhow::{Context as _, Result};
 use bench_protocol::run;

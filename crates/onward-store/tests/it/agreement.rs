@@ -1,16 +1,16 @@
-//! Stores against the specification, on sequences made up at random.
+//! Compares stores with the specification, on random sequences.
 
 use onward_testkit::{MemoryFixture, agreement};
 
-/// How many sequences are played on stores in memory.
+/// The number of sequences on stores in memory.
 const MANY: u64 = 300;
 
-/// How many are played where each store has files to make and to sync: there each takes several
-/// times as long, and CI should not wait for minutes. `cargo xtask soak stores-agree` plays as many
-/// there as elsewhere.
+/// The number of sequences on stores that create and sync files. Each takes several times as long
+/// there, and CI must not take minutes. `cargo xtask soak stores-agree` plays as many on all
+/// stores.
 pub(crate) const SOME: u64 = 64;
 
-/// Says nothing of the store, but that the harness plays the same sequence twice.
+/// Tests the harness rather than the store: it must play the same sequence twice.
 #[test]
 fn the_memory_store_agrees_with_itself() {
     agreement::run(&MemoryFixture, &MemoryFixture, SOME);
@@ -21,7 +21,7 @@ fn sqlite_in_memory_agrees_with_the_specification() {
     agreement::run(&MemoryFixture, &crate::sqlite::InMemory, MANY);
 }
 
-/// The move of a backlog from memory to the tables happens all the time.
+/// The backlog moves from memory to the tables all the time.
 #[test]
 fn sqlite_in_memory_with_few_tasks_there_agrees_with_the_specification() {
     agreement::run(&MemoryFixture, &crate::sqlite::InMemoryFewTasks, MANY);
@@ -32,7 +32,7 @@ fn sqlite_in_a_file_agrees_with_the_specification() {
     agreement::run(&MemoryFixture, &crate::sqlite::InFile(onward_store::Durability::Normal), SOME);
 }
 
-/// What is left in memory when the store is closed is read again from the file.
+/// Tasks that are still in memory when the store is closed are read from the file again.
 #[test]
 fn sqlite_in_a_file_with_few_tasks_in_memory_agrees_with_the_specification() {
     agreement::run(&MemoryFixture, &crate::sqlite::InFileFewTasks, SOME);

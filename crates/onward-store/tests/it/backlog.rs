@@ -1,4 +1,4 @@
-//! What it costs to submit, claim and complete a task while many others wait.
+//! The cost of submitting, claiming and completing a task while many others wait.
 
 use std::time::Duration;
 
@@ -7,13 +7,14 @@ use onward_store::{
     SetLimit, SetQueue, SqliteStore, Store, SystemClock, When, Write,
 };
 
-/// So many tasks wait where the backlog is deep: more than are kept in memory.
+/// The number of waiting tasks in a deep backlog: more than are kept in memory.
 const DEEP: usize = 30_000;
-/// And so many where it is not.
+/// The number of waiting tasks in a shallow backlog.
 const SHALLOW: usize = 30;
-/// The best of so many lives counts, so that nothing else on the machine does.
+/// The number of round trips of which the best counts, so that other load on the machine does not.
 const LIVES: usize = 40;
-/// A cost that grew with the backlog would grow a thousandfold.
+/// The most by which the cost may grow. A cost proportional to the backlog would grow a
+/// thousandfold.
 const FACTOR: u32 = 10;
 
 /// Beats: slow-backlog
@@ -38,7 +39,7 @@ async fn a_look_at_the_queues_over_a_deep_backlog_costs_about_what_it_costs_over
     assert!(deep < shallow * FACTOR, "{deep:?} over {DEEP}, {shallow:?} over {SHALLOW}");
 }
 
-/// The shortest time that the sizes of the queues take to read while so many tasks wait and so many
+/// Returns the shortest time of reading the sizes of the queues. `backlog` tasks wait and as many
 /// are scheduled, all of them in the tables.
 async fn look_over(backlog: usize) -> Duration {
     let directory = tempfile::tempdir().unwrap();
@@ -58,7 +59,8 @@ async fn look_over(backlog: usize) -> Duration {
     shortest
 }
 
-/// The shortest life of an urgent task, from its submit to its end, while so many others wait.
+/// Returns the shortest round trip of an urgent task, from its submit to its end, while `backlog`
+/// others wait.
 async fn life_beside(backlog: usize, when: When) -> Duration {
     let directory = tempfile::tempdir().unwrap();
     let options = SqliteStore::options().durability(Durability::Normal);
@@ -86,7 +88,7 @@ async fn live(store: &SqliteStore, session: SessionId) {
     store.apply(vec![Write::Complete { lease: claimed[0].lease, result: None }]).await.unwrap();
 }
 
-/// So many groups are held back, where they are many.
+/// The number of groups that are held back, where they are many.
 const GROUPS: usize = 10_000;
 
 /// Shows: T9
@@ -97,7 +99,7 @@ async fn a_claim_behind_ten_thousand_groups_that_are_held_back_costs_about_what_
     assert!(many < few * FACTOR, "{many:?} behind {GROUPS}, {few:?} behind {SHALLOW}");
 }
 
-/// Another store on the file makes this one read again what it may have changed; that must not be
+/// Another store on the file makes this store read again what it may have changed. That must not be
 /// every group.
 ///
 /// Shows: T9
@@ -107,8 +109,8 @@ async fn the_same_holds_where_two_stores_share_the_file() {
     assert!(many < few * FACTOR, "{many:?} behind {GROUPS}, {few:?} behind {SHALLOW}");
 }
 
-/// The shortest life of a task while so many groups have used their limit up and a task each that
-/// waits in front, and so many stores on the file take turns.
+/// Returns the shortest round trip of a task behind `groups` groups that have used up their limit,
+/// each with a waiting task in front. The stores on the file take turns.
 async fn life_behind(groups: usize, stores: usize) -> Duration {
     let directory = tempfile::tempdir().unwrap();
     let open_stores = open_stores(&directory, stores).await;
@@ -147,8 +149,8 @@ async fn a_claim_among_ten_thousand_groups_that_share_costs_about_what_it_costs_
     }
 }
 
-/// The shortest time from claim to end of a task while so many groups with two tasks each share the
-/// queue by weight, and so many stores on the file take turns.
+/// Returns the shortest time from claim to end of a task while `groups` groups with two tasks each
+/// share the queue by weight. The stores on the file take turns.
 async fn life_among(groups: usize, stores: usize) -> Duration {
     let directory = tempfile::tempdir().unwrap();
     let open_stores = open_stores(&directory, stores).await;
@@ -180,8 +182,8 @@ async fn a_claim_beside_ten_thousand_series_of_another_session_costs_about_what_
     }
 }
 
-/// The shortest life of a task while a task each of so many series is reserved for another session
-/// and waits in front, and so many stores on the file take turns.
+/// Returns the shortest round trip of a task behind tasks of `series` affinity keys that are
+/// reserved for another session. The stores on the file take turns.
 async fn life_beside_series(series: usize, stores: usize) -> Duration {
     let directory = tempfile::tempdir().unwrap();
     let open_stores = open_stores(&directory, stores).await;
@@ -209,7 +211,7 @@ async fn life_beside_series(series: usize, stores: usize) -> Duration {
     shortest
 }
 
-/// So many stores on one file.
+/// Opens `count` stores on one file.
 async fn open_stores(directory: &tempfile::TempDir, count: usize) -> Vec<SqliteStore> {
     let path = directory.path().join("onward.db");
     let mut stores = Vec::new();

@@ -1,5 +1,5 @@
-//! What is not a store, may not be written, has no room or is damaged: a clear error, and the data
-//! as it was.
+//! Files that are not a store, are read-only or damaged, and full disks: the error is clear, and
+//! the data is unchanged.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -94,8 +94,8 @@ async fn a_new_store_on_a_read_only_file_system_is_refused() {
     tells(&error, mount.path(), "check the permissions");
 }
 
-/// `ONWARD_ROUNDS` says how many disks are filled in each class (default: 1), `ONWARD_SEED` how
-/// much room is left on each and how large the tasks are.
+/// `ONWARD_ROUNDS` sets the number of disks that are filled with each durability level (default:
+/// 1). `ONWARD_SEED` determines the room left on each and the sizes of the tasks.
 ///
 /// Shows: T21
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn a_full_disk_refuses_a_submit_whole_and_the_open_store_goes_on_when_ther
     assert_eq!((tally.lost, tally.duplicated), (0, 0), "{tally}");
 }
 
-/// Submits tasks until the disk is full, makes room, and goes on.
+/// Submits tasks until the disk is full, makes room, and submits more.
 async fn fill_and_go_on(mount: &Mount, class: Durability, random: &mut fastrand::Rng, tally: &mut Tally) {
     let path = mount.path().join("onward.db");
     let store = SqliteStore::options().durability(class).open(&path).await.unwrap();
@@ -129,14 +129,14 @@ async fn fill_and_go_on(mount: &Mount, class: Durability, random: &mut fastrand:
     let store = SqliteStore::open(&path).await.unwrap();
     count(&store, &acknowledged, tally).await;
     sound(&store).await;
-    // Beside the refused call, which was of two.
+    // The rejected call, which was of two tasks, counts as attempted too.
     tally.attempted += acknowledged.len() as u64 + 2;
     tally.acknowledged += acknowledged.len() as u64;
     tally.recovered += 1;
 }
 
-/// Counts what was acknowledged and is not there, and what is there and was not acknowledged: a
-/// part of a refused call.
+/// Counts acknowledged tasks that are missing, and tasks that exist without an acknowledgement,
+/// which are parts of a rejected call.
 async fn count(store: &SqliteStore, acknowledged: &[i64], tally: &mut Tally) {
     let there = numbers(store).await;
     tally.lost += acknowledged.iter().filter(|number| !there.contains(number)).count() as u64;
@@ -163,7 +163,7 @@ async fn a_store_opened_on_a_full_disk_opens_or_says_that_it_is_full_and_keeps_e
     sound(&store).await;
 }
 
-/// Submits ever more, two tasks in a call, until the disk is full; answers the error.
+/// Submits two tasks in a call until the disk is full. Returns the error.
 async fn submit_until_refused(store: &SqliteStore, size: usize, acknowledged: &mut Vec<i64>) -> Error {
     for _ in 0..10_000 {
         match submit(store, &[size, size]).await {
@@ -188,14 +188,14 @@ async fn submit(store: &SqliteStore, payloads: &[usize]) -> Result<Vec<i64>, Err
     Ok(outcomes.iter().map(number).collect())
 }
 
-/// A store with so many tasks.
+/// Returns a store with `tasks` tasks.
 async fn filled(path: &Path, tasks: usize) -> SqliteStore {
     let store = SqliteStore::open(path).await.unwrap();
     submit(&store, &vec![100; tasks]).await.unwrap();
     store
 }
 
-/// The numbers of the tasks that are known, oldest first.
+/// Returns the numbers of all tasks, oldest first.
 async fn numbers(store: &SqliteStore) -> Vec<i64> {
     let (mut numbers, mut before) = (Vec::new(), None);
     loop {
@@ -218,7 +218,7 @@ async fn refused(path: &Path) -> Error {
     SqliteStore::open(path).await.map(drop).expect_err("it must not open")
 }
 
-/// Opening is refused, and everything in the directory is as it was, to the byte.
+/// Checks that opening fails and leaves every file in the directory unchanged, to the byte.
 async fn refused_untouched(path: &Path) -> Error {
     let before = contents(path);
     let error = refused(path).await;
@@ -228,13 +228,13 @@ async fn refused_untouched(path: &Path) -> Error {
     error
 }
 
-/// The files beside a path, and what is in them.
+/// Returns the files in the directory of a path, with their contents.
 fn contents(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = std::fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.is_file()).map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
 }
 
-/// The error says what it is about and what to do.
+/// Checks that the error names the path and the remedy.
 fn tells(error: &Error, path: &Path, remedy: &str) {
     let text = error.to_string();
     assert!(text.contains(&path.display().to_string()), "the path is not named: {text}");

@@ -1,4 +1,4 @@
-//! Submits in transactions of the caller's own.
+//! Submits in transactions of the caller.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use onward_store::{
 use onward_testkit::{keyed, task};
 use tokio::time::timeout;
 
-/// Something is broken if it takes longer than this.
+/// The time limit of a wait. A longer wait is a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A store, and a connection of somebody who has a table in its file.
+/// A store, and a connection of a caller that has a table in the same file.
 struct Shop {
     store: SqliteStore,
     connection: Connection,
@@ -35,12 +35,12 @@ impl Shop {
         self.directory.path().join("shop.db")
     }
 
-    /// Another store on the same file, as another process would have it.
+    /// Opens another store on the same file, as another process would.
     async fn other_store(&self) -> SqliteStore {
         open_store(self.path()).await
     }
 
-    /// Orders something and submits tasks in one transaction, which is then ended as told.
+    /// Inserts an order and submits tasks in one transaction, then ends it with `end`.
     fn order(&mut self, tasks: &[NewTask], end: impl FnOnce(Transaction<'_>)) -> Result<Vec<Submitted>> {
         let transaction = begin(&mut self.connection);
         order(&transaction);
@@ -62,7 +62,7 @@ impl Shop {
     }
 }
 
-/// Begins a transaction of the caller's.
+/// Begins a transaction of the caller.
 fn begin(connection: &mut Connection) -> Transaction<'_> {
     connection.transaction_with_behavior(TransactionBehavior::Immediate).unwrap()
 }
@@ -98,7 +98,7 @@ fn too_large() -> NewTask {
     NewTask { payload: vec![0; 2 * 1024 * 1024].into(), ..task("large") }
 }
 
-/// The text of the refusal of a submit on a connection.
+/// Returns the error text of a rejected submit on a connection.
 fn refusal(store: &SqliteStore, connection: &Connection) -> String {
     let error = store.submit_in(connection, &[task("mail")]).unwrap_err();
     assert!(error.is_invalid(), "{error:?}");
@@ -280,7 +280,7 @@ async fn a_connection_that_only_reads_is_refused() {
     assert!(error.is_read_only(), "{error:?}");
 }
 
-/// Without this the task would be written to the temporary table, and be lost.
+/// Without this check the task would be written to the temporary table and be lost.
 #[tokio::test]
 async fn a_connection_that_hides_a_table_of_the_store_is_refused() {
     let mut shop = Shop::open().await;
@@ -312,7 +312,7 @@ async fn a_refused_task_among_several_leaves_no_trace() {
     assert_eq!(shop.store.queues().await.unwrap(), []);
 }
 
-/// Each of the two queues could be added, but not both.
+/// Each of the two queues could be added alone, but not both.
 #[tokio::test]
 async fn a_task_refused_after_others_were_written_leaves_no_trace() {
     let mut shop = Shop::open().await;
@@ -353,8 +353,8 @@ async fn the_callers_transaction_goes_on_after_a_submit_that_failed_half_way() {
     assert_eq!((shop.orders(), shop.state(TaskId(1)).await), (1, None));
 }
 
-/// Which is SQLite's doing and cannot be helped, but must not be taken for a transaction that goes
-/// on.
+/// SQLite rolls the transaction back, which cannot be prevented. The caller must not take it for a
+/// transaction that is still open.
 ///
 /// Shows: T1
 #[tokio::test]
@@ -396,8 +396,8 @@ async fn a_file_that_stays_locked_is_an_error_that_may_pass() {
     assert_eq!(submitted.committed().len(), 1);
 }
 
-/// The store's writer holds what is the writer's and waits for the transaction, which must not wait
-/// for it in turn.
+/// The store's writer holds its own locks while it waits for the transaction. The transaction must
+/// not wait for the writer in turn.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_submit_does_not_wait_for_a_store_that_waits_for_the_transaction() {
     let directory = tempfile::tempdir().unwrap();
@@ -414,8 +414,8 @@ async fn a_submit_does_not_wait_for_a_store_that_waits_for_the_transaction() {
     assert_eq!(timeout(PATIENCE, waits).await.unwrap().unwrap(), Submitted::Inserted { id: TaskId(101) });
 }
 
-/// Those that the store has not written to its tables yet, and those of the caller, who writes past
-/// the store.
+/// The filter finds tasks that the store has not written to its tables yet, and tasks of a caller
+/// that writes without the store.
 #[tokio::test]
 async fn tasks_are_found_by_their_tags_whoever_submitted_them() {
     let mut shop = Shop::open().await;

@@ -1,7 +1,8 @@
-//! Other processes: this test program again, running one of its ignored tests.
+//! Child processes: this test program again, running one of its ignored tests.
 //!
-//! A child says what it does on its standard output, a pipe, one line and one `write` for each
-//! fact. What is in the pipe survives the child, so whatever it said before it was killed is read.
+//! A child reports to its standard output, a pipe, with one line and one `write` for each fact. The
+//! content of the pipe survives the child, so the parent reads every fact that the child reported
+//! before it was killed.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
@@ -9,26 +10,25 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
-/// Marks a line as a child's own, among those of the test harness.
+/// The mark of a child's own lines among those of the test harness.
 const MARK: &str = "> ";
 
-/// Begins a child's last line if it failed.
+/// The start of a child's last line if it failed.
 const PANICKED: &str = "panicked";
 
-/// A running child; killed when dropped.
+/// A running child, killed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
     input: Option<ChildStdin>,
 }
 
-/// What a child says, line by line, until its end.
+/// The lines that a child reports, until its end.
 #[derive(Debug)]
 pub(crate) struct Speech(BufReader<ChildStdout>);
 
 impl Process {
-    /// Starts the ignored test `entry` as a process of its own, with variables that tell it what to
-    /// do.
+    /// Starts the ignored test `entry` as a process of its own, with variables that configure it.
     pub(crate) fn start(entry: &str, variables: &[(&str, String)]) -> (Self, Speech) {
         let program = std::env::current_exe().expect("this program has a path");
         let mut child = Command::new(program)
@@ -44,19 +44,19 @@ impl Process {
         (Self { child, input }, Speech(BufReader::new(output)))
     }
 
-    /// Its number.
+    /// Returns the process number.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends it a line.
+    /// Sends a line to the child.
     pub(crate) fn tell(&mut self, line: &str) {
         let input = self.input.as_mut().expect("its input is a pipe");
         writeln!(input, "{line}").expect("it listens");
     }
 
-    /// `kill -STOP`: it stands still, and keeps its locks. Waits until it does: the signal alone
-    /// only asks for it.
+    /// Stops the child (`kill -STOP`), which keeps its locks. Waits until it has stopped, because
+    /// the signal alone does not guarantee that.
     pub(crate) fn stop(&self) {
         self.signal(Signal::STOP);
         let stopped = waitpid(Some(Pid::from_child(&self.child)), WaitOptions::UNTRACED);
@@ -64,20 +64,20 @@ impl Process {
         assert!(status.stopped(), "a child ended instead of standing still: {status:?}");
     }
 
-    /// `kill -CONT`: it goes on as if nothing had been.
+    /// Continues the child (`kill -CONT`).
     pub(crate) fn go_on(&self) {
         self.signal(Signal::CONT);
     }
 
-    /// `kill -9`, and waits until the process is gone. A child that had failed by itself fails the
-    /// test.
+    /// Kills the child (`kill -9`) and waits until it is gone. A child that had failed before fails
+    /// the test.
     pub(crate) fn kill(&mut self) {
         self.signal_kill();
         let status = self.child.wait().expect("a child can be waited for");
         assert_eq!(status.signal(), Some(Signal::KILL.as_raw()), "a child ended before it was killed: {status}");
     }
 
-    /// `kill -9` alone, so that others can be killed at the same moment.
+    /// Sends `kill -9` without waiting, so that several children can be killed at the same moment.
     pub(crate) fn signal_kill(&mut self) {
         self.child.kill().expect("a child can be killed");
     }
@@ -103,7 +103,7 @@ impl Iterator for Speech {
             if self.0.read_line(&mut line).expect("a child's output can be read") == 0 {
                 return None;
             }
-            // A line without an end was cut off; nothing of it counts.
+            // A line without an end was cut off, so it does not count.
             if let Some(said) = line.strip_prefix(MARK).and_then(|line| line.strip_suffix('\n')) {
                 assert!(!said.starts_with(PANICKED), "a child {said}");
                 return Some(said.to_owned());
@@ -112,8 +112,8 @@ impl Iterator for Speech {
     }
 }
 
-/// In a child: ends it with its parent, sets its words apart from the harness's, and has a failure
-/// told like a fact, since a child that fails may be killed before that ends it.
+/// Prepares a child: it dies with its parent, and separates its lines from those of the harness. It
+/// reports a panic as a fact, because the parent may kill a child before its failure ends it.
 pub(crate) fn begin() {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .expect("a child can ask to die with its parent");
@@ -121,12 +121,12 @@ pub(crate) fn begin() {
     std::panic::set_hook(Box::new(|panic| say(&format!("{PANICKED}: {}", panic.to_string().replace('\n', " ")))));
 }
 
-/// In a child: says a line to the parent, in one `write`.
+/// Reports a line from a child to the parent, in one `write`.
 pub(crate) fn say(line: &str) {
     write(format!("{MARK}{line}\n").as_bytes());
 }
 
-/// In a child: the next line from the parent, or nothing if there is no more.
+/// Returns the next line from the parent to a child, or `None` if there are no more.
 pub(crate) fn hear() -> Option<String> {
     let mut line = String::new();
     let length = std::io::stdin().read_line(&mut line).expect("a child can be told things");

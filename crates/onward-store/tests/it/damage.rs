@@ -1,18 +1,19 @@
 //! Bits flipped in a closed store, one at a time.
 //!
-//! Where the pages of the file have checksums, damage is never read as truth, whichever bit flips.
+//! If the pages of the file have checksums, damage is never read as valid data, whichever bit
+//! flips.
 //!
-//! Without them SQLite's format tells what it can: the structure of each page, the header of the
-//! file, and rows of one table that another one contradicts. A flip within a value (a payload, a
-//! time, a counter) can give another value that is as good. There this shows that nothing panics,
-//! that every error is one a program can act on, and that a flip in a page's structure is an error,
-//! a finding of the check, or harmless; and it says how many flips went unseen.
+//! Without checksums, SQLite's format detects a part of the damage: in the structure of each page,
+//! in the header of the file, and in rows that contradict another table. A flip within a value (a
+//! payload, a time, a counter) can give another valid value. There this test shows that nothing
+//! panics and that a program can act on every error. A flip in a page's structure is an error, a
+//! finding of the check, or harmless. The test prints the number of undetected flips.
 //!
-//! In the line for `cargo xtask soak` a flip that was noticed is acknowledged, one that made no
-//! difference is recovered, and one in a page's structure that was read as truth is lost.
+//! In the line for `cargo xtask soak` a detected flip counts as acknowledged and a harmless one as
+//! recovered. A flip in a page's structure that was read as valid data counts as lost.
 //!
-//! `ONWARD_FLIPS` says how many bits of each page are flipped (default: 8), `ONWARD_SEED` which
-//! (default: others each time).
+//! `ONWARD_FLIPS` sets the number of flipped bits in each page (default: 8). `ONWARD_SEED` selects
+//! them (default: random).
 
 use std::path::Path;
 use std::time::Duration;
@@ -24,9 +25,9 @@ use onward_store::{
 use onward_testkit::soak::{self, Tally};
 
 const PAGE_BYTES: usize = 4096;
-/// Length of the header that the file's first page begins with.
+/// The length of the header at the beginning of the file's first page.
 const FILE_HEADER: usize = 100;
-/// Length of the header of a B-tree page.
+/// The length of the header of a B-tree page.
 const PAGE_HEADER: usize = 8;
 
 #[tokio::test]
@@ -54,14 +55,14 @@ async fn where_pages_have_checksums_no_flipped_bit_is_read_as_data() {
     assert!(seen.tally.acknowledged > 0, "no flip was noticed at all");
 }
 
-/// Whether the pages of the file have checksums.
+/// The layout of the file: with or without checksums of its pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layout {
     Plain,
     Checksums,
 }
 
-/// Flips bits of a store, one at a time, and looks what is read then.
+/// Flips bits of a store, one at a time, and reads it after each flip.
 async fn flip_bits(layout: Layout) -> Seen {
     let seed = soak::seed();
     let mut random = fastrand::Rng::with_seed(seed);
@@ -80,23 +81,23 @@ async fn flip_bits(layout: Layout) -> Seen {
     seen
 }
 
-/// What came of a flip.
+/// The result of a flip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// An error, or a finding of the check.
+    /// Reading returned an error, or the check found the damage.
     Refused,
-    /// All was read as it was.
+    /// All data was read unchanged.
     Harmless,
-    /// Something else was read, and nobody noticed.
+    /// Other data was read, and the damage was not detected.
     Wrong,
 }
 
 #[derive(Debug, Default)]
 struct Seen {
     tally: Tally,
-    /// Flips of values that gave other values.
+    /// Undetected flips of values.
     unseen: u64,
-    /// Where flips were not seen that the format can tell.
+    /// The places of undetected flips that the format could detect.
     lost: Vec<(usize, usize)>,
 }
 
@@ -115,8 +116,8 @@ impl Seen {
     }
 }
 
-/// In each page: one byte of its header, and others anywhere. With checksums each byte of the
-/// header of the file, too.
+/// Returns the places to flip: in each page a byte of its header, and bytes anywhere. With
+/// checksums, also each byte of the file's header.
 fn places(bytes: usize, layout: Layout, random: &mut fastrand::Rng) -> Vec<(usize, usize)> {
     let flips = soak::number("ONWARD_FLIPS").unwrap_or(8).max(1);
     let header = if layout == Layout::Checksums { FILE_HEADER } else { 0 };
@@ -129,8 +130,9 @@ fn places(bytes: usize, layout: Layout, random: &mut fastrand::Rng) -> Vec<(usiz
     places
 }
 
-/// Whether a byte belongs to what holds a page together. The header of the file is left out: most
-/// of it (change counters, the version of SQLite that wrote it) has no meaning for the data.
+/// Returns whether a byte belongs to the structure of a page. The header of the file does not
+/// count: most of it (change counters, the version of SQLite that wrote it) has no meaning for the
+/// data.
 fn is_structure(page: usize, offset: usize) -> bool {
     let start = if page == 0 { FILE_HEADER } else { 0 };
     (start..start + PAGE_HEADER).contains(&offset)
@@ -155,7 +157,7 @@ async fn look_at(bytes: &[u8], truth: &str) -> Verdict {
 
 const FINDING: &str = "the check found something";
 
-/// All that a store answers, as text.
+/// Returns all data of a store, as text.
 async fn read_everything(path: &Path) -> Result<String, Error> {
     let store = SqliteStore::options().durability(Durability::Memory).open(path).await?;
     let filter = TaskFilter { with_payload: true, ..TaskFilter::default() };
@@ -170,7 +172,7 @@ async fn read_everything(path: &Path) -> Result<String, Error> {
     Ok(format!("{tasks:?}{events:?}{queues:?}{statistics:?}{sessions:?}{pauses:?}"))
 }
 
-/// A small store with something in most of its tables.
+/// Makes a small store with data in most of its tables.
 async fn make_store(path: &Path, layout: Layout) {
     let options = SqliteStore::options().durability(Durability::Memory).page_checksums(layout == Layout::Checksums);
     let store = options.open(path).await.unwrap();

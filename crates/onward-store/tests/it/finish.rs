@@ -1,4 +1,4 @@
-//! Tasks that are finished in transactions of the caller's own.
+//! Tasks that are completed in transactions of the caller.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use onward_store::{
 use onward_testkit::task;
 use tokio::time::timeout;
 
-/// Something is broken if it takes longer than this.
+/// The time limit of a wait. A longer wait is a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A store, and a shop that keeps its payments in the same file.
@@ -29,7 +29,8 @@ impl Shop {
         Self { directory, store, connection }
     }
 
-    /// As after a crash: neither the store nor the shop's connection was told to end.
+    /// Drops the store and the shop's connection without closing them, as a crash would, and opens
+    /// both again.
     async fn crash(self) -> Self {
         drop(self.connection);
         drop(self.store);
@@ -84,7 +85,7 @@ fn pay(transaction: &Transaction<'_>, lease: Lease) {
     transaction.execute("INSERT INTO shop_payment VALUES (?)", [lease.task.0]).unwrap();
 }
 
-/// Pays and completes the task in one transaction.
+/// Inserts a payment and completes the task in one transaction.
 fn finish(shop: &mut Shop, lease: Lease) -> Result<(), Error> {
     let (store, transaction) = shop.begin();
     pay(&transaction, lease);
@@ -136,8 +137,8 @@ async fn a_lost_lease_is_refused_and_what_was_written_can_be_rolled_back() {
     assert_eq!(shop.payments(), 1);
 }
 
-/// The connection and the store are dropped where a process could die: the effect is there if, and
-/// only if, the end is.
+/// The connection and the store are dropped at points where a process could die. The effect exists
+/// if, and only if, the task has ended.
 ///
 /// Shows: T22
 #[tokio::test]

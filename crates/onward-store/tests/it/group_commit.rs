@@ -1,16 +1,16 @@
-//! What is submitted together is committed together.
+//! Concurrent submits share a commit.
 
 use std::time::Duration;
 
 use onward_store::{Durability, NewTask, SqliteStore, Store, TaskFilter, Write};
 
-/// How many callers submit at once.
+/// The number of concurrent callers.
 const CALLERS: u64 = 64;
 
-/// How often each calls.
+/// The number of calls of each caller.
 const CALLS: u64 = 30;
 
-/// Longer than all that takes.
+/// The time limit of the whole test.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Shows: T1, B5
@@ -37,7 +37,8 @@ async fn callers_who_submit_at_the_same_moment_share_commits() {
     }
 }
 
-/// A lone caller does not wait for company each time; it must find it all the same.
+/// After a lone caller, the writer no longer waits for others before each commit. It must still
+/// notice when others come.
 ///
 /// Shows: B5
 /// Beats: single-commits
@@ -51,7 +52,7 @@ async fn callers_who_come_after_one_was_long_alone_share_commits() {
     assert!(commits <= CALLERS / 4, "{CALLERS} submits took {commits} commits");
 }
 
-/// How many commits it takes many callers to submit a task each.
+/// Returns the number of commits in which many callers submit a task each.
 async fn commits_of_callers(store: SqliteStore) -> u64 {
     let store = std::sync::Arc::new(store);
     let before = store.commit_counts().commits;
@@ -73,7 +74,7 @@ async fn every_caller_is_answered_whoever_commits_its_writes() {
         let mut callers = tokio::task::JoinSet::new();
         for caller in 0..CALLERS {
             let store = std::sync::Arc::clone(&store);
-            // Some of a size that a caller commits itself, some larger.
+            // Some calls are small enough that a caller commits them itself; others are larger.
             let writes = if caller % 8 == 0 { 40 } else { 1 + caller % 3 };
             callers.spawn(async move {
                 for _ in 0..CALLS {

@@ -1,5 +1,5 @@
-//! How many tasks of a group run, and which tokens they took, while a process that is alone on a
-//! file keeps that to itself.
+//! The running tasks and the tokens of a group, while the only process on a file defers writing
+//! these counters.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn tenant() -> Name {
     Name::new("tenant").unwrap()
 }
 
-/// A file with a limit on a group: four at once, ten in a burst, and then one an hour.
+/// A file with a limit on a group: four running tasks, a burst of ten, and then one an hour.
 struct File {
     directory: TempDir,
     clock: Arc<ManualClock>,
@@ -41,7 +41,8 @@ impl File {
         SqliteStore::options().clock(self.clock.clone()).open(path).await.unwrap()
     }
 
-    /// The file as a killed process would leave it: with its log, and without what is in memory.
+    /// Opens a copy of the file as a killed process would leave it: with its log, and without the
+    /// data in memory.
     async fn as_left_by_a_killed_process(&self) -> SqliteStore {
         let copy = self.directory.path().join("left.db");
         for suffix in ["", "-wal"] {
@@ -55,7 +56,7 @@ impl File {
         self.open(&copy).await
     }
 
-    /// How many of the group run, as it is written.
+    /// Returns the number of the group's running tasks in the file.
     fn written(&self) -> i64 {
         let connection = Connection::open(self.path()).unwrap();
         connection.query_row("SELECT running FROM task_group WHERE name = 'tenant'", [], |row| row.get(0)).unwrap()
@@ -68,7 +69,7 @@ async fn session(store: &SqliteStore) -> SessionId {
     session
 }
 
-/// Submits tasks of the group, and answers how many of them start.
+/// Submits tasks of the group, and returns those that start.
 async fn start(store: &SqliteStore, session: SessionId, tasks: usize) -> Vec<ClaimedTask> {
     let new = NewTask { group: Some(tenant()), ..NewTask::new("mail").unwrap() };
     store.apply((0..tasks).map(|_| Write::Submit(Box::new(new.clone()))).collect()).await.unwrap();
@@ -82,7 +83,7 @@ async fn complete(store: &SqliteStore, tasks: Vec<ClaimedTask>) {
     store.apply(tasks.into_iter().map(complete).collect()).await.unwrap();
 }
 
-/// How many of the group run, and how many tokens it has.
+/// Returns the number of running tasks and of tokens of the group.
 async fn usage(store: &SqliteStore) -> (Option<u64>, Option<u32>) {
     let limits = store.limits().await.unwrap();
     let record = limits.into_iter().find(|record| record.scope == LimitScope::Group(tenant())).unwrap();
@@ -109,7 +110,7 @@ async fn tokens_that_a_killed_process_had_not_written_are_taken() {
     assert_eq!(start(&left, worker, 4).await.len(), 2);
 }
 
-/// Also where the clock on the wall is set while nobody has the file.
+/// This also holds if the wall clock is set while no process has the file open.
 #[tokio::test]
 async fn tokens_that_a_killed_process_had_not_written_come_back_when_they_would_have() {
     let (file, store) = File::new().await;

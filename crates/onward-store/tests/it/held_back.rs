@@ -1,6 +1,5 @@
-//! What a life costs behind tasks that may not start, counted in steps of SQLite. Nothing is
-//! answered from memory here; what it takes where tasks are in memory is measured in
-//! [`backlog`](crate::backlog).
+//! The cost of a round trip behind tasks that may not start, counted in steps of SQLite. Here no
+//! task is in memory; [`backlog`](crate::backlog) measures the time with tasks in memory.
 
 use std::time::Duration;
 
@@ -11,11 +10,11 @@ use onward_store::{
 
 use crate::steps::Steps;
 
-/// So many tasks are held back, each in a group of its own, or so many of one group.
+/// The number of tasks that are held back, each in a group of its own or all in one group.
 const MANY: usize = 10_000;
-/// The cheapest of so many lives counts: others do what is to be done now and then.
+/// The number of round trips of which the cheapest counts, because others include occasional work.
 const LIVES: usize = 10;
-/// The longest time that a rate may be said in.
+/// The longest period of a rate.
 const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Shows: T9
@@ -69,16 +68,16 @@ async fn behind_groups_whose_kind_runs_as_much_as_it_may_a_life_takes_no_more_st
     .await;
 }
 
-/// A life behind many that are held back is to take as many steps as one behind few, but for a
-/// tenth.
+/// Checks that a round trip behind many held-back tasks takes at most a tenth more steps than one
+/// behind few.
 async fn assert_no_dearer(hold_back: impl AsyncFn(&Bench, usize)) {
     let (few, many) = (life_behind(1, &hold_back).await, life_behind(MANY, &hold_back).await);
     assert!(few > 0, "steps are counted");
     assert!(many <= few + few / 10, "a life takes {many} steps behind {MANY} tasks, and {few} behind one");
 }
 
-/// The steps of the cheapest life of a task, from its submit to its end, behind so many that are
-/// held back.
+/// Returns the steps of the cheapest round trip of a task, from its submit to its end, behind this
+/// many held-back tasks.
 async fn life_behind(tasks: usize, hold_back: &impl AsyncFn(&Bench, usize)) -> u64 {
     let bench = Bench::open().await;
     hold_back(&bench, tasks).await;
@@ -103,7 +102,7 @@ fn group(number: usize) -> Name {
     name(&format!("tenant-{number}"))
 }
 
-/// A limit on each of the groups by itself.
+/// Returns a limit that applies to each group separately.
 fn groups() -> SetLimit {
     SetLimit::new(LimitScope::Groups("tenant-".to_owned()))
 }
@@ -117,7 +116,7 @@ struct Bench {
     steps: Steps,
     store: SqliteStore,
     session: SessionId,
-    /// Goes when the store is closed.
+    /// The directory is removed after the store is closed.
     _directory: tempfile::TempDir,
 }
 
@@ -138,7 +137,7 @@ impl Bench {
         self.store.apply(vec![Write::SetLimit(limit)]).await.unwrap();
     }
 
-    /// Hands in so many tasks, of groups by number.
+    /// Submits tasks, whose groups depend on their numbers.
     async fn submit(&self, tasks: usize, group: impl Fn(usize) -> Name) {
         let task = |number| NewTask { group: Some(group(number)), ..NewTask::new("other").unwrap() };
         self.store.apply((0..tasks).map(|number| Write::Submit(Box::new(task(number)))).collect()).await.unwrap();
@@ -151,7 +150,7 @@ impl Bench {
         }
     }
 
-    /// Everything that may start.
+    /// Claims every task that may start.
     async fn claim_all(&self) -> Vec<ClaimedTask> {
         let mut all = Vec::new();
         loop {

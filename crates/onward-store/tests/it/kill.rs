@@ -1,7 +1,8 @@
-//! `kill -9` at random moments under load: nothing acknowledged is lost, nothing happens twice.
+//! Kills processes (`kill -9`) at random moments under load. No acknowledged write is lost, and
+//! nothing happens twice.
 //!
-//! `ONWARD_ROUNDS` says how often processes are killed, over all tests here (default: 50),
-//! `ONWARD_SEED` how the chances fall (default: another way each time).
+//! `ONWARD_ROUNDS` sets the number of kills in all tests here (default: 50). `ONWARD_SEED` sets the
+//! random seed (default: random).
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -14,11 +15,11 @@ use crate::child::{Process, Speech};
 use crate::ledger::{Known, Tally};
 use crate::load::{self, Fact};
 
-/// How many tests share the rounds, those of [`survivors`](crate::survivors) among them.
+/// The number of tests that share the rounds, including those of [`survivors`](crate::survivors).
 const TESTS: u64 = 6;
-/// Longer than a round takes: that a process has died shows by its lock.
+/// The lease, longer than a round. The death of a process is noticed by its lock, not by its lease.
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
-/// After so many rounds a new file is begun, so that looking at everything stays cheap.
+/// The number of rounds after which a new file is used, so that examining it stays cheap.
 pub(crate) const ROUNDS_PER_FILE: u64 = 50;
 
 /// Shows: T21, B4
@@ -45,7 +46,7 @@ fn three_processes_killed_in_class_normal_lose_and_double_nothing() {
     run(3, Durability::Normal);
 }
 
-/// How many of them each test has.
+/// Returns the number of rounds of each test.
 pub(crate) fn rounds() -> u64 {
     soak::number("ONWARD_ROUNDS").unwrap_or(50).div_ceil(TESTS).max(1)
 }
@@ -65,7 +66,7 @@ fn run(processes: usize, class: Durability) {
     assert_eq!((tally.sum.lost, tally.sum.duplicated), (0, 0), "{}", tally.complaints.join("\n"));
 }
 
-/// Kills processes on one file again and again.
+/// Kills processes on one file repeatedly.
 fn cycles(processes: usize, class: Durability, rounds: u64, random: &mut fastrand::Rng, tally: &mut Tally) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("onward.db");
@@ -78,8 +79,8 @@ fn cycles(processes: usize, class: Durability, rounds: u64, random: &mut fastran
     }
 }
 
-/// Lets processes work until a number of facts has come in, made up at random, and kills them all
-/// in the midst of it.
+/// Lets processes work until they have reported a random number of facts, and kills all of them at
+/// once.
 fn load_and_kill(processes: usize, class: Durability, path: &Path, random: &mut fastrand::Rng) -> Vec<Fact> {
     let (sender, receiver) = mpsc::channel();
     let mut children = Vec::new();
@@ -92,7 +93,7 @@ fn load_and_kill(processes: usize, class: Durability, path: &Path, random: &mut 
     drop(sender);
     let enough = random.usize(1..400);
     let mut facts: Vec<Fact> = receiver.iter().take(enough).collect();
-    // A fact has just been told, which is no random moment; a little later is one.
+    // The moment right after a report is not random, so a random delay follows.
     (0..random.u32(0..1_000_000)).for_each(|_| std::hint::spin_loop());
     children.iter_mut().for_each(Process::signal_kill);
     children.iter_mut().for_each(Process::kill);
@@ -109,7 +110,7 @@ fn read_aside(speech: Speech, sender: mpsc::Sender<Fact>) -> std::thread::JoinHa
     })
 }
 
-/// Opens what the killed left behind and holds it against what was acknowledged.
+/// Opens the file of the killed processes and compares it with the acknowledgements.
 async fn examine(path: &Path, class: Durability, known: &mut Known, tally: &mut Tally) {
     let store = SqliteStore::options().durability(class).open(path).await.expect("the store opens again");
     known.examine(&store, usize::MAX, tally).await;
@@ -118,15 +119,15 @@ async fn examine(path: &Path, class: Durability, known: &mut Known, tally: &mut 
     assert_sound(&store, tally).await;
 }
 
-/// What SQLite and the store itself find out about a file.
+/// Checks that neither SQLite nor the store finds a fault in the file.
 pub(crate) async fn assert_sound(store: &SqliteStore, tally: &Tally) {
     let report = store.check().await.unwrap();
     assert_eq!(report.integrity, Vec::<String>::new(), "seed {}", tally.sum.seed);
     assert_eq!(report.consistency, Vec::<String>::new(), "seed {}", tally.sum.seed);
 }
 
-/// What the killed were working on waits again at once: their locks are gone, so their leases are
-/// over.
+/// Checks that the tasks of the killed processes wait again at once. Their leases are over because
+/// their locks are gone.
 async fn take_back(store: &SqliteStore, tally: &mut Tally) {
     let outcomes = store.apply(vec![Write::Sweep]).await.unwrap();
     let Outcome::Swept(swept) = outcomes[0] else { panic!("a sweep answered {outcomes:?}") };

@@ -1,8 +1,8 @@
-//! Stores whose process is killed in place of being closed, against the specification.
+//! Compares stores whose process is killed instead of closed with the specification.
 //!
-//! A process that is killed leaves its files as they are. So they are copied while the store is
-//! open, and the next store opens the copy: what the store had in memory only, or would have
-//! written when it was closed, is not there.
+//! A killed process leaves its files as they are. So the test copies them while the store is open,
+//! and the next store opens the copy. The copy lacks the data that was only in memory, or that
+//! closing would have written.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, agreeme
 
 use crate::agreement::SOME;
 
-/// How many tasks wait in memory.
+/// The number of tasks that wait in memory.
 #[derive(Debug, Clone, Copy)]
 enum Waiting {
     Many,
@@ -25,11 +25,11 @@ enum Waiting {
 struct KilledPlace {
     waiting: Waiting,
     directory: tempfile::TempDir,
-    /// How many stores there were.
+    /// The number of stores so far.
     stores: usize,
 }
 
-/// A store that leaves its files as they are at its end.
+/// A store that leaves its files as they are when it is dropped.
 #[derive(Debug)]
 struct Killed {
     store: SqliteStore,
@@ -63,9 +63,8 @@ impl Place for KilledPlace {
     }
 }
 
-/// The ends of the sessions of the process that was killed, in the order of their numbers: the next
-/// process writes them in its own time, when it finds that one gone, and does not show them any
-/// more.
+/// Returns the ends of the sessions of the killed process, in the order of their numbers. The next
+/// process writes them when it notices the death, but does not list these sessions any more.
 fn ends_of_sessions(path: &Path) -> Vec<Write> {
     let connection = rusqlite::Connection::open(path).expect("the file opens");
     let mut numbers = connection.prepare("SELECT id FROM session ORDER BY id").expect("there are sessions");

@@ -1,4 +1,4 @@
-//! What a store was heard to acknowledge, held against what is in it.
+//! Compares the acknowledgements of a store with its content.
 
 use std::collections::HashSet;
 
@@ -7,20 +7,20 @@ use onward_testkit::soak;
 
 use crate::load::Fact;
 
-/// What is known of one store.
+/// The knowledge about one store.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    /// Acknowledged as new.
+    /// Tasks that were acknowledged as new.
     submitted: HashSet<i64>,
-    /// Acknowledged as completed.
+    /// Tasks that were acknowledged as completed.
     completed: HashSet<i64>,
-    /// Named by an acknowledgement since the last look.
+    /// Tasks named by an acknowledgement since the last examination.
     fresh: HashSet<i64>,
-    /// Submitted according to the events.
+    /// Tasks that were submitted according to the events.
     events_submitted: HashSet<i64>,
-    /// Completed according to the events.
+    /// Tasks that were completed according to the events.
     events_completed: HashSet<i64>,
-    /// The last submission among the events.
+    /// The last submitted task in the events.
     last_event_submitted: i64,
     taken_back: u64,
     cursor: EventCursor,
@@ -55,15 +55,15 @@ impl Known {
         }
     }
 
-    /// How many of these completions are of tasks that were there at the last look.
+    /// Returns how many of these completions are of tasks that existed at the last examination.
     #[cfg(feature = "postgres")]
     pub(crate) fn completed_since(&self, facts: &[Fact]) -> u64 {
         let is_older = |fact: &&Fact| matches!(fact, Fact::Completed(id) if *id <= self.last_event_submitted);
         facts.iter().filter(is_older).count() as u64
     }
 
-    /// Holds what was acknowledged against what is there: every event, and the rows of so many of
-    /// the tasks that were named since the last look.
+    /// Compares the acknowledgements with every event, and with the rows of up to `rows` of the
+    /// tasks that were named since the last examination.
     pub(crate) async fn examine(&mut self, store: &dyn Store, rows: usize, tally: &mut Tally) {
         self.examine_tasks(store, rows, tally).await;
         self.read_events(store, tally).await;
@@ -77,12 +77,13 @@ impl Known {
         }
     }
 
-    /// How many leases of lapsed sessions were taken back, according to the events.
+    /// Returns the number of leases that were taken back from lapsed sessions, according to the
+    /// events.
     pub(crate) fn taken_back(&self) -> u64 {
         self.taken_back
     }
 
-    /// Counts tasks, of which none may be under way meanwhile.
+    /// Checks the number of tasks. No call may be under way.
     pub(crate) async fn examine_sizes(&self, store: &dyn Store, tally: &Tally) {
         let all: u64 = store.queues().await.unwrap().iter().map(size).sum();
         assert_eq!(
@@ -105,7 +106,7 @@ impl Known {
         }
     }
 
-    /// Reads the events on from where it last was.
+    /// Reads the events since the last examination.
     async fn read_events(&mut self, store: &dyn Store, tally: &mut Tally) {
         loop {
             let page = store.events(self.cursor, 1000).await.unwrap();
@@ -138,7 +139,8 @@ fn size(queue: &QueueRecord) -> u64 {
     queue.scheduled + queue.waiting + queue.running + queue.ended.total()
 }
 
-/// The sum of a test: submits asked for and answered, and tasks taken back from a killed process.
+/// The sum of a test: attempted and acknowledged submits, and tasks taken back from a killed
+/// process.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) sum: soak::Tally,

@@ -1,4 +1,4 @@
-//! A process that works as hard as it can until it is killed, and says what was acknowledged.
+//! A process that works as fast as it can until it is killed, and reports its acknowledgements.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,11 +12,11 @@ use tokio::sync::RwLock;
 
 use crate::child;
 
-/// How many callers submit at once.
+/// The number of concurrent submitters.
 const SUBMITTERS: u64 = 3;
 /// The most submits in one call.
 const CALL: usize = 6;
-/// How many keys there are: few, so that they are taken often.
+/// The number of keys. It is small, so that keys are often taken.
 const KEYS: u32 = 40;
 
 const PLACE: &str = "ONWARD_KILL_PLACE";
@@ -24,29 +24,29 @@ const CLASS: &str = "ONWARD_KILL_CLASS";
 const SEED: &str = "ONWARD_KILL_SEED";
 const LEASE: &str = "ONWARD_KILL_LEASE";
 
-/// Has a worker finish what is under way, say that it is [quiet](Fact::Quiet), and wait.
+/// The order to finish all calls under way, report [quiet](Fact::Quiet), and wait.
 pub(crate) const HOLD: &str = "hold";
-/// Has it go on.
+/// The order to continue.
 pub(crate) const GO_ON: &str = "go on";
 
-/// What a worker said.
+/// A fact that a worker reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fact {
-    /// It asks for so many submits.
+    /// The worker attempts this many submits.
     Attempted(u64),
-    /// A new task was acknowledged.
+    /// The store acknowledged a new task.
     Submitted(i64),
-    /// An existing task was acknowledged in place of a new one.
+    /// The store acknowledged an existing task instead of a new one.
     Duplicate(i64),
-    /// A completion was acknowledged.
+    /// The store acknowledged a completion.
     Completed(i64),
-    /// An end came too late: the task was somebody else's by then.
+    /// An end came too late: the worker had lost the lease.
     Refused(i64),
-    /// It was told to [hold](HOLD), and nothing is under way.
+    /// The worker was ordered to [hold](HOLD), and no call is under way.
     Quiet,
 }
 
-/// To whom it is said.
+/// The function to which facts are reported.
 pub(crate) type Say = Arc<dyn Fn(Fact) + Send + Sync>;
 
 impl Fact {
@@ -76,7 +76,7 @@ impl Fact {
     }
 }
 
-/// Starts a worker on a file, or a server by its URL.
+/// Starts a worker on a file, or on a server given by its URL.
 pub(crate) fn start(place: &str, class: Durability, lease: Duration, seed: u64) -> (child::Process, child::Speech) {
     let variables = [
         (PLACE, place.to_owned()),
@@ -87,7 +87,7 @@ pub(crate) fn start(place: &str, class: Durability, lease: Duration, seed: u64) 
     child::Process::start("load::worker", &variables)
 }
 
-/// Not a test: what [`start`] runs. It never ends by itself.
+/// Not a test: the process that [`start`] runs. It never ends by itself.
 #[test]
 #[ignore = "a worker process, started by tests that kill it"]
 fn worker() {
@@ -108,7 +108,7 @@ fn worker() {
     });
 }
 
-/// Holds and goes on as the parent says.
+/// Obeys the orders of the parent to hold and to continue.
 async fn obey(gate: Arc<RwLock<()>>) {
     let (sender, mut orders) = tokio::sync::mpsc::unbounded_channel();
     std::thread::spawn(move || {
@@ -138,23 +138,23 @@ async fn open(place: &str, class: Durability) -> Arc<dyn Store> {
     Arc::new(SqliteStore::options().durability(class).open(place).await.expect("the store opens"))
 }
 
-/// What a worker calls its sessions.
+/// Returns the name of a worker's sessions.
 pub(crate) fn session_name(process: u32) -> String {
     format!("load {process}")
 }
 
-/// Work on a store, as much as there can be.
+/// A load on a store that is as high as possible.
 #[derive(Clone)]
 pub(crate) struct Load {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) say: Say,
     pub(crate) lease: Duration,
-    /// Held while a step is under way; who locks it sees none.
+    /// Held while a step is under way. A task that locks it for writing sees no step under way.
     pub(crate) gate: Arc<RwLock<()>>,
 }
 
 impl Load {
-    /// Never ends by itself.
+    /// Runs the load. Never ends by itself.
     pub(crate) async fn run(self, seed: u64) {
         let mut submitters = tokio::task::JoinSet::new();
         for number in 0..SUBMITTERS {
@@ -215,7 +215,7 @@ impl Load {
         session
     }
 
-    /// Nothing if the session is over.
+    /// Claims tasks. Returns `None` if the session is over.
     async fn claim(&self, session: SessionId) -> Option<Vec<ClaimedTask>> {
         let writes = vec![Write::RenewSession { session }, Write::Claim(Claim::any(session, 16))];
         let mut outcomes = self.store.apply(writes).await.expect("a claim is answered");
@@ -243,8 +243,8 @@ fn submit(random: &mut fastrand::Rng) -> Write {
     Write::Submit(Box::new(task))
 }
 
-/// Most attempts end well; some fail and are tried again, some are given back, a few end in the
-/// dead letters.
+/// Returns a random end of an attempt. Most attempts complete; some fail and are retried, some are
+/// released, and a few become dead letters.
 fn end(random: &mut fastrand::Rng, task: &ClaimedTask) -> Write {
     let lease = task.lease;
     let fail = |next| Write::Fail { lease, error: "no luck".into(), next };

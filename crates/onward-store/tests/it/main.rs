@@ -1,5 +1,5 @@
-//! Every store, under one suite of cases and against one another; and SQLite against kills, damage
-//! and age.
+//! Runs one suite of cases on every store and compares stores with each other. Also tests SQLite
+//! against kills, damage and age.
 #![expect(
     clippy::expect_used,
     clippy::panic,

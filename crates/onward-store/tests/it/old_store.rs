@@ -1,5 +1,5 @@
-//! A store with a task in every state, which tests of upgrades make with this version and open with
-//! a made-up later one.
+//! A store with a task in every state. Tests of upgrades make it with this version and open it with
+//! a made-up later version.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use onward_store::{
 /// The numbers of the tasks of [`fill`].
 const TASKS: [i64; 6] = [1, 2, 3, 4, 5, 6];
 
-/// How long the session of [`fill`] holds without a renewal.
+/// The lease of the session of [`fill`].
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
 
 /// Submits six tasks: 1 has completed, 2 is a dead letter after two attempts, 3 runs, 4 waits with
-/// a key and a tag, 5 is not due, and 6 waits for 4. The queue `slow` is paused.
+/// a key and a tag, 5 is not due, and 6 waits for 4. Pauses the queue `slow`.
 pub(crate) async fn fill(store: &dyn Store) {
     let session = session(store).await;
     submit(store, new("first")).await;
@@ -35,7 +35,7 @@ pub(crate) async fn fill(store: &dyn Store) {
     apply(store, Write::Pause { scope: Scope::Queue("slow".parse().unwrap()), until: None }).await;
 }
 
-/// What the store knows of each of these tasks.
+/// Returns the records of these tasks.
 pub(crate) async fn tasks(store: &dyn Store) -> Vec<TaskRecord> {
     let mut tasks = Vec::new();
     for id in TASKS {
@@ -44,8 +44,8 @@ pub(crate) async fn tasks(store: &dyn Store) -> Vec<TaskRecord> {
     tasks
 }
 
-/// Claims and completes what can be claimed, in a session of its own; returns the numbers in the
-/// order of the claims.
+/// Claims and completes every task that can be claimed, in a session of its own. Returns the
+/// numbers in the order of the claims.
 pub(crate) async fn work_off(store: &dyn Store) -> Vec<i64> {
     let session = session(store).await;
     let mut done = Vec::new();
@@ -62,12 +62,12 @@ pub(crate) async fn work_off(store: &dyn Store) -> Vec<i64> {
     }
 }
 
-/// A task of the kind `mail`.
+/// Returns a task of the kind `mail`.
 pub(crate) fn new(payload: &'static str) -> NewTask {
     NewTask { payload: payload.into(), ..NewTask::new("mail").unwrap() }
 }
 
-/// A key that is free again when its task has ended.
+/// Returns a key that is free again when its task has ended.
 pub(crate) fn key(key: &str) -> UniqueKey {
     UniqueKey { key: key.into(), on_duplicate: Default::default(), keep_for: Duration::ZERO }
 }

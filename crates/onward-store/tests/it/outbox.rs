@@ -1,5 +1,5 @@
-//! A store whose tasks all come from a caller's own transactions, and end in them, under the
-//! conformance suite and against the specification.
+//! A store whose tasks are submitted and ended in transactions of the caller. Runs the conformance
+//! suite on it, and compares it with the specification.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,14 +10,14 @@ use onward_store::{
 };
 use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, agreement};
 
-/// Stores in a file, to which each submit, and each end of an attempt, comes in a transaction of
-/// the caller's own.
+/// Stores in a file in which each submit, and each end of an attempt, is written in a transaction
+/// of the caller.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Outbox {
-    /// The submitter says when it has committed.
+    /// The submitter notifies the store after its commit.
     Told,
-    /// It never does, and the store never learns that somebody else writes: its index stays in
-    /// memory.
+    /// The submitter never notifies the store, and the store never learns that another connection
+    /// writes: its index stays in memory.
     Untold,
 }
 
@@ -32,8 +32,8 @@ struct OutboxStore {
     store: SqliteStore,
     connection: Mutex<Connection>,
     outbox: Outbox,
-    /// Whether somebody listens to what ended: of a caller's commit it is only told that something
-    /// did.
+    /// True if a receiver listens for ended tasks. The notification of a caller's commit does not
+    /// name the tasks that ended.
     is_heard: AtomicBool,
 }
 
@@ -67,7 +67,7 @@ impl Place for OutboxPlace {
 }
 
 impl OutboxStore {
-    /// Submits in a transaction of the caller's, together with a row of its own.
+    /// Submits tasks in a transaction of the caller, together with a row of the caller.
     fn submit(&self, tasks: &[NewTask]) -> Result<Vec<Submitted>> {
         let mut connection = self.connection.lock().expect("no test panics while it holds this");
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -84,10 +84,11 @@ impl OutboxStore {
         })
     }
 
-    /// Sends to the caller's transactions what can be there: a call is one commit, and its
-    /// submissions are told before its changes. So a call that does nothing but submit goes there
-    /// whole, and of any other what it submits at first without keys, dependencies and parents,
-    /// which changes nothing else. Positions in a batch are those of a single write.
+    /// Writes as much as possible in transactions of the caller. A call is one commit, and the
+    /// events of its submissions come before its changes. So a call that only submits is written in
+    /// such a transaction as a whole. Of any other call only the leading submits without keys,
+    /// dependencies and parents are, which changes nothing else. Positions in a batch must stay
+    /// those of a single write.
     async fn write(&self, mut writes: Vec<Write>) -> Result<Vec<Outcome>> {
         let is_one = writes.len() == 1;
         if is_one && writes.iter().all(ends_attempts) && !self.is_heard.load(Ordering::Relaxed) {
@@ -105,7 +106,7 @@ impl OutboxStore {
         Ok(outcomes)
     }
 
-    /// Ends attempts in a transaction of the caller's, together with a row of its own; a refusal
+    /// Ends attempts in a transaction of the caller, together with a row of the caller. A rejection
     /// leaves neither.
     fn finish(&self, writes: Vec<Write>) -> Result<Vec<Outcome>> {
         let mut connection = self.connection.lock().expect("no test panics while it holds this");
@@ -129,8 +130,8 @@ impl OutboxStore {
         })
     }
 
-    /// What is refused to the caller, the store must refuse too: its answer has the refusal as a
-    /// value.
+    /// Submits tasks in a transaction of the caller. If that is rejected, the store must reject the
+    /// writes too; its reply has the refusal as a value.
     async fn write_submits(&self, writes: Vec<Write>, tasks: &[NewTask]) -> Result<Vec<Outcome>> {
         if tasks.is_empty() {
             return self.store.apply(writes).await;
@@ -148,7 +149,7 @@ impl OutboxStore {
     }
 }
 
-/// Whether a write ends an attempt, with or without others that belong to it.
+/// Returns whether a write ends an attempt, possibly with other writes that belong to it.
 fn ends_attempts(write: &Write) -> bool {
     match write {
         Write::Complete { .. }
@@ -175,13 +176,13 @@ fn names_members(task: &NewTask) -> bool {
     task.depends_on.tasks.iter().any(|dependency| matches!(dependency, Dependency::Member(_)))
 }
 
-/// The tasks of writes that do nothing but submit.
+/// Returns the tasks of writes that only submit, or `None` if a write does something else.
 fn submits(writes: &[Write]) -> Option<Vec<NewTask>> {
     let mut tasks = Vec::new();
     for write in writes {
         match write {
             Write::Submit(task) => tasks.push(NewTask::clone(task)),
-            // Several within several are for the store to refuse.
+            // A nested `All` is left to the store, which rejects it.
             Write::All(members) if members.iter().all(|member| matches!(member, Write::Submit(_))) => {
                 tasks.extend(submits(members)?);
             }
@@ -191,7 +192,7 @@ fn submits(writes: &[Write]) -> Option<Vec<NewTask>> {
     Some(tasks)
 }
 
-/// What became of tasks, as the outcomes of the writes they came with.
+/// Returns the results of submits as the outcomes of the writes that contained them.
 fn outcomes(writes: &[Write], submitted: Vec<Submitted>) -> Vec<Outcome> {
     let mut submitted = submitted.into_iter().map(Outcome::Submitted);
     let outcome = |write: &Write| match write {

@@ -1,5 +1,5 @@
-//! Files whose pages have checksums: how they come to be, who may write to them, and how a file
-//! goes on to which others wrote.
+//! Files whose pages have checksums: how they are made, which programs may write to them, and the
+//! state of a file after another program has written to it.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use onward_store::rusqlite::{Connection, OpenFlags};
 use onward_store::{NewTask, Page, SqliteStore, Store, TaskFilter, Write};
 use tempfile::TempDir;
 
-/// A closed store with a few tasks.
+/// Makes a closed store with a few tasks.
 async fn made(page_checksums: bool) -> (TempDir, PathBuf) {
     made_with(20, page_checksums).await
 }
@@ -21,7 +21,7 @@ async fn made_with(tasks: usize, page_checksums: bool) -> (TempDir, PathBuf) {
     (directory, path)
 }
 
-/// More than SQLite keeps in memory while it writes a file anew.
+/// More tasks than SQLite keeps in memory while it rewrites a file.
 const MANY: usize = 3000;
 
 async fn findings(path: &Path) -> Vec<String> {
@@ -34,7 +34,7 @@ fn task() -> NewTask {
     task
 }
 
-/// Another program writes a table of its own, and closes the file as the last.
+/// Writes a table as another program, which closes the file last.
 fn write_as_another_program(path: &Path) {
     let connection = Connection::open(path).unwrap();
     connection.execute_batch("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('by hand')").unwrap();
@@ -92,7 +92,7 @@ async fn what_another_program_wrote_is_refused_with_the_remedy() {
     assert!(error.is_corrupt() && error.to_string().contains("onward store rebuild"), "{error}");
 }
 
-/// The process that had the store open was killed: its log was not copied back.
+/// The process that had the store open was killed, so its log was not copied back.
 #[tokio::test]
 async fn a_program_that_opens_a_killed_process_s_file_to_read_leaves_it_as_it_was() {
     let (directory, path) = made(true).await;
@@ -154,7 +154,7 @@ async fn a_large_store_is_whole_when_it_was_rebuilt_with_checksums() {
     assert_eq!(findings(&rebuilt).await, [] as [String; 0]);
 }
 
-/// What is in the log has no checksums yet, and goes into the backup from there.
+/// Pages in the log have no checksums yet, and are copied to the backup from there.
 #[tokio::test]
 async fn a_backup_of_a_large_store_with_checksums_is_whole() {
     let (directory, path) = made_with(MANY, true).await;

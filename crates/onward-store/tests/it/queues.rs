@@ -1,4 +1,4 @@
-//! Limits of queues and groups, where several stores work on one file at once.
+//! Limits of queues and groups with several stores on one file.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,12 +9,12 @@ use onward_store::{
     Store, Write,
 };
 
-/// How many tasks of the queue may run, how many there are, and how many workers want to run them.
+/// The concurrency limit of the queue, the number of tasks, and the number of workers.
 const LIMIT: usize = 3;
 const TASKS: usize = 120;
 const WORKERS: usize = 4;
 
-/// What all workers see.
+/// The counters that all workers share.
 #[derive(Default)]
 struct Seen {
     running: AtomicUsize,
@@ -30,7 +30,7 @@ async fn apply(store: &SqliteStore, write: Write) -> Outcome {
     store.apply(vec![write]).await.unwrap().remove(0)
 }
 
-/// Claims as much as it can get and completes it, until all is done.
+/// Claims and completes as many tasks as possible, until all are done.
 async fn work(store: SqliteStore, seen: Arc<Seen>) {
     let open = OpenSession::new("worker", Duration::from_secs(3600));
     let Outcome::SessionOpened(session) = apply(&store, Write::OpenSession(open)).await else { panic!("no session") };
@@ -43,7 +43,8 @@ async fn work(store: SqliteStore, seen: Arc<Seen>) {
         seen.most.fetch_max(running, Ordering::SeqCst);
         tokio::task::yield_now().await;
         for lease in leases {
-            // Before the write: what another store claims because of it must not be counted on top.
+            // The counter drops before the write, because another store may claim a task as soon as
+            // the write commits.
             seen.running.fetch_sub(1, Ordering::SeqCst);
             assert_eq!(apply(&store, Write::Complete { lease, result: None }).await, Outcome::Done);
             seen.done.fetch_add(1, Ordering::SeqCst);
@@ -51,8 +52,8 @@ async fn work(store: SqliteStore, seen: Arc<Seen>) {
     }
 }
 
-/// Has several stores on one file work `task` off, of which [`LIMIT`] may run at once; `first` has
-/// set that.
+/// Lets several stores on one file run `task` with at most [`LIMIT`] at once. `first` has set the
+/// limit.
 async fn work_off(first: SqliteStore, path: &std::path::Path, task: NewTask) {
     let submits = (0..TASKS).map(|_| Write::Submit(Box::new(task.clone()))).collect();
     first.apply(submits).await.unwrap();
@@ -90,7 +91,7 @@ async fn stores_on_one_file_together_run_no_more_tasks_of_a_group_than_its_limit
     work_off(first, &path, NewTask { group: Some(group), ..NewTask::new("k").unwrap() }).await;
 }
 
-/// What a store knows of limits it reads again only where the configuration has changed.
+/// A store reads limits again only if the configuration has changed.
 #[tokio::test]
 async fn the_rate_of_a_queue_is_gone_with_the_queue_for_other_stores_too() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,10 +1,10 @@
-//! A statement that fails where nothing is wrong with the disk: SQLite leaves the transaction open
-//! then, and the store must not.
+//! A statement that fails without a fault of the disk. SQLite then leaves the transaction open, but
+//! the store must not.
 
 use onward_store::{Durability, NewTask, Outcome, Result, SqliteStore, Store, TaskId, Write};
 use rusqlite::Connection;
 
-/// A neighbour's write in the same commit as the one that fails is done; the one that fails leaves
+/// A neighbour's write in the same commit as the failing one takes effect. The failing write leaves
 /// no trace.
 ///
 /// Shows: B5
@@ -34,7 +34,7 @@ async fn the_store_goes_on_after_a_statement_that_failed() {
     }
 }
 
-/// On a full disk SQLite rolls the transaction back by itself, with it the savepoint of an `All`.
+/// On a full disk SQLite rolls the transaction back by itself, including the savepoint of an `All`.
 ///
 /// Shows: T21
 #[tokio::test]
@@ -45,8 +45,8 @@ async fn an_all_whose_transaction_was_rolled_back_by_sqlite_tells_why() {
     assert!(error.to_string().contains("no poison here"), "{error}");
 }
 
-/// Of a transaction that is too large for SQLite's memory much is in the log before its end, and
-/// the last of that is still gathered.
+/// A transaction that is too large for SQLite's memory is partly in the log before its end, while
+/// its last pages are still gathered.
 ///
 /// Shows: T21
 #[tokio::test]
@@ -55,8 +55,8 @@ async fn nothing_of_a_transaction_that_was_taken_back_is_written_over_what_other
     let path = directory.path().join("onward.db");
     let open = || SqliteStore::options().durability(Durability::Normal).open(&path);
     let other = open().await.unwrap();
-    // With all in the database nothing is read from the log when a transaction is taken back, and
-    // so nothing written to it.
+    // With all data in the database, a rollback reads nothing from the log, and so writes nothing
+    // to it.
     Connection::open(&path).unwrap().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     let large = |letter: &str| submission(&letter.repeat(900_000));
     let taken_back = (0..12).map(|_| large("x")).chain([submission("poison")]).collect();
@@ -80,7 +80,7 @@ async fn refusing_poison(class: Durability) -> (SqliteStore, tempfile::TempDir) 
     refusing(class, "ABORT").await
 }
 
-/// A store whose table refuses a task with the payload `poison`.
+/// Opens a store whose table rejects a task with the payload `poison`.
 async fn refusing(class: Durability, how: &str) -> (SqliteStore, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("onward.db");

@@ -1,5 +1,4 @@
-//! What a prune costs behind tasks that say themselves how long they are kept, counted in steps of
-//! SQLite.
+//! The cost of a prune behind tasks with a retention of their own, counted in steps of SQLite.
 
 use std::time::Duration;
 
@@ -7,11 +6,11 @@ use onward_store::{NewTask, Outcome, Prune, SqliteStore, Store, TaskId, Write};
 
 use crate::steps::Steps;
 
-/// How many calls in which such a task ended.
+/// The number of calls in which such a task ended.
 const MANY: i64 = 1000;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// A store that is pruned every minute would otherwise be read as a whole as often.
+/// Otherwise a store that is pruned every minute would be read as a whole every minute.
 ///
 /// Shows: Q6, B8
 #[tokio::test]
@@ -21,7 +20,7 @@ async fn a_prune_passes_over_tasks_that_say_how_long_they_are_kept_once() {
     assert!(many <= few + few / 10, "a prune takes {many} steps behind {MANY} such tasks, and {few} behind one");
 }
 
-/// The steps of a prune where one before it has passed over so many.
+/// Returns the steps of a prune after another prune has passed over this many tasks.
 async fn second_prune_behind(tasks: i64) -> u64 {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("onward.db");

@@ -1,8 +1,8 @@
-//! Limits, where processes work on one file that are killed and replaced meanwhile.
+//! Limits with several processes on one file, which are killed and replaced.
 //!
-//! Each process writes into one file what it begins and what it ends. It begins a task after the
-//! store has given it, and ends it before the store hears of it; so what runs according to that
-//! file runs according to the store.
+//! Each process writes into one file which tasks it begins and ends. It begins a task after the
+//! store has returned it, and ends it before it completes it in the store. So a task that runs
+//! according to that file also runs according to the store.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -21,19 +21,19 @@ use tokio::time::timeout;
 use crate::child::{self, Process, Speech};
 
 const PROCESSES: usize = 4;
-/// How many processes are killed in each test, one after the other.
+/// The number of processes that are killed in each test, one after the other.
 const KILLS: usize = 8;
-/// How many tasks end in all, and how many there are: more than can end, so that nobody runs out of
-/// work.
+/// The number of tasks that end, and of all tasks. There are more than can end, so that no process
+/// runs out of work.
 const ENDS: usize = 320;
 const TASKS: usize = 400;
-/// How many a process wants to run at once.
+/// The number of tasks that a process wants to run at once.
 const WANTED: usize = 4;
-/// How many it may run where a limit binds: fewer than the processes want.
+/// The limit, which is lower than the processes want.
 const LIMIT: u32 = 3;
-/// So long that a killed process's tasks come back because it is dead.
+/// A lease so long that a killed process's tasks return only because the process is dead.
 const LEASE: Duration = Duration::from_secs(3600);
-/// Something stands still if nothing is heard for so long.
+/// The longest time without a report. A longer silence is a failure.
 const SILENCE: Duration = Duration::from_secs(60);
 
 const PATH: &str = "ONWARD_LIMITS_PATH";
@@ -102,7 +102,7 @@ fn limited(scope: LimitScope) -> SetLimit {
     SetLimit::new(scope).concurrency(LIMIT)
 }
 
-/// Has processes work under limits and kills one after the other; what they wrote of it.
+/// Runs processes under limits and kills one after the other. Returns what they wrote.
 fn run(limits: &[SetLimit]) -> Diary {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("onward.db");
@@ -127,7 +127,7 @@ async fn open(path: &Path) -> SqliteStore {
     SqliteStore::options().durability(Durability::Normal).open(path).await.expect("the store opens")
 }
 
-/// Makes the store, with tasks of all sorts.
+/// Creates the store, with tasks of various queues, groups and kinds.
 async fn prepare(path: &Path, limits: &[SetLimit]) -> SqliteStore {
     let store = open(path).await;
     store.apply(limits.iter().cloned().map(Write::SetLimit).collect()).await.unwrap();
@@ -140,7 +140,7 @@ async fn prepare(path: &Path, limits: &[SetLimit]) -> SqliteStore {
     store
 }
 
-/// Processes on one file that are heard to end tasks.
+/// Processes on one file that report the tasks they end.
 struct Crew {
     path: PathBuf,
     log: PathBuf,
@@ -172,8 +172,8 @@ impl Crew {
         self.heard += count;
     }
 
-    /// Kills a process, and starts another in its place. What the one ran has ended when it stands
-    /// still, before the store can know.
+    /// Kills a process and starts another in its place. Its tasks count as ended once it has
+    /// stopped, before the store can notice.
     fn replace(&mut self, victim: usize) {
         let mut worker = self.workers.swap_remove(victim);
         worker.stop();
@@ -182,7 +182,7 @@ impl Crew {
         self.add();
     }
 
-    /// Kills them all when all stand still, so that none begins what another ran.
+    /// Kills all processes once all have stopped, so that none starts a task of another.
     fn end(&mut self) {
         self.workers.iter().for_each(Process::stop);
         self.workers.clear();
@@ -192,18 +192,18 @@ impl Crew {
 fn read_aside(speech: Speech, sender: Sender<String>) {
     std::thread::spawn(move || {
         for line in speech {
-            // When the test is over nobody listens.
+            // The send fails when the test is over, which is fine.
             let _ = sender.send(line);
         }
     });
 }
 
-/// For lines that stand behind each other whoever writes them.
+/// Opens the log in append mode, so that lines of different processes follow one another.
 fn open_log(path: &Path) -> File {
     File::options().append(true).create(true).open(path).expect("the diary opens")
 }
 
-/// In one `write`.
+/// Writes lines in one `write`.
 fn note(mut log: &File, lines: &str) {
     log.write_all(lines.as_bytes()).expect("the diary can be written");
 }
@@ -219,8 +219,7 @@ fn worker() {
     runtime.block_on(work(&open_log(Path::new(&log)), Path::new(&path)));
 }
 
-/// Runs as many tasks as it wants and gets, always ends the older half of them, and then wants
-/// more.
+/// Runs as many tasks as it wants and can claim, then ends the older half of them, and repeats.
 async fn work(log: &File, path: &Path) {
     let store = open(path).await;
     let open = OpenSession::new("worker", LEASE);
@@ -235,7 +234,7 @@ async fn work(log: &File, path: &Path) {
         note(log, &lines);
         running.extend(tasks);
         if running.is_empty() {
-            // Either end of the wait is a reason to look again.
+            // Both a notification and a timeout are a reason to claim again.
             let _ = timeout(next_due.unwrap_or(SILENCE), changes.changed()).await;
         }
         for task in running.drain(..running.len().div_ceil(2)) {
@@ -262,7 +261,7 @@ async fn claim(store: &SqliteStore, session: SessionId, limit: usize) -> (Vec<Cl
     }
 }
 
-/// What processes wrote, in the order in which they did.
+/// The entries that the processes wrote, in order.
 struct Diary(Vec<Entry>);
 
 enum Entry {
@@ -283,7 +282,7 @@ struct Begin {
     queue: Name,
     kind: Name,
     group: Name,
-    /// The store gave it after this moment,
+    /// The store returned the task after this moment,
     asked: Duration,
     /// and before this one.
     answered: Duration,
@@ -294,7 +293,7 @@ impl Diary {
         Self(text.lines().map(Entry::parse).collect())
     }
 
-    /// How many tasks of a scope ran at once, at most.
+    /// Returns the most tasks of a scope that ran at once.
     fn most_running(&self, scope: &LimitScope) -> u32 {
         let (mut running, mut most) = (HashMap::new(), 0);
         for entry in &self.0 {
@@ -312,7 +311,7 @@ impl Diary {
         u32::try_from(most).unwrap()
     }
 
-    /// Looks at every time from one claim to another.
+    /// Checks the number of starts between every pair of claims.
     fn assert_rate(&self, scope: &LimitScope, rate: Rate) {
         let begins = || self.0.iter().filter_map(Entry::begin).filter(|begin| begin.is_of(scope));
         assert!(begins().count() > rate.burst as usize, "too few tasks started to tell");

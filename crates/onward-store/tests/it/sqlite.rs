@@ -1,4 +1,4 @@
-//! The SQLite store under the conformance suite, in memory, on a file, and behind a decorator.
+//! Runs the conformance suite on the SQLite store: in memory, on a file, and behind a decorator.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ pub(crate) struct InMemory;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InFile(pub(crate) Durability);
 
-/// How many tasks wait in memory where that is to be few: so few that each store has some there and
-/// some in its tables.
+/// The number of tasks that wait in memory in the fixtures with few. It is so small that each store
+/// has some tasks in memory and some in its tables.
 const FEW: usize = 2;
 
-/// Stores in memory that move their tasks to the tables after a few.
+/// Stores in memory that move all but a few tasks to the tables.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InMemoryFewTasks;
 
-/// Stores in a file that move their tasks to the tables after a few.
+/// Stores in a file that move all but a few tasks to the tables.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InFileFewTasks;
 
@@ -70,7 +70,7 @@ fn file_place(options: SqliteOptions) -> Box<dyn Place> {
     Box::new(FilePlace { options, directory: tempfile::tempdir().expect("a directory can be made") })
 }
 
-/// The options under the conditions of a case.
+/// Returns the options under the conditions of a case.
 fn under(options: &SqliteOptions, conditions: &Conditions) -> SqliteOptions {
     options.clone().payload_limit(conditions.payload_limit).clock(conditions.clock.clone())
 }
@@ -98,8 +98,8 @@ impl Place for FilePlace {
     }
 }
 
-/// Stores in a file that another store of this process has open too, each write through the other
-/// one in turn.
+/// Stores on a file that another store of this process also has open. The writes alternate between
+/// the two.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shared;
 
@@ -120,9 +120,9 @@ impl InTurn {
 }
 
 impl Drop for InTurn {
-    /// Closes the sessions of both in the order of their numbers, as one store would.
+    /// Closes the sessions of both stores in the order of their numbers, as one store would.
     fn drop(&mut self) {
-        // On a thread of its own, because this is dropped within a runtime, which cannot wait.
+        // It uses a thread of its own because it is dropped within a runtime, which must not block.
         let close = || {
             let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime can be made");
             runtime.block_on(close_sessions(&self.stores[0]));
@@ -209,8 +209,8 @@ async fn more_tasks_than_may_wait_in_memory_move_to_the_tables() {
     assert_eq!(in_tables, [0, 0, 3, 3]);
 }
 
-/// A refusal takes back what the writer has in mind, and the next write reads it again: that is not
-/// to cost as much each time.
+/// A refusal discards the writer's state in memory, and the next write reads it again. That must
+/// not cost as much each time.
 #[tokio::test]
 async fn what_was_read_again_after_a_refusal_moves_to_the_tables_if_it_is_much() {
     let directory = tempfile::tempdir().unwrap();
@@ -234,8 +234,8 @@ async fn submit(store: &SqliteStore, task: NewTask) {
     store.apply(vec![Write::Submit(Box::new(task))]).await.unwrap();
 }
 
-/// Each tag has its place on another page; were they written with the submit, it would write as
-/// many.
+/// The entry of each tag is on another page. If entries were written with the submit, it would
+/// write as many pages.
 ///
 /// Shows: T10
 #[tokio::test]
@@ -288,7 +288,7 @@ async fn started_orchestration(store: &SqliteStore) -> Lease {
     claim_first(store).await
 }
 
-/// Has it set one tag and remove one of those that it began with.
+/// Lets an orchestration set one of its tags and remove the other.
 async fn change_tags(store: &SqliteStore, lease: Lease) {
     let tags = vec![("key-0".to_owned(), Some("changed".to_owned())), ("key-1".to_owned(), None)];
     let turn = Turn { tags, ..Turn::new(lease, 0, AfterTurn::Park { until: None }) };
@@ -296,7 +296,7 @@ async fn change_tags(store: &SqliteStore, lease: Lease) {
     assert!(matches!(outcomes[..], [Outcome::Turned(_)]), "{outcomes:?}");
 }
 
-/// How many tasks have the tag that was set, that which it was before, and that which was removed.
+/// Returns the numbers of tasks found by the changed tag, by its old value, and by the removed tag.
 async fn found_by_tags(store: &SqliteStore) -> [u64; 3] {
     let mut found = [0; 3];
     for (found, tag) in found.iter_mut().zip([("key-0", "changed"), ("key-0", "0"), ("key-1", "1")]) {
@@ -311,7 +311,8 @@ async fn found_by_tags(store: &SqliteStore) -> [u64; 3] {
 async fn an_orchestration_of_a_process_that_was_killed_is_found_by_the_tags_that_it_had_changed() {
     let directory = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(directory.path().join("onward.db")).await.unwrap();
-    // The tags of the first are in the tables when it changes them, those of the second are not.
+    // The tags of the first orchestration are in the tables when it changes them; those of the
+    // second are not.
     let first = started_orchestration(&store).await;
     assert_eq!(found_by_tags(&store).await, [0, 1, 1]);
     change_tags(&store, first).await;
@@ -340,8 +341,8 @@ async fn who_shares_a_file_finds_an_orchestration_by_the_tags_that_it_has_change
     assert_eq!(found_by_tags(&other).await, [2, 0, 0]);
 }
 
-/// Where others have the file open too: what the refused write takes back begins behind the tags of
-/// the one before it.
+/// The file is also open elsewhere. The rollback of the rejected write starts after the tags of the
+/// write before it.
 ///
 /// Shows: T10
 #[tokio::test]

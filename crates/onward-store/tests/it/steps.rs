@@ -1,5 +1,5 @@
-//! How many steps SQLite's virtual machine takes for what is done to a file: unlike time, the same
-//! on every machine, however busy.
+//! Counts the steps of SQLite's virtual machine on a file. Unlike time, they are the same on every
+//! machine, however busy.
 #![expect(unsafe_code, reason = "SQLite says it to C functions; there is no safe way to ask")]
 
 use std::collections::BTreeMap;
@@ -11,17 +11,17 @@ use std::sync::{Mutex, Once};
 
 use rusqlite::ffi;
 
-/// What was counted, by the paths of the files. A count is leaked, for connections to its file may
-/// be open until the end of the process.
+/// The counts, by the paths of the files. A count is leaked, because connections to its file may be
+/// open until the end of the process.
 static COUNTS: Mutex<BTreeMap<String, &AtomicU64>> = Mutex::new(BTreeMap::new());
 
-/// The steps on one file, by every connection of this process that was opened since they are
-/// counted.
+/// The steps on one file, of every connection of this process that was opened after counting
+/// started.
 #[derive(Debug)]
 pub(crate) struct Steps(&'static AtomicU64);
 
 impl Steps {
-    /// Begins to count; before the file is opened.
+    /// Starts counting. Must be called before the file is opened.
     pub(crate) fn of(path: &Path) -> Self {
         static REGISTERED: Once = Once::new();
         // SAFETY: `opened` has the signature that SQLite calls, and is there for ever.
@@ -31,19 +31,20 @@ impl Steps {
         Self(count)
     }
 
-    /// How many there were so far. Those of a statement count when it has ended.
+    /// Returns the steps so far. Those of a statement count when it has ended.
     pub(crate) fn so_far(&self) -> u64 {
         self.0.load(Ordering::SeqCst)
     }
 }
 
-/// Has the ends of statements told, if the file is one whose steps are counted.
+/// Registers the callback for ended statements, if the steps on the file are counted.
 unsafe extern "C" fn opened(
     connection: *mut ffi::sqlite3,
     _: *mut *mut c_char,
     _: *const ffi::sqlite3_api_routines,
 ) -> c_int {
-    // SAFETY: the connection is open; what is answered is a null pointer or a text that lives as long as it does.
+    // SAFETY: the connection is open; what is returned is a null pointer or a text that lives as
+    // long as it does.
     let path = unsafe {
         let path = ffi::sqlite3_db_filename(connection, c"main".as_ptr());
         if path.is_null() { c"" } else { CStr::from_ptr(path) }
@@ -51,13 +52,15 @@ unsafe extern "C" fn opened(
     let count = COUNTS.lock().ok().and_then(|counts| counts.get(&*path.to_string_lossy()).copied());
     let Some(count) = count else { return ffi::SQLITE_OK };
     let context = ptr::from_ref(count).cast_mut().cast();
-    // SAFETY: the connection is open, the function has the signature that goes with the event, and the count is never freed.
+    // SAFETY: the connection is open, the function has the signature that goes with the event, and
+    // the count is never freed.
     unsafe { ffi::sqlite3_trace_v2(connection, ffi::SQLITE_TRACE_PROFILE as c_uint, Some(ended), context) }
 }
 
 /// Counts the steps of a statement that has ended.
 unsafe extern "C" fn ended(_: c_uint, count: *mut c_void, statement: *mut c_void, _: *mut c_void) -> c_int {
-    // SAFETY: `opened` gave a count, which is never freed; with this event comes a statement that is not finalized yet.
+    // SAFETY: `opened` gave a count, which is never freed; with this event comes a statement that
+    // is not finalized yet.
     let (count, steps) = unsafe {
         let steps = ffi::sqlite3_stmt_status(statement.cast(), ffi::SQLITE_STMTSTATUS_VM_STEP, 1);
         (&*count.cast::<AtomicU64>(), steps)

@@ -1,7 +1,7 @@
-//! `kill -9` of one of three processes on a file under load, while the others go on: nothing
-//! acknowledged is lost, nothing happens twice, and the others neither stop nor wait for it.
+//! Kills (`kill -9`) one of three processes on a file under load, while the others continue. No
+//! acknowledged write is lost, nothing happens twice, and the others neither stop nor wait for it.
 //!
-//! Rounds and chances are those of [`kill`](crate::kill), whose soak this is a part of.
+//! The rounds and the seed are those of [`kill`](crate::kill), because this is a part of its soak.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::ledger::{Known, Tally};
 use crate::load::{self, Fact};
 
 const PROCESSES: usize = 3;
-/// Something stands still if nothing is heard for so long.
+/// The longest time without a fact. A longer silence is a failure.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Shows: T21, B4
@@ -54,7 +54,7 @@ fn cycles(class: Durability, rounds: u64, random: &mut fastrand::Rng, tally: &mu
     let mut crew = Crew::start(&directory.path().join("onward.db"), class, random);
     for _ in 0..rounds {
         crew.hear(random.usize(1..400));
-        // A fact has just been told, which is no random moment; a little later is one.
+        // The moment right after a report is not random, so a random delay follows.
         (0..random.u32(0..1_000_000)).for_each(|_| std::hint::spin_loop());
         let victim = random.usize(0..PROCESSES);
         crew.kill(victim);
@@ -65,15 +65,15 @@ fn cycles(class: Durability, rounds: u64, random: &mut fastrand::Rng, tally: &mu
     tally.sum.recovered += crew.known.taken_back();
 }
 
-/// A process that works as hard as it can.
+/// A process that works as fast as it can.
 struct Worker {
     process: Process,
-    /// Which of those that were started it is.
+    /// The number of the process among all that were started.
     number: usize,
     reader: JoinHandle<()>,
 }
 
-/// Processes on one file, a view of it of their own, and what they were heard to say.
+/// Processes on one file, a store of the test on the same file, and the reported facts.
 struct Crew {
     path: PathBuf,
     class: Durability,
@@ -83,7 +83,7 @@ struct Crew {
     started: usize,
     sender: Sender<(usize, Fact)>,
     facts: Receiver<(usize, Fact)>,
-    /// Heard since the last look.
+    /// The facts since the last examination.
     heard: Vec<Fact>,
     known: Known,
 }
@@ -108,7 +108,7 @@ impl Crew {
         self.workers.push(Worker { process, number: self.started, reader });
     }
 
-    /// Listens to so many facts.
+    /// Receives `count` facts.
     fn hear(&mut self, count: usize) {
         for _ in 0..count {
             self.hear_one();
@@ -121,7 +121,7 @@ impl Crew {
         said
     }
 
-    /// Waits until each has said such a thing.
+    /// Waits until each process has reported such a fact.
     fn hear_from_all(&mut self, is_meant: impl Fn(Fact) -> bool) {
         let mut silent: HashSet<usize> = self.workers.iter().map(|worker| worker.number).collect();
         while !silent.is_empty() {
@@ -132,15 +132,15 @@ impl Crew {
         }
     }
 
-    /// Returns when the process is gone and all that it said is on the way.
+    /// Kills a process. Returns when it is gone and all its facts are in the channel.
     fn kill(&mut self, victim: usize) {
         let mut worker = self.workers.swap_remove(victim);
         worker.process.kill();
         worker.reader.join().expect("what a process says can be read");
     }
 
-    /// Waits until each of the others has submitted and completed something, both after the death
-    /// of the one: behind a task that was submitted when it was dead.
+    /// Waits until each of the others has submitted and completed a task after the death: after a
+    /// task that was submitted when the process was dead.
     fn await_progress(&mut self) {
         let dead = self.submit();
         self.hear_from_all(|fact| matches!(fact, Fact::Submitted(id) if id > dead));
@@ -155,7 +155,7 @@ impl Crew {
         submitted.id().0
     }
 
-    /// Has the others finish what is under way, and holds what was said against what is there.
+    /// Makes the others finish their calls under way, and compares the facts with the store.
     fn examine(&mut self, tally: &mut Tally) {
         self.tell(load::HOLD);
         self.hear_from_all(|fact| fact == Fact::Quiet);
@@ -178,7 +178,7 @@ impl Crew {
 fn read_aside(speech: Speech, number: usize, sender: Sender<(usize, Fact)>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         for line in speech {
-            // When the test is over nobody listens.
+            // The send fails when the test is over, which is fine.
             let _ = sender.send((number, Fact::parse(&line)));
         }
     })

@@ -1,5 +1,5 @@
-//! What processes on one file do to one another: wake, take over, and refuse those who come too
-//! late.
+//! Effects of processes on one file on each other: they wake each other, take over tasks, and
+//! reject ends that come too late.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::child::{self, Process, Speech};
 const PATH: &str = "ONWARD_TAKEOVER_PATH";
 const LEASE: &str = "ONWARD_TAKEOVER_LEASE_MS";
 
-/// So long that nothing here can be explained by its end.
+/// A lease so long that its end cannot explain anything here.
 const LONG: Duration = Duration::from_secs(3600);
-/// How soon a process that is there notices the death of another.
+/// The time within which a process notices the death of another.
 const NOTICED: Duration = Duration::from_secs(2);
-/// Something is broken if it takes longer than this.
+/// The time limit of a wait. A longer wait is a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Shows: T21, B4
@@ -140,7 +140,7 @@ async fn a_submit_by_another_process_wakes_this_one() {
     assert_eq!(there.next(), format!("submitted {}", taken.lease.task));
 }
 
-/// A look once a second, which there is too, would take half a second on average.
+/// Polling once a second, which the store also does, would take half a second on average.
 ///
 /// Shows: Q5
 /// Beats: slow-producer
@@ -168,7 +168,7 @@ struct Here {
     directory: tempfile::TempDir,
 }
 
-/// A directory kept while its store is closed.
+/// A directory that is kept while its store is closed.
 struct Closed {
     path: std::path::PathBuf,
     directory: tempfile::TempDir,
@@ -219,8 +219,7 @@ impl Here {
         }
     }
 
-    /// Claims after each hint, and when the store said that time would bring something, until there
-    /// is a task.
+    /// Claims after each hint, and at each time that the store named, until there is a task.
     async fn claim_when_due(&self, session: SessionId) -> ClaimedTask {
         let mut changes = self.store.changes();
         loop {
@@ -228,7 +227,7 @@ impl Here {
             if let Some(task) = tasks.pop() {
                 return task;
             }
-            // Either end of the wait is a reason to look again.
+            // Both a hint and a timeout are a reason to claim again.
             let _ = timeout(next_due.unwrap_or(PATIENCE), changes.changed()).await;
         }
     }
@@ -241,7 +240,7 @@ struct There {
 }
 
 impl There {
-    /// Starts it; it has the file open when this returns.
+    /// Starts the process. It has the file open when this returns.
     fn start(path: &Path, lease: Duration) -> Self {
         let variables = [(PATH, path.display().to_string()), (LEASE, lease.as_millis().to_string())];
         let (process, speech) = Process::start("takeover::neighbour", &variables);
@@ -260,7 +259,7 @@ impl There {
     }
 }
 
-/// Not a test: the process that the tests start. It does what it is told, and says what came of it.
+/// Not a test: the process that the tests start. It obeys orders, and reports their results.
 #[test]
 #[ignore = "a process started by the tests of `takeover`"]
 fn neighbour() {

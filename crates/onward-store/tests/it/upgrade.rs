@@ -1,7 +1,6 @@
-//! Stores of earlier schemas are brought up to date where they lie, and what this version does not
-//! support is refused.
+//! Stores of earlier schemas are upgraded in place, and unsupported schemas are rejected.
 //!
-//! There is one schema so far. The later version is made up: this one, with a script more.
+//! There is one schema so far. The later version is made up: this version with one more script.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,21 +11,21 @@ use rusqlite::Connection;
 use crate::child::{self, Process};
 use crate::old_store::{LEASE, apply, fill, key, new, submit, tasks, work_off};
 
-/// What the later version changes.
+/// The changes of the later version.
 const LATER: &[&str] = &["ALTER TABLE task ADD COLUMN remark TEXT; \
      CREATE TABLE remarked (task INTEGER PRIMARY KEY) STRICT; \
      INSERT INTO remarked SELECT id FROM task UNION ALL SELECT id FROM history"];
 
-/// The same, and then a mistake.
+/// An upgrade that fails after its first changes.
 const MISTAKEN: &[&str] =
     &["ALTER TABLE task ADD COLUMN remark TEXT; DELETE FROM history; INSERT INTO nowhere VALUES (1)"];
 
-/// Changes more than stays in memory, and then comes to no end.
+/// An upgrade that changes more than fits in memory, and then never ends.
 const ENDLESS: &[&str] = &["DELETE FROM history; CREATE TABLE large (filling BLOB); \
      INSERT INTO large WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) SELECT zeroblob(100000) FROM n; \
      WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"];
 
-/// Changes that an [`ENDLESS`] upgrade has written into the log before its end, in bytes.
+/// The bytes that an [`ENDLESS`] upgrade has written into the log before its end.
 const WRITTEN: u64 = 4 * 1024 * 1024;
 
 /// Marks and schemas of development versions.
@@ -125,7 +124,7 @@ async fn an_upgrade_killed_half_way_leaves_the_store_as_it_was() {
     drop(old.upgrade().await);
 }
 
-/// A process that begins an upgrade.
+/// Not a test: a process that begins an upgrade.
 #[tokio::test]
 #[ignore = "a process started by the tests of `upgrade`"]
 async fn come_to_no_end() {
@@ -149,7 +148,7 @@ async fn two_processes_that_upgrade_a_store_at_once_do_it_once() {
     assert_eq!(old.remarked(), 6);
 }
 
-/// A process that upgrades the store.
+/// Not a test: a process that upgrades the store.
 #[tokio::test]
 #[ignore = "a process started by the tests of `upgrade`"]
 async fn upgrade_when_told() {
@@ -158,7 +157,7 @@ async fn upgrade_when_told() {
     child::hear();
     let store = SqliteStore::options().added_migrations(LATER).open(path).await.unwrap();
     child::say(&format!("has schema {} and {} tasks", store.info().schema, tasks(&store).await.len()));
-    // Until the other process has it open, too.
+    // The process waits until the other process also has the store open.
     child::hear();
 }
 
@@ -210,7 +209,7 @@ fn make_development_store(path: &Path, application: i32, schema: u32) {
     connection.close().unwrap();
 }
 
-/// A store that this version made and that nobody has open, in a directory of its own.
+/// A closed store that this version made, in a directory of its own.
 struct Old {
     path: PathBuf,
     clock: Arc<ManualClock>,
@@ -235,19 +234,19 @@ impl Old {
         self.options().open(&self.path).await.unwrap()
     }
 
-    /// Opens it with the later version.
+    /// Opens the store with the later version.
     async fn upgrade(&self) -> SqliteStore {
         self.options().added_migrations(LATER).open(&self.path).await.unwrap()
     }
 
-    /// How many tasks the later version's script found.
+    /// Returns the number of tasks that the later version's script found.
     fn remarked(&self) -> i64 {
         let connection = Connection::open(&self.path).unwrap();
         connection.query_row("SELECT count(*) FROM remarked", [], |row| row.get(0)).unwrap()
     }
 }
 
-/// The definitions of a file's tables and indexes, as SQLite keeps them.
+/// Returns the definitions of a file's tables and indexes, as SQLite keeps them.
 fn tables(path: &Path) -> Vec<(String, Option<String>)> {
     let connection = Connection::open(path).unwrap();
     let mut statement = connection.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").unwrap();

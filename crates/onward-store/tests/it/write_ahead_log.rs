@@ -1,4 +1,4 @@
-//! The write-ahead log does not grow without end.
+//! The write-ahead log does not grow without bound.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -6,13 +6,14 @@ use std::path::Path;
 use onward_store::{Durability, Name, NewTask, SqliteStore, Store as _, TaskState, Write};
 use onward_testkit::mount::Mount;
 
-/// How many pages make the log of these tests long.
+/// The number of pages that makes the log of these tests long.
 const LONG: i32 = 50;
 
-/// Each writes a page or more: over a hundred times the length of a long log.
+/// The number of commits. Each writes a page or more: over a hundred times the length of a long
+/// log.
 const COMMITS: usize = 6000;
 
-/// How often the log has started anew, as its header counts.
+/// Returns the number of restarts of the log, from its header.
 fn beginnings(log: &Path) -> u32 {
     let mut header = [0; 16];
     std::fs::File::open(log).unwrap().read_exact(&mut header).unwrap();
@@ -37,7 +38,7 @@ async fn a_log_to_which_two_stores_write_in_turn_starts_anew_again_and_again() {
     panic!("{COMMITS} commits were added to one log");
 }
 
-/// Each call leaves no task and writes a few pages: far more together than the disk has.
+/// Each call leaves no task and writes a few pages: together far more than the disk has.
 #[tokio::test]
 async fn a_log_on_a_small_disk_starts_anew_before_the_disk_is_full() {
     let Some(mount) = Mount::new("4m") else { return };

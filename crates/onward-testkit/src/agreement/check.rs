@@ -1,4 +1,4 @@
-//! One sequence, played on two stores.
+//! Plays one sequence on two stores and compares them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use super::view::{Told, Turn, View, follow, without_cursor};
 use crate::bench::Bench;
 use crate::fixture::{Conditions, Fixture};
 
-/// The limit on payloads in a sequence, in bytes: some of those that are made up are larger.
+/// The limit on payloads in a sequence, in bytes. Some generated payloads are larger.
 const PAYLOAD_LIMIT: usize = 32;
 
-/// What two stores did not agree on.
+/// A difference between two stores.
 #[derive(Debug)]
 pub struct Disagreement {
-    /// Which step of the sequence, counted from 0.
+    /// The step of the sequence at which the stores differ, counted from 0.
     pub step: usize,
-    /// What differed: the answer of one store, and of the other.
+    /// The replies that differ: that of one store and that of the other.
     pub what: String,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Disagreement {
 
 impl std::error::Error for Disagreement {}
 
-/// What happened in a sequence, to see how much of what can happen did.
+/// The outcomes and events of a sequence. They show how much of what can happen did happen.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// Every outcome, in order.
@@ -40,18 +40,19 @@ pub struct Seen {
     pub changes: Vec<Change>,
 }
 
-/// Plays a sequence on two stores and compares every outcome and, after every step, every read.
+/// Plays a sequence on two stores. Compares every outcome and, after every step, every read.
 ///
 /// # Errors
-/// The first thing on which the stores differ; an error of either store is one.
+/// Returns the first difference between the stores. An error of either store counts as one.
 ///
 /// # Panics
-/// If a store cannot be opened.
+/// Panics if a store cannot be opened.
 pub async fn check(one: &dyn Fixture, other: &dyn Fixture, steps: &[Step]) -> std::result::Result<Seen, Disagreement> {
     check_by_turns(one, other, steps, 1).await
 }
 
-/// The same; after each step one in `turns` of the reads.
+/// Plays a sequence as [`check`] does, but compares only one in `turns` of the reads after each
+/// step.
 pub(super) async fn check_by_turns(
     one: &dyn Fixture,
     other: &dyn Fixture,
@@ -74,11 +75,12 @@ pub(super) async fn check_by_turns(
     Ok(pair.seen)
 }
 
-/// What two stores on one clock answer differently: tasks up to and including number `highest`,
-/// every list and count, and the events; `None` if nothing.
+/// Returns the first read on which two stores differ, or `None` if all agree. Both stores must use
+/// one clock. Compares tasks up to and including number `highest`, every list and count, and the
+/// events.
 ///
 /// # Errors
-/// What a store reports that cannot be read.
+/// Returns the error of a store that cannot be read.
 pub async fn difference(one: &dyn Store, other: &dyn Store, highest: TaskId) -> Result<Option<String>> {
     let now = one.clock().now();
     let views = [View::of(one, highest.0, now, Turn::ALL).await?, View::of(other, highest.0, now, Turn::ALL).await?];
@@ -93,13 +95,13 @@ pub async fn difference(one: &dyn Store, other: &dyn Store, highest: TaskId) -> 
 struct Pair {
     benches: [Bench; 2],
     cursors: [EventCursor; 2],
-    /// Those of a reader that reads one event a step, so that it is overtaken by prunes.
+    /// The cursors of a reader that reads one event a step, so that prunes overtake it.
     slow: [EventCursor; 2],
     player: Player,
     seen: Seen,
 }
 
-/// What differs, for people.
+/// The result of a comparison: the error is a text for people that names the difference.
 type Agreed = std::result::Result<(), String>;
 
 impl Pair {
@@ -150,7 +152,7 @@ impl Pair {
         Ok(())
     }
 
-    /// What both stores told since the last step, read in small pages.
+    /// Compares the events of both stores since the last step, read in small pages.
     async fn events(&mut self, number: usize) -> Agreed {
         let limit = number % 4 + 1;
         let mut told: [Vec<Told>; 2] = Default::default();
@@ -165,8 +167,8 @@ impl Pair {
         Ok(())
     }
 
-    /// What both stores tell a slow reader: the next event that they still have, and whether some
-    /// before it are forgotten.
+    /// Compares what a slow reader gets from both stores: the next event that they still have, and
+    /// whether earlier events are forgotten.
     async fn next_event(&mut self) -> Agreed {
         let mut told: [Option<(bool, Vec<Told>)>; 2] = Default::default();
         for (index, told) in told.iter_mut().enumerate() {
@@ -178,7 +180,7 @@ impl Pair {
         same("the next event of a slow reader", &told[0], &told[1])
     }
 
-    /// What is compared once, at the end.
+    /// Compares everything once, at the end of the sequence.
     async fn everything(&mut self) -> Agreed {
         self.reads(Turn::ALL).await?;
         self.events_from_the_start().await

@@ -1,4 +1,4 @@
-//! Is `why` exact?
+//! Checks that the reasons which `why` states are exact.
 #![expect(
     clippy::panic,
     clippy::expect_used,
@@ -28,25 +28,25 @@ use crate::bench::{Bench, name};
 use crate::fixture::{Conditions, Fixture, is_missing};
 use crate::soak;
 
-/// The number of reasons that are removed one after another, or of claims, before a task is given
-/// up.
+/// The most reasons removed one after another, or claims made, before the check gives up on a task.
 const ROUNDS: usize = 100;
 
-/// How deep tasks are followed that wait for each other.
+/// The greatest depth to which the check follows tasks that wait for each other.
 const DEPTH: usize = 6;
 
-/// Time is moved no further than this for one reason.
+/// The furthest that the clock is moved for one reason.
 const LONGEST: Duration = Duration::from_secs(10 * 24 * 3600);
 
-/// Makes up stores, and shows of each task in them that waits that `why` is exact: while a reason
-/// holds no claim takes the task; what it states is removed, by writes or by moving the clock, and
-/// then a claim takes the task.
+/// Generates stores and checks that `why` is exact for each waiting task in them. While a reason
+/// holds, no claim takes the task. Once every reason is removed, by writes or by moving the clock,
+/// a claim takes the task.
 ///
-/// `ONWARD_SEQUENCES` overrides how many stores are made up, and `ONWARD_SEED` says which. A
+/// `ONWARD_SEQUENCES` overrides the number of stores, and `ONWARD_SEED` sets the random seed. A
 /// failure names its seed.
 ///
 /// # Panics
-/// If `why` states of a task what is not so, with the shortest sequence found that shows it.
+/// Panics if `why` states something false of a task, with the shortest sequence found that shows
+/// it.
 pub fn explain(fixture: &dyn Fixture, sequences: u64) {
     if is_missing(fixture) {
         return;
@@ -73,12 +73,12 @@ pub fn explain(fixture: &dyn Fixture, sequences: u64) {
     }
 }
 
-/// A statement of `why` that is not so.
+/// A false statement of `why`.
 #[derive(Debug)]
 struct Wrong {
     task: TaskId,
     what: String,
-    /// The reasons that it stated since, one list for each time that it was asked.
+    /// The reasons that `why` stated for this task, one list for each call.
     told: Vec<Vec<WaitReason>>,
 }
 
@@ -91,7 +91,7 @@ impl fmt::Display for Wrong {
 /// The names of the reasons that were removed.
 type Removed = Vec<&'static str>;
 
-/// Plays a sequence, and asks why each task waits that is there in the end.
+/// Plays a sequence, then checks the reasons of each task that waits at its end.
 async fn explain_one(fixture: &dyn Fixture, steps: &[Step]) -> Result<Removed, Wrong> {
     let mut store = Explained::open(fixture).await;
     for step in steps {
@@ -115,11 +115,11 @@ struct Explained {
     removed: Removed,
 }
 
-/// The outcome of a task that was to start.
+/// The result of an attempt to start a task.
 enum Started {
-    /// It runs.
+    /// The task runs.
     Runs(Lease),
-    /// It ended on the way, or cannot be waited for.
+    /// The task ended on the way, or can never start.
     Over,
 }
 
@@ -171,8 +171,8 @@ impl Explained {
         matches!(record.state, TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting).then_some(record)
     }
 
-    /// Shows that no worker can take a task as long as something but a worker or its place in line
-    /// holds it back.
+    /// Checks that no claim takes a task while a reason holds it back. The lack of a worker and the
+    /// task's position in its queue do not count as such reasons.
     async fn check_that_reasons_hold(&mut self, task: TaskId) -> Result<(), Wrong> {
         let Some(record) = self.waits(task).await else { return Ok(()) };
         let reasons = self.why(task).await;
@@ -186,7 +186,7 @@ impl Explained {
         if is_taken { Err(self.wrong(task, "a claim takes it all the same")) } else { Ok(()) }
     }
 
-    /// Removes what `why` states of a task until it runs.
+    /// Removes the reasons that `why` states of a task until the task runs.
     fn start(&mut self, task: TaskId, depth: usize) -> Starting<'_> {
         Box::pin(async move {
             for _ in 0..ROUNDS {
@@ -212,7 +212,8 @@ impl Explained {
         })
     }
 
-    /// Takes a running task from its session, and returns how a task stands that does not wait.
+    /// Closes the session of a running task, so that the task loses its lease. Returns
+    /// [`Started::Over`] for a task that does not wait.
     async fn running(&self, task: TaskId) -> Started {
         let Some(record) = self.bench.find(task).await else { return Started::Over };
         let (Some(session), TaskState::Running) = (record.session, record.state) else { return Started::Over };
@@ -220,7 +221,7 @@ impl Explained {
         Started::Over
     }
 
-    /// Shows that a reason is no longer stated that was removed, unless it is one that comes back.
+    /// Checks that `why` no longer states a removed reason, unless that kind of reason can return.
     async fn check_removed(&mut self, task: TaskId, removed: &WaitReason) -> Result<(), Wrong> {
         let comes_back = matches!(
             removed,
@@ -237,7 +238,7 @@ impl Explained {
         if reasons.contains(removed) { Err(self.wrong(task, format!("{removed:?} cannot be removed"))) } else { Ok(()) }
     }
 
-    /// Claims a task of which `why` states nothing, for a worker that is there already. Ends the
+    /// Claims a task for which `why` states no reason, with a worker that already exists. Ends the
     /// tasks that go before it.
     async fn take(&mut self, record: &TaskRecord) -> Result<Option<Lease>, Wrong> {
         let version = self.version(record.id).await;
@@ -267,7 +268,7 @@ impl Explained {
         self.bench.store().instance(task).await.unwrap().and_then(|instance| instance.version)
     }
 
-    /// Claims as many as there are of a task's queue and kind.
+    /// Claims as many tasks of this task's queue and kind as there are.
     async fn claim(&self, session: SessionId, record: &TaskRecord) -> Vec<Lease> {
         let queues = QueueSelection::Only(vec![(record.queue.clone(), 1000)]);
         let kinds = KindSelection::Only(vec![record.kind.clone()]);
@@ -287,7 +288,7 @@ impl Explained {
         self.bench.write(write).await;
     }
 
-    /// Opens a session of a worker that serves a task.
+    /// Opens the session of a worker that serves a task.
     async fn worker(&self, record: &TaskRecord, version: Option<u32>) -> SessionId {
         let version = version.unwrap_or_default();
         let code = ServedCode { kind: record.kind.clone(), since: version, version };
@@ -307,11 +308,12 @@ impl Explained {
         wait <= LONGEST
     }
 
-    /// Removes a reason. Answers whether it can be: what is due at the end of time is never due.
+    /// Removes a reason. Returns whether that is possible: a task that is due at the end of time
+    /// never becomes due.
     async fn remove(&mut self, record: &TaskRecord, reason: &WaitReason, depth: usize) -> Result<bool, Wrong> {
         let task = record.id;
         match reason {
-            // A turn without events has parked it: none that an engine writes does.
+            // A turn without events parked the orchestration. The engine never writes such a turn.
             WaitReason::Blocked { by } if by.is_empty() && record.orchestration => return Ok(false),
             WaitReason::Blocked { by } => self.end_all(by, depth).await?,
             WaitReason::Behind { .. } | WaitReason::Turn { .. } => return self.go_first(record).await,
@@ -339,7 +341,7 @@ impl Explained {
         Ok(true)
     }
 
-    /// Ends the tasks that another waits for.
+    /// Ends the tasks that a task depends on.
     async fn end_all(&mut self, tasks: &[TaskId], depth: usize) -> Result<(), Wrong> {
         for task in tasks {
             if let Started::Runs(lease) = self.start(*task, depth + 1).await? {
@@ -352,7 +354,7 @@ impl Explained {
         Ok(())
     }
 
-    /// Removes a reason by one write, or by moving the clock.
+    /// Removes a reason with one write, or by moving the clock.
     async fn write_away(&self, task: TaskId, reason: &WaitReason) {
         match reason {
             WaitReason::NotDue { run_at } => {
@@ -383,7 +385,7 @@ impl Explained {
             WaitReason::Completion { token, .. } => {
                 self.bench.write(Write::Finish { token: *token, finish: Finish::Complete { result: None } }).await;
             }
-            // A sweep ends it.
+            // The sweep below ends the task.
             WaitReason::Expired { .. } => {}
             reason => panic!("{reason:?} is nothing to remove"),
         }
@@ -395,7 +397,7 @@ impl Explained {
         assert!(matches!(outcome, Outcome::LimitSet(_)), "{outcome:?}");
     }
 
-    /// Starts what goes before a task, and ends it: by a worker that has nothing else.
+    /// Starts and ends the tasks that go before a task, with a worker that has no other tasks.
     async fn go_first(&mut self, record: &TaskRecord) -> Result<bool, Wrong> {
         let version = self.version(record.id).await;
         let session = self.worker(record, version).await;
@@ -410,7 +412,7 @@ impl Explained {
         Ok(true)
     }
 
-    /// Checks that something holds back a task, where no claim takes those that go before it.
+    /// Checks that a reason holds back a task when no claim takes the tasks before it.
     async fn go_on_without_first(&mut self, record: &TaskRecord) -> Result<bool, Wrong> {
         let reasons = self.why(record.id).await;
         let others =
@@ -434,7 +436,7 @@ fn unchanged(scope: &onward_store::LimitScope) -> SetLimit {
     SetLimit { scope: scope.clone(), concurrency: None, rate: None, weight: None, minimum: None }
 }
 
-/// Returns whether no claim takes a task of which this is stated.
+/// Returns whether no claim takes a task for which this reason is stated.
 fn holds_back(reason: &WaitReason) -> bool {
     !matches!(
         reason,
@@ -448,7 +450,7 @@ fn holds_back(reason: &WaitReason) -> bool {
     )
 }
 
-/// The name of a reason, to count it.
+/// Returns the name of a reason, under which it is counted.
 fn sort(reason: &WaitReason) -> &'static str {
     match reason {
         WaitReason::NotDue { .. } => "not due",

@@ -1,9 +1,8 @@
-//! Do two stores agree?
+//! Model-based tests: checks that two stores behave alike.
 //!
-//! [`run`] makes up sequences of writes, clock moves and restarts, plays each on both stores, and
-//! compares every outcome and every read. A sequence on which they differ is made as short as
-//! possible and shown. With a memory store on one side, the other is held against the
-//! specification.
+//! [`run`] generates sequences of writes, clock moves and restarts. It plays each one on both
+//! stores and compares every outcome and every read. A sequence on which they differ is shrunk and
+//! printed. With a memory store on one side, the other store is tested against the specification.
 //!
 //! ```no_run
 //! use onward_testkit::{MemoryFixture, agreement};

@@ -1,4 +1,4 @@
-//! Turns of orchestrations, and signals to them.
+//! Generates turns of orchestrations, and signals to them.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ fn turn() -> impl Strategy<Value = TurnAct> {
     )
 }
 
-/// Often none; of the few tags that tasks have, and now and then one that is refused.
+/// Generates tag changes: often none, mostly of the few tags that tasks have, sometimes invalid.
 fn changed_tags() -> impl Strategy<Value = Vec<(String, Option<String>)>> {
     let change = tag().prop_flat_map(|(key, value)| {
         let removed = (key, None);
@@ -74,8 +74,8 @@ fn blob() -> impl Strategy<Value = Bytes> {
     select(vec![b"".as_slice(), b"value", &[0; 33]]).prop_map(Into::into)
 }
 
-/// Mostly what a turn may submit, and now and then what has it refused. A parent stands for the
-/// orchestration itself.
+/// Generates a submit of a turn. Most are allowed in a turn, some are rejected. Any parent stands
+/// for the orchestration itself.
 fn submit() -> impl Strategy<Value = NewTask> {
     (new_task(), prop_oneof![9 => Just(true), 1 => Just(false)]).prop_map(|(new, is_allowed)| {
         if is_allowed { NewTask { depends_on: Dependencies::default(), aggregate: None, ..new } } else { new }

@@ -1,4 +1,4 @@
-//! What a sequence knows while it is played.
+//! The state of a sequence while it is played.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use onward_store::{
 use super::steps::{Act, NextTurn, Pick, TurnAct};
 use crate::bench::name;
 
-/// Sessions, leases and tasks that were seen, also those that are gone or outdated since.
+/// The sessions, leases and tasks seen so far, including those that have ended or are outdated.
 #[derive(Debug, Default)]
 pub(super) struct Player {
     sessions: Vec<SessionId>,
     leases: Vec<Lease>,
-    /// Where the round of whoever claims stands.
+    /// The position in the round of queues after the last claim.
     turn: QueueTurn,
     /// The schedules as they were after the last step.
     pub(super) schedules: Vec<ScheduleRecord>,
-    /// What is kept of orchestrations, as it was after the last step.
+    /// The instance records of orchestrations, as they were after the last step.
     pub(super) instances: BTreeMap<TaskId, InstanceRecord>,
-    /// The highest number of a task.
+    /// The highest task number.
     pub(super) highest: i64,
 }
 
 impl Player {
-    /// The write that an act stands for now.
+    /// Returns the write that an act stands for now.
     pub(super) fn write(&self, act: &Act, now: Timestamp) -> Write {
         match act.clone() {
             Act::OpenSession { lease, serves } => {
@@ -99,7 +99,7 @@ impl Player {
         }
     }
 
-    /// A submit whose numbers, which stand for picks, are those of tasks.
+    /// Replaces the picks in a submit, which stand in place of task numbers, by task numbers.
     fn submitted(&self, mut new: Box<NewTask>) -> Box<NewTask> {
         for dependency in &mut new.depends_on.tasks {
             if let Dependency::Task(pick) = dependency {
@@ -142,19 +142,20 @@ impl Player {
         pick.of(&self.leases).unwrap_or(Lease { task: TaskId(1), session: SessionId(1), claim: 1 })
     }
 
-    /// Mostly the revision that the schedule has, else another.
+    /// Returns the revision that the schedule has, or for a pick above 9 the one before.
     fn revision(&self, schedule: &Name, pick: Pick) -> u64 {
         let known = self.schedules.iter().find(|record| record.schedule.name == *schedule);
         known.map_or(1, |record| record.revision) - u64::from(pick.0 > 9)
     }
 
-    /// Also the number that the next task will get.
+    /// Returns the number of a picked task. If there is no task yet, returns the number that the
+    /// next one gets.
     fn task(&self, pick: Pick) -> TaskId {
         let known: Vec<i64> = (1..=self.highest).collect();
         TaskId(pick.of(&known).unwrap_or(self.highest + 1))
     }
 
-    /// Remembers what an outcome tells.
+    /// Remembers the sessions, leases and the turn that an outcome returns.
     pub(super) fn learn(&mut self, outcome: &Outcome) {
         match outcome {
             Outcome::SessionOpened(session) => self.sessions.push(*session),
@@ -188,7 +189,7 @@ fn next_turn(next: NextTurn, now: Timestamp) -> AfterTurn {
     }
 }
 
-/// An outcome without the words for people, which stores may choose.
+/// Removes the texts for people from an outcome. Stores may word them differently.
 pub(super) fn without_words(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Refused(refusal) => Outcome::Refused(wordless(refusal)),

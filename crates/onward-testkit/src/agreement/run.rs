@@ -1,4 +1,4 @@
-//! Many sequences.
+//! Runs many sequences.
 #![expect(
     clippy::panic,
     clippy::expect_used,
@@ -19,25 +19,25 @@ use crate::soak::{self, Tally};
 /// The most steps of one sequence.
 pub(super) const STEPS: usize = 40;
 
-/// Holds two stores against one another, by as many sequences as are asked for.
+/// Compares two stores on `sequences` sequences.
 ///
-/// `ONWARD_SEQUENCES` overrides how many, and `ONWARD_SEED` says which (a whole number; by default
-/// others each time). A failure names its seed. Prints a line that counts sequences: those made up
-/// (`attempted`), those on which the stores agree (`acknowledged`) and disagree (`lost`), and the
-/// restarts in them (`recovered`).
+/// `ONWARD_SEQUENCES` overrides the number of sequences. `ONWARD_SEED` sets the random seed, a
+/// whole number; by default each run has another one. A failure names its seed. Prints a line that
+/// counts sequences: those generated (`attempted`), those on which the stores agree
+/// (`acknowledged`) and disagree (`lost`), and the restarts in them (`recovered`).
 ///
 /// # Panics
-/// If the stores differ, with the shortest sequence found that shows it.
+/// Panics if the stores differ, with the shortest sequence found that shows it.
 pub fn run(one: &dyn Fixture, other: &dyn Fixture, sequences: u64) {
     run_by_turns(one, other, sequences, 1);
 }
 
-/// The same with fewer reads: after each step one in `turns` is compared, the others in turn, and
-/// all at the end of the sequence. For stores to which each read is a journey: a difference is
-/// found as surely, some steps later.
+/// Compares two stores as [`run`] does, with fewer reads. After each step it compares one in
+/// `turns` reads, each time others, and at the end of the sequence all of them. Use it for stores
+/// on which each read is a network round trip. It finds the same differences, some steps later.
 ///
 /// # Panics
-/// As [`run`].
+/// Panics as [`run`] does.
 pub fn run_by_turns(one: &dyn Fixture, other: &dyn Fixture, sequences: u64, turns: usize) {
     if is_missing(one) || is_missing(other) {
         return;
@@ -51,11 +51,11 @@ pub fn run_by_turns(one: &dyn Fixture, other: &dyn Fixture, sequences: u64, turn
     }
 }
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) tally: Tally,
-    /// A sequence on which the stores differ, with what differs.
+    /// A sequence on which the stores differ, with the difference.
     pub(super) difference: Option<String>,
 }
 
@@ -84,7 +84,8 @@ pub(super) fn find_difference(
     Found { tally: tally.get(), difference: result.err().map(|error| error.to_string()) }
 }
 
-/// Counts a sequence. Those behind the first disagreement are shorter forms of it and do not count.
+/// Counts a sequence. Sequences after the first disagreement are shrunk forms of it and do not
+/// count.
 fn count(mut tally: Tally, steps: &[Step], agreed: bool) -> Tally {
     if tally.lost > 0 {
         return tally;
@@ -96,7 +97,7 @@ fn count(mut tally: Tally, steps: &[Step], agreed: bool) -> Tally {
     tally
 }
 
-/// Random numbers that follow from a seed alone.
+/// Returns a random number generator that depends only on the seed.
 pub(super) fn generator(seed: u64) -> TestRng {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());

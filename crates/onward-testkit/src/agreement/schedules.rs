@@ -1,4 +1,4 @@
-//! What sequences do with schedules.
+//! Generates the acts of a sequence on schedules.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn set() -> impl Strategy<Value = SetSchedule> {
     )
 }
 
-/// Mostly what a schedule may submit.
+/// Generates the task of a schedule. Most of them a schedule may submit.
 fn template() -> impl Strategy<Value = NewTask> {
     (new_task(), 0..10u8).prop_map(|(task, odd)| match odd {
         0 => task,

@@ -1,4 +1,4 @@
-//! What a sequence is made of.
+//! The steps of a sequence.
 
 use std::time::Duration;
 
@@ -12,18 +12,17 @@ use onward_store::{
 /// One step of a sequence.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// Writes in one call.
+    /// Applies writes in one call.
     Apply(Vec<Act>),
-    /// Time goes on.
+    /// Moves the clock forward.
     Advance(Duration),
-    /// Somebody sets wall time back; steady time stands.
+    /// Sets wall time back. Steady time stands still.
     SetBack(Duration),
-    /// The store is closed and opened again.
+    /// Closes the store and opens it again.
     Reopen,
 }
 
-/// A write that names sessions, leases and tasks by where they stand among those known when it is
-/// played.
+/// A write that names sessions, leases and tasks by [`Pick`]s among those known when it is played.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each is the write of the same name")]
 pub enum Act {
@@ -147,21 +146,21 @@ pub enum Act {
 pub struct TurnAct {
     pub lease: Pick,
     pub events: u64,
-    /// By how many events the history that it was made from is behind.
+    /// The number of events by which the history that the turn was made from is behind.
     pub behind: u64,
-    /// How many of the messages that wait it has taken in, if there are as many.
+    /// The number of waiting messages that the turn consumes, if there are as many.
     pub consumed: u64,
     pub status: Option<Bytes>,
     pub values: Vec<(String, Option<Bytes>)>,
     pub tags: Vec<(String, Option<String>)>,
-    /// A parent stands for the orchestration itself.
+    /// The tasks to submit. Any parent stands for the orchestration itself.
     pub submits: Vec<NewTask>,
     pub cancels: Vec<Pick>,
     pub leaves_unread: bool,
     pub next: NextTurn,
 }
 
-/// How an orchestration goes on.
+/// The action after a turn.
 #[derive(Debug, Clone)]
 pub enum NextTurn {
     Continue,
@@ -173,12 +172,12 @@ pub enum NextTurn {
     ContinueAsNew { payload: Bytes, events: u64 },
 }
 
-/// Which of the things known: 0 for the newest, and so on; beyond the oldest it begins again.
+/// An index into the known things, from the newest at 0. Past the oldest it wraps around.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pick(pub usize);
 
 impl Pick {
-    /// The one that is picked; `None` if there is none.
+    /// Returns the picked thing, or `None` if there is none.
     #[must_use]
     pub fn of<T: Copy>(self, oldest_first: &[T]) -> Option<T> {
         let newest = oldest_first.len().checked_sub(1)?;

@@ -1,4 +1,4 @@
-//! How sequences are made up: few names, keys and durations, so that things collide.
+//! Generates sequences. They use few names, keys and durations, so that collisions are frequent.
 
 use std::time::Duration;
 
@@ -23,18 +23,18 @@ const MICROSECOND: Duration = Duration::from_micros(1);
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Sequences of up to `steps` steps.
+/// Generates sequences of up to `steps` steps.
 pub fn sequences(steps: usize) -> impl Strategy<Value = Vec<Step>> {
     vec(step(), 1..=steps)
 }
 
-/// Sequences of up to `steps` steps, in which orchestrations wait that have begun.
+/// Generates sequences of up to `steps` steps that also contain parked orchestrations.
 pub(super) fn stores(steps: usize) -> impl Strategy<Value = Vec<Step>> {
     let step = step().prop_map(|step| vec![step]);
     vec(prop_oneof![6 => step, 1 => parked()], 1..=steps).prop_map(|steps| steps.concat())
 }
 
-/// An orchestration that begins, waits, and is perhaps paused or sent something.
+/// Generates an orchestration that starts and parks, and may then be paused or signalled.
 fn parked() -> impl Strategy<Value = Vec<Step>> {
     let after = subsequence(vec![Act::PauseOrchestration(Pick(0)), Act::Signal(Pick(0))], 0..=2);
     let until = option::of(select(vec![SECOND, MINUTE]));
@@ -105,7 +105,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// Boxed: what is made up for it is large, and it is there several times.
+/// Generates a single act. It is boxed because its strategy is large and is used several times.
 fn single() -> BoxedStrategy<Act> {
     prop_oneof![
         8 => new_task().prop_map(|new| Act::Submit(Box::new(new))).boxed(),
@@ -133,7 +133,7 @@ fn session() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// Mostly everything.
+/// Generates what a session serves: mostly everything.
 fn served() -> impl Strategy<Value = Served> {
     let queues = option::weighted(0.3, vec(queue(), 0..2));
     let matching = || KindSelection::matching(vec![name("mail")], vec!["co".to_owned()]);
@@ -358,8 +358,8 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
     let retry =
         option::weighted(0.1, (0..3u32).prop_map(|attempts| RetryPolicy { attempts, backoff: Backoff::default() }));
     let unique = (option::weighted(0.5, unique()), tags(), option::weighted(0.4, group()));
-    // In boxes, as what is below: the values that are drawn lie on the stack otherwise, and a test
-    // has little of that.
+    // These strategies are boxed, as is the strategy below. Otherwise the generated values lie on
+    // the stack, which is small in a test.
     let orchestration = (proptest::bool::weighted(0.3), option::weighted(0.3, 0..3u64));
     let others = (depends_on(), parent(), io(), aggregate(), option::weighted(0.4, series()), orchestration).boxed();
     (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, others).prop_map(
@@ -400,7 +400,7 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
     )
 }
 
-/// Of tasks that are to be collected most have nothing that would have them refused.
+/// Removes from most tasks of a batch the options for which a store would reject them.
 fn collectable(new: NewTask) -> NewTask {
     match new.aggregate {
         Some(Aggregate { size: 1 | 2, .. }) => {
@@ -411,19 +411,20 @@ fn collectable(new: NewTask) -> NewTask {
     }
 }
 
-/// Small bundles, and now and then one that is refused.
+/// Generates the batching of a task: mostly small batches, sometimes an invalid size.
 fn aggregate() -> impl Strategy<Value = Option<Aggregate>> {
     let (delays, graces) = (vec![SECOND, Duration::from_secs(5), MINUTE], vec![SECOND, SECOND, Duration::from_secs(5)]);
     let aggregate = (select(vec![1, 2, 2, 3, 3, 1001]), select(delays), select(graces));
     option::weighted(0.25, aggregate.prop_map(|(size, delay, grace)| Aggregate { size, delay, grace }))
 }
 
-/// As with dependencies, the number stands for a pick.
+/// Generates a parent. Its number stands for a pick, as with dependencies.
 fn parent() -> impl Strategy<Value = Option<TaskId>> {
     option::weighted(0.2, (0..4i64).prop_map(TaskId))
 }
 
-/// Which tasks are meant is decided when the submit is played: the numbers stand for picks.
+/// Generates dependencies. Their numbers stand for picks, which are resolved when the submit is
+/// played.
 fn depends_on() -> impl Strategy<Value = Dependencies> {
     let dependency = prop_oneof![
         6 => (0..4i64).prop_map(|pick| Dependency::Task(TaskId(pick))),
@@ -460,12 +461,12 @@ fn unique() -> impl Strategy<Value = UniqueKey> {
         .prop_map(|(key, on_duplicate, keep_for)| UniqueKey { key: key.to_owned(), on_duplicate, keep_for })
 }
 
-/// Few keys and values.
+/// Generates a tag out of few keys and values.
 pub(super) fn tag() -> impl Strategy<Value = (&'static str, &'static str)> {
     (select(vec!["a", "a", "ab", "b", "ä"]), select(vec!["", "1", "1", "2"]))
 }
 
-/// Mostly none, and now and then one that is refused.
+/// Generates tags: mostly valid ones, sometimes invalid ones.
 fn tags() -> impl Strategy<Value = Tags> {
     let tags = prop_oneof![
         30 => vec(tag(), 0..4).prop_map(|tags| tags.into_iter().collect()),
@@ -493,7 +494,7 @@ fn scope() -> impl Strategy<Value = Scope> {
     ]
 }
 
-/// Mostly one of the newest.
+/// Generates a pick, mostly of one of the newest things.
 pub(super) fn pick() -> impl Strategy<Value = Pick> {
     prop_oneof![3 => 0..3usize, 1 => 0..64usize].prop_map(Pick)
 }

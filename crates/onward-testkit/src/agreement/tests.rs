@@ -1,4 +1,4 @@
-//! Is the harness any good? It must find stores that are wrong, and its sequences must reach
+//! Tests of the harness itself. It must find stores that are wrong, and its sequences must reach
 //! everything that can happen.
 
 use std::collections::BTreeSet;
@@ -15,11 +15,11 @@ use crate::faulty::{Fault, FaultyStore, Side};
 use crate::fixture::{Conditions, Fixture, MemoryFixture, Opening, Place};
 use crate::soak::Tally;
 
-/// A store that is wrong in the way of the function that opens it.
+/// A fixture of stores that are wrong in the way of its function.
 #[derive(Debug, Clone)]
 struct Wrong(Open);
 
-/// Opens a store, given the one that was open before.
+/// A function that opens a store, given the one that was open before.
 type Open = fn(&Conditions, Option<Arc<dyn Store>>) -> Arc<dyn Store>;
 
 #[derive(Debug)]
@@ -42,7 +42,8 @@ impl Place for WrongPlace {
     }
 }
 
-/// As a store that is closed does; one that fails may fail in it.
+/// Closes every session, as a store does when it is closed. Ignores an error, because a store that
+/// fails on purpose may fail here.
 async fn close_sessions(store: &dyn Store) {
     let sessions = store.sessions().await.expect("the sessions can be read");
     let closes = sessions.into_iter().map(|session| Write::CloseSession { session: session.id });
@@ -91,7 +92,7 @@ fn a_store_that_fails_is_found() {
     assert!(found.contains("a store failed"), "{found}");
 }
 
-/// Has forgotten what ended on which day.
+/// A store that forgets how many tasks ended on each day.
 #[derive(Debug)]
 struct WithoutHistory(Arc<dyn Store>);
 
@@ -135,7 +136,7 @@ fn a_disagreement_is_counted_once() {
     assert_eq!((acknowledged, lost), (attempted - 1, 1));
 }
 
-/// Sequences always made up alike, so that what they reach does not change from run to run.
+/// Plays sequences from a fixed seed, so that what they reach does not change from run to run.
 fn play_some(cases: usize) -> Vec<Seen> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime can be made");
     let mut runner = TestRunner::new_with_rng(Config::default(), generator(1));

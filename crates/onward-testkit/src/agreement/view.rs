@@ -1,4 +1,4 @@
-//! Everything that can be read of a store.
+//! Reads everything that can be read of a store.
 
 use std::time::Duration;
 
@@ -11,10 +11,11 @@ use onward_store::{
 
 use crate::bench::name;
 
-/// Of how many of the newest tasks it is asked why they wait: each asks a store several things.
+/// The number of newest tasks for which `why` is compared. Each call makes several reads of a
+/// store.
 const EXPLAINED: i64 = 6;
 
-/// The answers of every read but the events.
+/// The replies of every read except the events.
 #[derive(Debug, PartialEq)]
 pub(super) struct View {
     tasks: Vec<Option<TaskRecord>>,
@@ -32,11 +33,12 @@ pub(super) struct View {
     reasons: Vec<Option<Vec<WaitReason>>>,
     peeked: Vec<Option<TaskRecord>>,
     pub(super) schedules: [Vec<ScheduleRecord>; 4],
-    /// Of the newest tasks that are orchestrations, with their histories.
+    /// The newest orchestrations, with their histories.
     pub(super) instances: Vec<(TaskId, InstanceRecord, Vec<HistoryChunk>)>,
 }
 
-/// Of the newest tasks: turns are made from what is read here, so that it is read after each step.
+/// Reads the newest orchestrations. It runs after each step, because turns are generated from what
+/// it returns.
 async fn instances(store: &dyn Store, highest: i64) -> Result<Vec<(TaskId, InstanceRecord, Vec<HistoryChunk>)>> {
     let mut instances = Vec::new();
     for id in ((highest - EXPLAINED).max(1)..=highest).map(TaskId) {
@@ -47,7 +49,8 @@ async fn instances(store: &dyn Store, highest: i64) -> Result<Vec<(TaskId, Insta
     Ok(instances)
 }
 
-/// Which of the reads are made: every `of`-th, beginning with another one each time.
+/// The share of the reads that is made: every `of`-th, starting at `number`, which changes with
+/// each step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     pub(super) number: usize,
@@ -63,7 +66,8 @@ impl Turn {
 }
 
 impl View {
-    /// Reads everything of a turn; tasks up to and including number `highest`, and one more.
+    /// Reads everything that is due in a turn: tasks up to and including number `highest`, one
+    /// more, and the rest.
     pub(super) async fn of(store: &dyn Store, highest: i64, now: Timestamp, turn: Turn) -> Result<Self> {
         let mut tasks = Vec::new();
         for id in turn.pick(1..=highest + 1) {
@@ -87,7 +91,7 @@ impl View {
         }
         let mut peeked = Vec::new();
         let sessions = store.sessions().await?;
-        // What is reserved for a session is shown to that alone.
+        // A task that is reserved for a session is returned to that session alone.
         let own = sessions.iter().map(|session| Claim::any(session.id, 1));
         for claim in turn.pick(claims().into_iter().chain(own)) {
             peeked.push(store.peek(claim).await?);
@@ -117,8 +121,8 @@ impl View {
         })
     }
 
-    /// The first read whose answers differ, with both answers. It takes a view apart, so that no
-    /// read can be left out of it.
+    /// Returns the first read whose replies differ, with both replies. Destructures the view, so
+    /// that no field can be left out.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         let Self {
             tasks,
@@ -191,7 +195,7 @@ fn filters(now: Timestamp) -> Vec<TaskFilter> {
     ]
 }
 
-/// Under which filters the values of a tag key are counted.
+/// Returns the filters under which the values of a tag key are counted.
 fn tag_filters() -> [TaskFilter; 3] {
     let any = TaskFilter::default;
     [any(), TaskFilter { kind: Some(name("mail")), ..any() }, TaskFilter { tags: tags(&[("b", "1")]), ..any() }]
@@ -201,7 +205,7 @@ fn tags(tags: &[(&str, &str)]) -> Tags {
     tags.iter().copied().collect()
 }
 
-/// What a store says of the tasks that a filter shows, without showing them.
+/// The numbers and the count of the tasks that match a filter.
 #[derive(Debug, PartialEq)]
 struct Selected {
     filter: TaskFilter,
@@ -218,7 +222,7 @@ impl Selected {
     }
 }
 
-/// The tags in use: values of one key with counts, and keys.
+/// The tags in use: the values of one key with their counts, and the keys.
 #[derive(Debug, PartialEq)]
 struct InUse {
     filter: TaskFilter,
@@ -279,13 +283,14 @@ fn claims() -> Vec<Claim> {
     ]
 }
 
-/// An event without its cursor, which each store makes as it likes.
+/// An event without its cursor, which differs between stores.
 pub(super) type Told = (Timestamp, TaskId, Name, Name, Change);
 
-/// More events than any sequence makes: a store that tells so many tells some again and again.
+/// More events than any sequence causes. A store that returns as many returns some of them
+/// repeatedly.
 const TOO_MANY_EVENTS: usize = 100_000;
 
-/// Every event behind a cursor, which is moved on, in pages of `limit`.
+/// Returns every event after a cursor, in pages of `limit`, and moves the cursor.
 pub(super) async fn follow(store: &dyn Store, cursor: &mut EventCursor, limit: usize) -> Result<Vec<Told>> {
     let mut told = Vec::new();
     loop {

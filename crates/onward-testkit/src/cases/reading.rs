@@ -1,4 +1,4 @@
-//! The cases of what is told, and of what holds for every write.
+//! The cases of notification and reads, and of what holds for every write.
 
 #[doc(hidden)]
 #[macro_export]

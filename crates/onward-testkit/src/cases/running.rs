@@ -1,4 +1,4 @@
-//! A function of each case, in a module per family, that starts it.
+//! Functions that start the cases, in one module for each family.
 #![allow(missing_docs, reason = "each is the case of its name")]
 
 crate::task_cases! { start_cases }

@@ -1,4 +1,4 @@
-//! The cases of what starts when, and what holds it back.
+//! The cases of when tasks start, and of what holds them back.
 
 #[doc(hidden)]
 #[macro_export]

@@ -1,4 +1,4 @@
-//! The tests that run the cases on a store.
+//! Macros that make tests of the cases.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,13 +6,13 @@ use std::pin::Pin;
 use crate::bench::Bench;
 use crate::fixture::{Fixture, is_missing};
 
-/// A case that runs on an open store.
+/// A case that was started on an open store.
 #[doc(hidden)]
 pub type RunningCase = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Runs every case of the conformance suite on the stores of a [`Fixture`](crate::Fixture): one
-/// `#[test]` each, in a module per family. With `ignored` before the fixture the tests are run only
-/// where ignored ones are asked for.
+/// Runs every case of the conformance suite on the stores of a [`Fixture`](crate::Fixture). Makes
+/// one `#[test]` for each case, in one module for each family. With `ignored` before the fixture,
+/// the tests run only if ignored tests are requested.
 #[macro_export]
 macro_rules! conformance {
     (ignored $fixture:expr) => {
@@ -42,8 +42,8 @@ macro_rules! run_cases {
     };
 }
 
-/// Makes a `#[test]` of a case. It is one call of a function that is compiled once, because there
-/// are about a thousand for each kind of store.
+/// Makes a `#[test]` of a case. The test is a single call of a function that is compiled once,
+/// because each kind of store has about a thousand tests.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! run_case {
@@ -62,7 +62,7 @@ macro_rules! run_case {
     };
 }
 
-/// Makes a function of each case that starts it and hides the type of its future.
+/// Makes a function for each case. It starts the case and hides the type of its future.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! start_cases {
@@ -79,10 +79,10 @@ macro_rules! start_cases {
     };
 }
 
-/// Opens a store of a fixture and runs a case on it; prints why where no store can be opened.
+/// Opens a store of a fixture and runs a case on it. If no store can be opened, prints the reason.
 ///
 /// # Panics
-/// If the case fails, or no runtime can be started.
+/// Panics if the case fails, or if no runtime can be started.
 #[doc(hidden)]
 pub fn run_case(fixture: &dyn Fixture, start: fn(Bench) -> RunningCase) {
     if is_missing(fixture) {
@@ -94,7 +94,8 @@ pub fn run_case(fixture: &dyn Fixture, start: fn(Bench) -> RunningCase) {
 
 #[cfg(test)]
 mod tests {
-    /// A case that is not listed runs nowhere; the compiler sees nothing wrong with it.
+    /// Checks the list because a case that is missing from it never runs, and the compiler does not
+    /// notice.
     #[test]
     fn every_case_is_listed() {
         let list = [include_str!("tasks.rs"), include_str!("scheduling.rs"), include_str!("reading.rs")].concat();

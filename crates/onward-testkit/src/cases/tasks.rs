@@ -1,4 +1,4 @@
-//! The cases of what is done to tasks.
+//! The cases of writes to tasks.
 
 #[doc(hidden)]
 #[macro_export]

@@ -1,4 +1,4 @@
-//! Series of tasks, and the sessions that they prefer.
+//! Affinity keys of tasks, and the sessions that they prefer.
 #![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use std::time::Duration;
@@ -26,7 +26,7 @@ async fn claimed(bench: &Bench, session: SessionId) -> Vec<TaskId> {
     numbers(&bench.claim(session, 9).await)
 }
 
-/// Two sessions, of which the first has run a task of the series `s`.
+/// Opens two sessions. The first has run a task with the affinity key `s`.
 async fn preferred_and_other(bench: &Bench) -> [SessionId; 2] {
     let sessions = [bench.session().await, bench.session().await];
     let [preferred, _] = sessions;

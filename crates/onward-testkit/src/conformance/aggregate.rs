@@ -1,4 +1,4 @@
-//! Tasks that are collected and handed over as one.
+//! Batches: tasks that are collected and run as one.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
@@ -15,7 +15,8 @@ use crate::bench::{Bench, LEASE, after, name, task};
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// So many, a minute since the first at the latest, ten seconds since the newest.
+/// Returns the batching of up to `size` items. A batch is ready ten seconds after its newest item,
+/// and a minute after its first at the latest.
 fn up_to(size: u32) -> Aggregate {
     Aggregate { size, delay: MINUTE, grace: SECOND * 10 }
 }
@@ -33,7 +34,7 @@ fn living(size: u32, duration: Duration) -> NewTask {
     NewTask { ttl: Some(Ttl { duration, from: TtlFrom::Submission }), ..member(size) }
 }
 
-/// Submits so many that are a bundle then, and answers their numbers and that of the bundle.
+/// Submits the items of a full batch. Returns their numbers and that of the batch.
 async fn bundle(bench: &Bench, size: u32) -> (Vec<TaskId>, TaskId) {
     let mut members = Vec::new();
     for _ in 0..size {
@@ -43,7 +44,7 @@ async fn bundle(bench: &Bench, size: u32) -> (Vec<TaskId>, TaskId) {
     (members, bundle)
 }
 
-/// The same, with the bundle running.
+/// Submits the items of a full batch and starts the batch.
 async fn running(bench: &Bench, size: u32) -> (Vec<TaskId>, Lease) {
     let (members, bundle) = bundle(bench, size).await;
     let lease = bench.start_one().await;

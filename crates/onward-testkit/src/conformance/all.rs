@@ -1,4 +1,4 @@
-//! Several writes as one.
+//! Several writes applied as one.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn submit() -> Write {
     Write::Submit(Box::new(task("k")))
 }
 
-/// A member that is refused wherever it stands.
+/// Returns a write that the store rejects at every position.
 fn refused() -> Write {
     Write::Cancel { task: TaskId(999) }
 }

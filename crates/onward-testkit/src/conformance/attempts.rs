@@ -1,4 +1,4 @@
-//! How attempts end.
+//! Ends of attempts.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub async fn a_lease_ends_one_attempt_only(bench: Bench) {
     assert_eq!(bench.refused(Write::Complete { lease, result: None }).await, Refusal::LeaseLost(lease));
 }
 
-/// Three tasks, claimed together.
+/// Submits three tasks and claims them together.
 async fn three_running(bench: &Bench) -> [Lease; 3] {
     for _ in 0..3 {
         bench.submit("k").await;

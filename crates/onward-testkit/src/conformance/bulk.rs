@@ -1,4 +1,4 @@
-//! The same done to many tasks, and the filters that select them.
+//! One operation on many tasks, and the filters that select them.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn write(verb: BulkVerb, filter: TaskFilter, before: Option<TaskId>, limit: usiz
     Write::Bulk(Box::new(Bulk { verb, filter, before, limit }))
 }
 
-/// Does a chunk. Its states are left out, for one case looks at them.
+/// Applies one chunk of a bulk operation. Clears the counts by state, which only one case checks.
 async fn chunk(bench: &Bench, verb: BulkVerb, filter: TaskFilter, before: Option<TaskId>, limit: usize) -> BulkDone {
     match bench.write(write(verb, filter, before, limit)).await {
         Outcome::Bulk(done) => {
@@ -32,7 +32,7 @@ async fn chunk(bench: &Bench, verb: BulkVerb, filter: TaskFilter, before: Option
     }
 }
 
-/// A chunk of all.
+/// Applies a bulk operation to all selected tasks, up to 1000, in one chunk.
 async fn bulk(bench: &Bench, verb: BulkVerb, filter: TaskFilter) -> BulkDone {
     chunk(bench, verb, filter, None, 1000).await
 }
@@ -125,7 +125,7 @@ pub async fn ended_tasks_are_tried_again_together(bench: Bench) {
     }
 }
 
-/// A retry of many would repeat finished work, such as payments.
+/// A retry of completed tasks would repeat finished work, such as payments.
 ///
 /// Shows: T13
 pub async fn completed_tasks_are_tried_again_only_where_their_state_is_named(bench: Bench) {
@@ -164,7 +164,7 @@ pub async fn what_is_done_to_many_is_told_of_each(bench: Bench) {
     bulk(&bench, BulkVerb::Cancel, any()).await;
     bulk(&bench, BulkVerb::Retry, any()).await;
     bulk(&bench, BulkVerb::Delete, any()).await;
-    // A purged task's submission is not told any more.
+    // Events of a purged task are removed, so its submission is missing here.
     let expected =
         [Change::Cancelled, Change::Retried, Change::Purged].map(|change| [(ids[1], change), (ids[0], change)]);
     assert_eq!(bench.changes().await, expected.concat());

@@ -25,7 +25,7 @@ fn wait(lease: Lease, memo: &'static str, on_failure: OnDependencyFailure) -> Wr
     Write::AwaitChildren { lease, memo: Bytes::from_static(memo.as_bytes()), on_failure }
 }
 
-/// Ends an attempt until its children have ended, and answers where the task stands.
+/// Ends an attempt until its children have ended. Returns the state of the task.
 async fn awaited(bench: &Bench, lease: Lease, on_failure: OnDependencyFailure) -> TaskState {
     match bench.write(wait(lease, "memo", on_failure)).await {
         Outcome::AwaitsChildren { state } => state,
@@ -33,7 +33,7 @@ async fn awaited(bench: &Bench, lease: Lease, on_failure: OnDependencyFailure) -
     }
 }
 
-/// A running task with so many children, and these.
+/// Starts a task and submits this many children of it. Returns its lease and the children.
 async fn family(bench: &Bench, children: usize) -> (Lease, Vec<TaskId>) {
     let parent = bench.running(task("parent")).await;
     let mut ids = Vec::new();
@@ -109,7 +109,7 @@ pub async fn children_of_an_attempt_whose_lease_is_lost_are_not_taken(bench: Ben
     assert_eq!(bench.list(children_of(parent.task)).await, []);
 }
 
-/// It goes on with its children when it has been mended.
+/// The orchestration continues with its children once it has been retried.
 ///
 /// Shows: D9
 pub async fn a_dead_orchestration_keeps_its_children_whoever_else_waits_for_it(bench: Bench) {

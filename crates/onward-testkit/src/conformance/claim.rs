@@ -1,4 +1,4 @@
-//! Handing out tasks.
+//! Claims.
 
 use std::time::Duration;
 
@@ -156,7 +156,8 @@ pub async fn a_task_that_comes_due_goes_behind_what_was_due_before(bench: Bench)
     assert_eq!(numbers(&bench.claim(session, 2).await), [second, first]);
 }
 
-/// A task, and later one that is more urgent by two levels: in which order are they claimed?
+/// Submits a task, and after `between` another that is more urgent by two levels. Returns the order
+/// in which they are claimed.
 async fn order_after(bench: &Bench, between: Duration) -> Vec<TaskId> {
     bench.submit_new(NewTask { priority: Priority(10), ..task("k") }).await;
     bench.advance(between);

@@ -1,4 +1,4 @@
-//! Attempts that are finished from elsewhere.
+//! Attempts that are completed externally.
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
@@ -19,7 +19,8 @@ fn wait_within(lease: Lease, within: Option<Duration>, attempts: u32) -> Write {
     Write::AwaitCompletion { lease, wait: CompletionWait { within, retry, random: 0 } }
 }
 
-/// A task whose first attempt waits to be finished, and may be tried once more.
+/// Starts a task whose first attempt then waits for external completion. One more attempt is
+/// allowed.
 async fn awaited(bench: &Bench, within: Option<Duration>) -> Lease {
     let lease = bench.running(task("approve")).await;
     let outcome = bench.write(wait_within(lease, within, 2)).await;
@@ -165,7 +166,7 @@ pub async fn what_does_not_wait_to_be_finished_is_not(bench: Bench) {
     bench.complete(lease).await;
 }
 
-/// Somebody may answer before the handler has let go of the task.
+/// An external system may complete the task before the handler has released it.
 ///
 /// Shows: Q8
 pub async fn an_attempt_that_still_runs_is_completed_by_its_token(bench: Bench) {

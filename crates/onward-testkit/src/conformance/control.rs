@@ -1,4 +1,4 @@
-//! Cancelling, trying again, pausing.
+//! Cancellation, retries and pauses.
 
 use std::time::Duration;
 

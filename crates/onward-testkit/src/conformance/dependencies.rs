@@ -34,7 +34,7 @@ fn purge(state: TaskState, limit: usize) -> Write {
     Write::Purge { queue: name("default"), states: vec![state], limit }
 }
 
-/// Ends a running task as dead.
+/// Ends a running task as a dead letter.
 async fn kill(bench: &Bench, lease: onward_store::Lease) {
     assert_eq!(bench.fail(lease, AfterFailure::Dead).await.state, TaskState::Dead);
 }
@@ -420,8 +420,8 @@ pub async fn a_retried_task_waits_for_no_dependency_again(bench: Bench) {
     assert_eq!(bench.state(dependent).await, TaskState::Waiting);
 }
 
-/// A cycle would need a task to depend on one that was accepted after it. Nothing that gives a task
-/// another life adds dependencies to it.
+/// A cycle would need a task that depends on one accepted after it. No write that starts an ended
+/// task again adds dependencies to it.
 ///
 /// Shows: T12
 pub async fn no_second_life_makes_a_cycle(bench: Bench) {

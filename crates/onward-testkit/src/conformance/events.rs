@@ -1,4 +1,4 @@
-//! The stream of what happened.
+//! The stream of events.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ async fn page(bench: &Bench, cursor: EventCursor, limit: usize) -> Vec<Event> {
     page.events
 }
 
-/// Whether a page said that events behind its cursor have been forgotten, and what it told.
+/// Reads a page. Returns up to where events behind the cursor are forgotten, and the events.
 async fn page_behind(bench: &Bench, cursor: EventCursor, limit: usize) -> (Option<EventCursor>, Vec<Event>) {
     let page = bench.store().events(cursor, limit).await.unwrap_or_else(|error| unreachable!("{error}"));
     (page.forgotten_up_to, page.events)
 }
 
-/// Lives of some tasks that change in every way.
+/// Takes some tasks through every kind of change.
 async fn lead_some_lives(bench: &Bench) {
     let lease = bench.running(task("k")).await;
     bench.fail(lease, AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: true }).await;
@@ -265,7 +265,7 @@ pub async fn a_report_and_a_refusal_are_no_events(bench: Bench) {
     assert_eq!(bench.events().await, before);
 }
 
-/// The next hint; a store that gives none fails the case instead of hanging it.
+/// Returns the next hint. A timeout fails the case, instead of hanging it, if the store gives none.
 async fn hinted(changes: &mut Changes) -> Option<Hint> {
     tokio::time::timeout(Duration::from_secs(10), changes.changed()).await.ok()?
 }

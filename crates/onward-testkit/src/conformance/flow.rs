@@ -1,4 +1,4 @@
-//! Limits of groups, kinds, queues and everything, and how they combine.
+//! Limits of groups, kinds, queues and the whole store, and their combination.
 #![expect(clippy::panic, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn groups(beginning: &str) -> SetLimit {
     SetLimit::new(LimitScope::Groups(beginning.to_owned()))
 }
 
-/// Ten a second, and so many at once.
+/// Returns a rate of ten tasks a second with a burst of this size.
 fn ten_a_second(burst: u32) -> Rate {
     Rate { tasks: 10, per: Duration::from_secs(1), burst }
 }
@@ -42,7 +42,7 @@ async fn submit(bench: &Bench, new: NewTask, tasks: usize) {
     }
 }
 
-/// A group `a` with a limit, and more tasks in it than that.
+/// Limits the group `a`, and submits more tasks in it than the limit allows.
 async fn limited(bench: &Bench, concurrency: u32) -> SessionId {
     set(bench, group("a").concurrency(concurrency)).await;
     submit(bench, of("a"), 6).await;
@@ -57,7 +57,7 @@ async fn limits(bench: &Bench) -> Vec<LimitRecord> {
     bench.store().limits().await.expect("the store can be read")
 }
 
-/// The groups of what a claim gives, in its order; `-` for none.
+/// Returns the groups of the claimed tasks, in their order; `-` for none.
 async fn given(bench: &Bench, claim: Claim) -> String {
     let tasks = bench.claimed(claim).await.tasks;
     let groups: Vec<&str> = tasks.iter().map(|task| task.group.as_ref().map_or("-", |group| group.as_str())).collect();
@@ -230,7 +230,7 @@ pub async fn nobody_is_woken_for_a_token_that_nothing_waits_for(bench: Bench) {
     assert_eq!(bench.claimed(all_of(session, 10)).await.next_due, Some(LEASE));
 }
 
-/// Each attempt is a start.
+/// Each attempt counts as a start under a rate, so a held retry needs a token too.
 pub async fn a_task_under_a_rate_is_not_held_on_to(bench: Bench) {
     set(&bench, group("a").rate(ten_a_second(1))).await;
     let lease = bench.running(of("a")).await;
@@ -290,15 +290,15 @@ pub async fn what_is_not_named_of_a_limit_stays(bench: Bench) {
     assert_eq!(limit, Limit { concurrency: Some(3), rate: Some(ten_a_second(1)), ..Limit::default() });
 }
 
-/// After an attempt that ended in some way, one more may run, and no more than that.
+/// Checks that exactly one more task may run after an attempt ended.
 async fn gives_room(bench: &Bench, session: SessionId) {
     let others = bench.session().await;
     assert_eq!(bench.claim(others, 10).await.len(), 1);
     assert_eq!(bench.claim(session, 10).await, []);
 }
 
-/// Whether the end of one of two tasks under a limit, of which the other waits, is told to those
-/// who wait for work.
+/// Returns whether the end of a running task under a limit notifies workers, while another task
+/// waits under the same limit.
 async fn an_end_is_told(bench: &Bench, session: SessionId, scope: LimitScope, concurrency: u32) -> bool {
     set(bench, SetLimit::new(scope.clone()).concurrency(concurrency)).await;
     submit(bench, of("a"), 2).await;
@@ -323,7 +323,7 @@ pub async fn an_end_where_a_limit_was_reached_hints_at_work(bench: Bench) {
     }
 }
 
-/// Else every end has everybody look for work that there cannot be.
+/// Without this rule every end would make every worker look for work that cannot exist.
 pub async fn an_end_where_no_limit_was_reached_hints_at_no_work(bench: Bench) {
     let session = bench.session().await;
     for scope in every_scope() {

@@ -1,4 +1,4 @@
-//! How tasks ended, by day.
+//! Ended tasks, counted by day.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::bench::{Bench, name, task};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The first moment of the day that the test begins in: 2024-01-01.
+/// Returns the first moment of the day on which a test begins: 2024-01-01.
 fn first_day() -> Timestamp {
     Timestamp::from_microseconds(1_704_067_200_000_000)
 }

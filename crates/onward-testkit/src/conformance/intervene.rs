@@ -1,4 +1,4 @@
-//! What people do to tasks that do not run: run now, kill, delete.
+//! Manual operations on tasks that do not run: run now, kill, delete.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn later() -> NewTask {
     NewTask { when: When::After(HOUR), ..task("k") }
 }
 
-/// The numbers of what a new session claims.
+/// Returns the numbers of the tasks that a new session claims.
 async fn claimed(bench: &Bench) -> Vec<TaskId> {
     let session = bench.session().await;
     numbers(&bench.claim(session, 9).await)

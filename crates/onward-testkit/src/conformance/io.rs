@@ -1,4 +1,4 @@
-//! What tasks move.
+//! Bytes that tasks read and write: expected and recorded.
 
 use onward_store::{AfterFailure, Io, IoStatistics, NewTask, Refusal, Write};
 

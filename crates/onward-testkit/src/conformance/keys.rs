@@ -1,4 +1,4 @@
-//! Keys, and what becomes of duplicates.
+//! Unique keys and the handling of duplicates.
 
 use std::time::Duration;
 

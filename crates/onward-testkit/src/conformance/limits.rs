@@ -1,4 +1,4 @@
-//! What no store accepts, and what is cut.
+//! Values that every store rejects, and texts that are truncated.
 
 use std::time::Duration;
 
@@ -146,7 +146,7 @@ pub async fn a_queue_too_many_is_refused(bench: Bench) {
     bench.submit_new(NewTask { queue: name("q7"), ..task("k") }).await;
 }
 
-/// Each of the two queues could be added, but not both.
+/// Each of the two queues could be added alone, but not both.
 pub async fn a_queue_too_many_among_several_submissions_undoes_them(bench: Bench) {
     let queue = |number: usize| name(&format!("q{number}"));
     let pause = |number| Write::Pause { scope: Scope::Queue(queue(number)), until: None };

@@ -28,7 +28,7 @@ async fn queue_of(bench: &Bench, task: TaskId) -> String {
     bench.record(task).await.queue.to_string()
 }
 
-/// Waiting and running tasks of a queue.
+/// Returns the numbers of waiting and running tasks of a queue.
 async fn counts(bench: &Bench, queue: &str) -> (u64, u64) {
     bench.queue(queue).await.map_or((0, 0), |queue| (queue.waiting, queue.running))
 }

@@ -1,4 +1,4 @@
-//! What is told of tasks that end.
+//! Notification of tasks that end.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use crate::bench::{Bench, keyed, name, task};
 const SECOND: Duration = Duration::from_secs(1);
 const FIRST: TaskId = TaskId(1);
 
-/// The next news of this process; a store that tells none fails the case instead of hanging it.
+/// Returns the next notifications of this process. A timeout fails the case, instead of hanging it,
+/// if the store sends none.
 async fn heard(news: &mut NewsReceiver) -> Vec<TaskNews> {
     match tokio::time::timeout(Duration::from_secs(10), news.next()).await {
         Ok(Some(Heard::News(news))) => news.to_vec(),

@@ -13,7 +13,7 @@ async fn waiting(bench: &Bench, task: TaskId) -> u64 {
     bench.store().instance(task).await.unwrap().unwrap().waiting
 }
 
-/// The ways in which the code of an orchestration ends.
+/// Returns the ways in which the code of an orchestration ends.
 fn ends() -> [(AfterTurn, TaskState); 3] {
     [
         (AfterTurn::Complete { result: None }, TaskState::Completed),
@@ -22,7 +22,7 @@ fn ends() -> [(AfterTurn, TaskState); 3] {
     ]
 }
 
-/// An orchestration in a turn, with a signal that the turn was given and one that came since.
+/// Starts a turn of an orchestration with one signal. A second signal arrives during the turn.
 async fn behind(bench: &Bench) -> Lease {
     let (task, session) = parked(bench).await;
     bench.done(signal(Recipient::Task(task), "1")).await;

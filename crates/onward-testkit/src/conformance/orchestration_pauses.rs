@@ -1,4 +1,4 @@
-//! Orchestrations that are paused.
+//! Pauses of orchestrations.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub async fn a_paused_orchestration_has_no_turn_and_keeps_what_comes(bench: Benc
     bench.done(signal(Recipient::Task(task), "1999")).await;
     assert_eq!((bench.state(task).await, hold(&bench, task).await), (TaskState::Blocked, Hold::Paused));
     assert_eq!(bench.claim(session, 1).await, []);
-    // Not for the event, which has come.
+    // The event is no reason to wait, because it has arrived.
     assert_eq!(why(&bench, task).await, [WaitReason::OrchestrationPaused { task }]);
     bench.done(resume(task)).await;
     assert_eq!(hold(&bench, task).await, Hold::None);

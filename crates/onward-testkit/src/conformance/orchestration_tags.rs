@@ -1,4 +1,4 @@
-//! Orchestrations that change their tags, so that they are found by what they are doing.
+//! Orchestrations that change their tags, so that they are found by their current work.
 
 use bytes::Bytes;
 use onward_store::{
@@ -10,19 +10,19 @@ use super::orchestrations::{PARK, claim, one_event, orchestration, parked, signa
 use super::tags::{by, count, ids, keys, owned, prune_all, tags, values};
 use crate::bench::{Bench, task};
 
-/// Tags with what they become.
+/// Changes of tags: each key with its new value, or `None` to remove the tag.
 type Changed = Vec<(String, Option<String>)>;
 
 fn tagged(with: &[(&str, &str)]) -> NewTask {
     NewTask { tags: tags(with), ..orchestration() }
 }
 
-/// Changes of tags; `None` removes one.
+/// Returns changes of tags; `None` removes one.
 fn changes(changes: &[(&str, Option<&str>)]) -> Vec<(String, Option<String>)> {
     changes.iter().map(|(key, value)| ((*key).to_owned(), value.map(str::to_owned))).collect()
 }
 
-/// A turn that appends one event and changes tags.
+/// Returns a turn that appends one event and changes tags.
 fn retagging(lease: Lease, length: u64, with: &[(&str, Option<&str>)], next: AfterTurn) -> Turn {
     Turn { tags: changes(with), ..one_event(lease, length, next) }
 }
@@ -69,7 +69,7 @@ pub async fn an_orchestration_without_tags_gives_itself_some(bench: Bench) {
 /// Shows: D10
 pub async fn a_tag_that_an_orchestration_removes_finds_it_no_longer(bench: Bench) {
     let lease = bench.running(tagged(&[("customer", "42"), ("stage", "picking")])).await;
-    // It finds it before the turn, too: a store may keep what it has found.
+    // This read before the turn matters: a store may keep the result in its row cache.
     assert_eq!(ids(&bench, by(&[("stage", "picking")])).await, [lease.task]);
     turned(&bench, retagging(lease, 0, &[("stage", None), ("never", None)], PARK)).await;
     assert_eq!(bench.record(lease.task).await.tags, tags(&[("customer", "42")]));

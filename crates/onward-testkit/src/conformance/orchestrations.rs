@@ -25,12 +25,12 @@ pub(super) fn keyed(key: &str, on_duplicate: OnDuplicate) -> NewTask {
     NewTask { unique, ..orchestration() }
 }
 
-/// A task whose end an orchestration hears of.
+/// Returns a task whose end is reported to an orchestration.
 pub(super) fn activity(of: TaskId, reference: u64) -> NewTask {
     NewTask { parent: Some(of), report: Some(reference), ..task("charge") }
 }
 
-/// A turn that appends one event.
+/// Returns a turn that appends one event.
 pub(super) fn one_event(lease: Lease, length: u64, next: AfterTurn) -> Turn {
     Turn { events: 1, chunk: Bytes::from_static(b"event"), ..Turn::new(lease, length, next) }
 }
@@ -62,14 +62,14 @@ pub(super) fn paid(payload: &'static str) -> MessageBody {
     MessageBody::Signal { name: name("paid"), payload: payload.into() }
 }
 
-/// An orchestration that has had one turn and is parked, and the session that did it.
+/// Returns an orchestration that is parked after one turn, and the session that made the turn.
 pub(super) async fn parked(bench: &Bench) -> (TaskId, SessionId) {
     let lease = bench.running(orchestration()).await;
     assert_eq!(turned(bench, one_event(lease, 0, PARK)).await.state, TaskState::Blocked);
     (lease.task, lease.session)
 }
 
-/// An orchestration that runs a task and is parked until that has ended; the lease of the task.
+/// Returns an orchestration that is parked until its task ends, and the lease of that task.
 pub(super) async fn awaiting(bench: &Bench) -> (TaskId, Lease) {
     let lease = bench.running(orchestration()).await;
     let submits = vec![activity(lease.task, 7)];
@@ -293,7 +293,7 @@ fn task_of(kind: &str) -> NewTask {
     task(kind)
 }
 
-/// To whoever has a key, or starts with it within a minute.
+/// Addresses the orchestration that has a key, or one that starts with it within a minute.
 fn key_or_start(key: &str) -> Recipient {
     Recipient::KeyOrStart { kind: name("order"), key: key.into(), keep_for: MINUTE }
 }
@@ -696,13 +696,13 @@ pub async fn what_a_terminated_orchestration_waits_for_is_cancelled(bench: Bench
     assert!(bench.record(activity.task).await.cancel_requested);
 }
 
-/// An orchestration whose key is kept for a minute after its end.
+/// Returns an orchestration whose key is kept for a minute after its end.
 fn remembered(key: &str, on_duplicate: OnDuplicate) -> NewTask {
     let unique = Some(UniqueKey { key: key.into(), on_duplicate, keep_for: Duration::from_secs(60) });
     NewTask { unique, ..orchestration() }
 }
 
-/// An orchestration is terminated, and another takes its place.
+/// Returns a write that terminates an orchestration and submits another in its place.
 fn reset(task: TaskId, key: &str) -> Write {
     let terminate = Write::Terminate { task, reason: "it is reset".into() };
     Write::All(vec![terminate, Write::Submit(Box::new(remembered(key, OnDuplicate::TakeOver(task))))])
@@ -852,7 +852,7 @@ pub async fn a_full_mailbox_takes_no_more_signals(bench: Bench) {
 /// Shows: D9
 pub async fn a_claim_hands_out_no_more_bytes_than_a_turn_takes(bench: Bench) {
     let task = bench.submit_new(orchestration()).await;
-    // Some stores keep it with a few bytes more.
+    // The payload stays below the limit because some stores keep a few bytes more with it.
     let payload = Bytes::from(vec![b'x'; bench.payload_limit() / 4 * 3]);
     let fit = bounds::TURN_MESSAGE_BYTES / payload.len();
     let signal = |_| Signal { to: Recipient::Task(task), name: name("paid"), payload: payload.clone() };
@@ -897,7 +897,7 @@ pub async fn many_messages_are_handed_out_in_their_order_over_several_turns(benc
     assert_eq!(numbers(&claimed.instance.unwrap().messages), (1..=one).collect::<Vec<_>>());
     let next = turned(&bench, Turn { consumed: 3, ..one_event(lease, 0, AfterTurn::Continue) }).await;
     assert_eq!(numbers(&next.messages), (4..=one + 3).collect::<Vec<_>>());
-    // What comes with a turn, before and behind it.
+    // Messages also arrive in the call of the turn, before and after it.
     let turn = Turn { consumed: many, ..one_event(lease, 1, AfterTurn::Continue) };
     let outcomes = bench.apply(vec![send(), Write::Turn(Box::new(turn)), send()]).await;
     let Outcome::Turned(next) = &outcomes[1] else { panic!("{outcomes:?}") };

@@ -1,4 +1,4 @@
-//! How queues are worked off: weights, concurrency, modes.
+//! Queues: weights, concurrency and modes.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn submit(bench: &Bench, queue: &str, tasks: usize) {
     }
 }
 
-/// A queue with a limit, and more tasks in it than that.
+/// Limits the queue `a`, and submits more tasks to it than the limit allows.
 async fn limited(bench: &Bench, concurrency: u32) -> SessionId {
     apply(bench, set("a").concurrency(concurrency)).await;
     submit(bench, "a", 6).await;
@@ -39,7 +39,7 @@ async fn leases(bench: &Bench, session: SessionId) -> Vec<Lease> {
     bench.claim(session, 100).await.iter().map(|task| task.lease).collect()
 }
 
-/// Which queues a claim gave to, in the order of its tasks.
+/// Returns the queues of the claimed tasks, in the order of the tasks.
 fn queues(claimed: &Claimed) -> String {
     claimed.tasks.iter().map(|task| task.queue.as_str()).collect()
 }
@@ -48,8 +48,8 @@ fn by(mode: QueueMode, session: SessionId, limit: usize) -> Claim {
     Claim { choice: QueueChoice { mode: Some(mode), ..QueueChoice::default() }, ..all_of(session, limit) }
 }
 
-/// Three queues with work: `a` of weight 3, `b` of weight 1, `c` of weight 2. The oldest tasks are
-/// in `b`.
+/// Fills three queues: `a` of weight 3, `b` of weight 1, `c` of weight 2. The oldest tasks are in
+/// `b`.
 async fn three_queues(bench: &Bench) -> SessionId {
     for (queue, weight) in [("b", 1), ("c", 2), ("a", 3)] {
         apply(bench, set(queue).weight(weight)).await;
@@ -175,7 +175,7 @@ pub async fn a_higher_limit_and_none_give_room_at_once(bench: Bench) {
     assert_eq!(bench.claim(session, 10).await.len(), 4);
 }
 
-/// After an attempt that ended in some way, one more may run, and no more than that.
+/// Checks that exactly one more task may run after an attempt ended.
 async fn gives_room(bench: &Bench, session: SessionId) {
     let others = bench.session().await;
     assert_eq!(bench.claim(others, 10).await.len(), 1);

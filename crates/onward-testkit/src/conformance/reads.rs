@@ -1,4 +1,4 @@
-//! Listings, queues, statistics, and what a store says of itself.
+//! Listings, queues, statistics, and the description of a store.
 
 use std::time::Duration;
 
@@ -263,7 +263,7 @@ pub async fn the_oldest_of_a_queue_is_the_first_in_line_of_any_kind_and_group(be
     assert_eq!(oldest().await, Some(urgent));
 }
 
-/// What is in memory, what has moved to the tables, and what leaves either is counted alike.
+/// Tasks in memory, tasks moved to the tables and tasks that leave either are counted alike.
 ///
 /// Shows: Q10
 pub async fn a_queues_sizes_are_right_over_restarts_and_whatever_its_tasks_do(mut bench: Bench) {
@@ -291,7 +291,7 @@ pub async fn a_queues_sizes_are_right_over_restarts_and_whatever_its_tasks_do(mu
     assert_eq!(live_sizes(&bench).await, [1, 0, 0, 0]);
 }
 
-/// Waiting, scheduled, blocked and running tasks of the default queue.
+/// Returns the numbers of waiting, scheduled, blocked and running tasks of the default queue.
 async fn live_sizes(bench: &Bench) -> [u64; 4] {
     let queue = bench.queue("default").await;
     queue.map_or([0; 4], |queue| [queue.waiting, queue.scheduled, queue.blocked, queue.running])

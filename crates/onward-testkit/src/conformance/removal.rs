@@ -1,4 +1,4 @@
-//! Purging, pruning, deleting queues.
+//! Purges, prunes and deletion of queues.
 
 use std::time::Duration;
 

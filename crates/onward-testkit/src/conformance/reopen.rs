@@ -1,5 +1,5 @@
-//! What a store is after it was closed and opened again: what it was before, but that closing it
-//! closed its sessions.
+//! A store that is closed and opened again has the same content, except that closing it closed its
+//! sessions.
 
 use std::time::Duration;
 

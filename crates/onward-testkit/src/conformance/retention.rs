@@ -1,4 +1,4 @@
-//! Tasks that say how long they are kept after their end.
+//! Tasks with a retention of their own after their end.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn kept_for(retention: Duration) -> NewTask {
     NewTask { retention: Some(retention), ..task("k") }
 }
 
-/// A prune that says nothing of tasks that say nothing.
+/// Returns a prune that removes only tasks with a retention of their own.
 fn prune(limit: usize) -> Write {
     Write::Prune(Prune { older_than: None, keep: None, limit })
 }

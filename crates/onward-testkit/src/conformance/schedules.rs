@@ -1,4 +1,4 @@
-//! Tasks that recur: what a store keeps of schedules, and what a firing does.
+//! Schedules: the record that a store keeps of them, and the effects of a firing.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn schedule(called: &str) -> NewSchedule {
     NewSchedule::new(name(called), Recurrence::Every(HOUR), task("report"))
 }
 
-/// A firing so many hours from when the bench began.
+/// Returns a firing `number` hours after the start of the test.
 fn hour(number: i64) -> NextFiring {
     let at = Timestamp::from_microseconds(1_704_067_200_000_000 + number * 3_600_000_000);
     NextFiring { at, due: at.plus(SECOND) }
@@ -38,12 +38,12 @@ async fn find(bench: &Bench, called: &str) -> Option<ScheduleRecord> {
     bench.store().schedules(ScheduleSelection::Named(name(called))).await.ok()?.pop()
 }
 
-/// A schedule that there must be.
+/// Returns the record of the schedule `s`, which must exist.
 async fn record(bench: &Bench) -> ScheduleRecord {
     find(bench, "s").await.unwrap_or_else(|| unreachable!("the schedule is there"))
 }
 
-/// A firing of `s` as it is now.
+/// Returns a firing of `s` in its current revision.
 async fn firing_of(bench: &Bench, hours: &[i64]) -> FireSchedule {
     FireSchedule {
         name: name("s"),

@@ -1,4 +1,4 @@
-//! Workers' sessions, and what happens when they lapse.
+//! Sessions of workers, and the effects when they lapse.
 
 use std::time::Duration;
 
@@ -109,7 +109,7 @@ pub async fn a_worker_that_is_gone_is_not_waited_for(bench: Bench) {
     let waiting = bench.submit("k").await;
     let reasons = async || bench.store().why(waiting).await.ok().flatten().unwrap_or_default();
     assert_eq!(reasons().await, []);
-    // A worker that is there would have claimed it long ago.
+    // A live worker would have claimed the task long ago.
     bench.advance(LEASE * 2);
     assert_eq!(reasons().await, [WaitReason::NoWorker]);
     bench.session().await;
@@ -266,7 +266,7 @@ pub async fn a_session_that_holds_nothing_does_not_lapse(bench: Bench) {
     assert_eq!(bench.claim(session, 1).await, []);
 }
 
-/// Sessions of workers that were killed while they were idle would pile up.
+/// Without this rule sessions of workers that were killed while idle would pile up.
 pub async fn a_session_that_holds_nothing_is_forgotten_long_after_its_lease(bench: Bench) {
     let session = bench.session().await;
     let open = async || bench.store().sessions().await.map(|sessions| sessions.len()).ok();

@@ -22,7 +22,7 @@ fn group(group: &str) -> SetLimit {
     SetLimit::group(name(group))
 }
 
-/// Every group, but for those with a limit of their own.
+/// Returns a setting for every group without a limit of its own.
 fn each() -> SetLimit {
     SetLimit::new(LimitScope::Groups(String::new()))
 }
@@ -40,7 +40,7 @@ async fn submit(bench: &Bench, new: NewTask, tasks: usize) {
     }
 }
 
-/// The groups of tasks, in their order; `-` for none.
+/// Returns the groups of tasks, in their order; `-` for none.
 fn groups(tasks: &[ClaimedTask]) -> String {
     tasks.iter().map(|task| task.group.as_ref().map_or("-", |group| group.as_str())).collect()
 }
@@ -169,7 +169,7 @@ pub async fn a_group_that_falls_below_its_minimum_goes_first_again(bench: Bench)
     assert_eq!(given(&bench, all_of(session, 1)).await, "a");
 }
 
-/// What one queue makes of a minimum counts in all of them.
+/// A minimum that is used in one queue counts in all of them.
 pub async fn a_minimum_counts_over_all_queues(bench: Bench) {
     set(&bench, group("a").minimum(1)).await;
     let in_queue = |new: NewTask, queue: &str| NewTask { queue: name(queue), ..new };

@@ -1,4 +1,4 @@
-//! Accepting tasks.
+//! Submission of tasks.
 
 use std::time::Duration;
 

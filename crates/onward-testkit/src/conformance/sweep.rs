@@ -1,4 +1,4 @@
-//! What time brings: due tasks, times to live, the moment of the next change.
+//! Effects of time: due tasks, times to live, and the moment of the next change.
 
 use std::time::Duration;
 
@@ -140,8 +140,8 @@ pub async fn a_claim_of_many_expired_tasks_hands_out_none(bench: Bench) {
     assert_eq!(numbers(&bench.claim(session, 1).await), [last]);
 }
 
-/// The next claim takes a task back whose time to live is over meanwhile, and one of this priority
-/// follows it.
+/// Starts a task whose lease and time to live end before the next claim, which takes it back. A
+/// duplicate of this priority follows it.
 async fn expires_within_the_next_claim(bench: &Bench, follower: Priority) {
     let ttl = Some(Ttl { duration: SECOND, from: TtlFrom::FirstAttempt });
     bench.running(NewTask { ttl, ..keyed("a", OnDuplicate::Requeue) }).await;
@@ -253,7 +253,7 @@ pub async fn a_second_release_brings_the_time_to_live_back_again(bench: Bench) {
     assert_eq!(bench.record(lease.task).await.expires_at, expires_at);
 }
 
-/// Another attempt at once; the failed one was one, but does not count.
+/// Returns a retry at once that does not use up an attempt.
 fn uncounted(hold: bool) -> AfterFailure {
     AfterFailure::Retry { after: Duration::ZERO, uses_attempt: false, hold }
 }
@@ -350,8 +350,8 @@ pub async fn the_end_of_a_pause_is_due_next(bench: Bench) {
     assert_eq!(next_due(&bench).await, Some(SECOND));
 }
 
-/// More tasks of a low kind have expired than one sweep ends; the last of them, whose key has a
-/// follower, is left to a claim.
+/// Lets more tasks of the kind `k` expire than one sweep ends. The expired task of the kind
+/// `keyed`, whose key has a follower, is left to a claim.
 async fn leave_an_expired_task_with_a_follower(bench: &Bench, follower: Priority, then: &[&str]) {
     let ttl = Some(Ttl { duration: SECOND * 5, from: TtlFrom::FirstAttempt });
     bench.running(NewTask { ttl, ..keyed("a", OnDuplicate::Requeue) }).await;

@@ -1,4 +1,4 @@
-//! Tags: what tasks can be found by.
+//! Tags, by which tasks can be found.
 
 use onward_store::{NewTask, OnDuplicate, Page, Prune, TagPage, Tags, TaskFilter, TaskId, TaskState, Write};
 
@@ -63,7 +63,7 @@ pub async fn a_worker_of_another_time_sees_the_tags(mut bench: Bench) {
     let new = tagged(&[("customer", "42")]);
     let id = bench.submit_new(new.clone()).await;
     bench.reopen().await;
-    // A store in memory alone has forgotten the task.
+    // A store that keeps data only in memory has forgotten the task.
     if bench.find(id).await.is_some() {
         let session = bench.session().await;
         assert_eq!(bench.claim(session, 1).await.remove(0).tags, new.tags);

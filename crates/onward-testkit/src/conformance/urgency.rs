@@ -1,4 +1,4 @@
-//! Claims that take only what is urgent enough.
+//! Claims that take only tasks above a priority.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn urgent(priority: u8) -> NewTask {
     NewTask { priority: Priority(priority), ..task("any") }
 }
 
-/// A claim of what counts as at least normal.
+/// Returns a claim of tasks whose priority counts as at least normal.
 fn normal(session: SessionId, limit: usize) -> Claim {
     Claim { least: Some(Priority::NORMAL), ..all_of(session, limit) }
 }

@@ -1,5 +1,5 @@
-//! PostgreSQL servers that a test may stop, kill and start again, the poolers before them, and
-//! wires between that can be cut.
+//! PostgreSQL servers that a test may stop, kill and restart, poolers in front of them, and network
+//! connections that can be cut.
 
 mod directory;
 mod pooler;

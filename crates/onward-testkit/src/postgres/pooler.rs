@@ -1,4 +1,4 @@
-//! A pooler before a server.
+//! A pooler in front of a server.
 
 use std::net::TcpStream;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Child;
 use super::directory::{Directory, free_port, is_required};
 use super::server::Server;
 
-/// PgBouncer in transaction mode before a server; stopped when it is dropped.
+/// PgBouncer in transaction mode in front of a server, stopped when it is dropped.
 #[derive(Debug)]
 pub struct Pooler {
     program: &'static Path,
@@ -17,10 +17,11 @@ pub struct Pooler {
 }
 
 impl Pooler {
-    /// Starts one; `None`, with a word on why, if there is no PgBouncer here.
+    /// Starts a pooler. If there is no PgBouncer here, prints that and returns `None`.
     ///
     /// # Panics
-    /// If it does not start, or is not here and `ONWARD_REQUIRE_BACKENDS` asks for it.
+    /// Panics if the pooler does not start, or if it is missing and `ONWARD_REQUIRE_BACKENDS` asks
+    /// for it.
     #[must_use]
     #[expect(clippy::print_stdout, reason = "a test that does not run says so")]
     pub fn start(server: &Server) -> Option<Self> {
@@ -42,16 +43,16 @@ impl Pooler {
         Some(pooler)
     }
 
-    /// Where it is.
+    /// Returns the URL of the pooler.
     #[must_use]
     pub fn url(&self) -> String {
         format!("postgres://onward@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// `kill -9`; it comes back after `meanwhile`.
+    /// Kills the pooler (`kill -9`), runs `meanwhile`, and starts the pooler again.
     ///
     /// # Panics
-    /// If it does not come back.
+    /// Panics if the pooler does not start again.
     pub fn crash(&mut self, meanwhile: impl FnOnce()) {
         self.kill();
         meanwhile();

@@ -1,4 +1,4 @@
-//! A server of a test's own.
+//! A PostgreSQL server that belongs to one test.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,28 +8,28 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::directory::{Directory, free_port, programs, run};
 
-/// How long a server may take to start or to stop, in seconds.
+/// The time that a server may take to start or to stop, in seconds.
 const PATIENCE: &str = "60";
 
-/// How often a start is tried: a server that was killed leaves processes behind that end a moment
-/// later.
+/// The number of attempts to start a server. A killed server leaves processes behind that end a
+/// moment later.
 const STARTS: usize = 50;
 
-/// How a server goes away.
+/// The way in which a server goes down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Crash {
-    /// All its processes are killed.
+    /// All processes of the server are killed.
     Killed,
-    /// It stops without a word, and recovers when it starts again.
+    /// The server stops at once, and recovers when it starts again.
     Immediate,
-    /// It ends connections, takes no new ones, and stops in order.
+    /// The server ends connections, accepts no new ones, and shuts down in order.
     Fast,
-    /// One of its processes is killed, so that it ends all others and recovers by itself.
+    /// One process of the server is killed. The server then ends all others and recovers by itself.
     OneProcess,
 }
 
-/// A server with an empty database, on a port of its own; stopped and removed when it is dropped.
-/// It does not wait for its disk, which outlives it.
+/// A server with an empty database on a port of its own, stopped and removed when it is dropped. It
+/// runs without syncs, because its disk outlives it.
 #[derive(Debug)]
 pub struct Server {
     programs: PathBuf,
@@ -39,19 +39,19 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one; `None` if there is no PostgreSQL here, which is said.
+    /// Starts a server. If there is no PostgreSQL here, prints that and returns `None`.
     ///
     /// # Panics
-    /// If PostgreSQL is required and not there, or does not start.
+    /// Panics if PostgreSQL is required and missing, or if it does not start.
     #[must_use]
     pub fn start() -> Option<Self> {
         Self::with_settings(&[])
     }
 
-    /// Starts one with further settings (`name=value`).
+    /// Starts a server with further settings (`name=value`).
     ///
     /// # Panics
-    /// As [`start`](Self::start).
+    /// Panics as [`start`](Self::start) does.
     #[must_use]
     pub fn with_settings(settings: &[&str]) -> Option<Self> {
         let server = Self::new(settings)?;
@@ -62,11 +62,11 @@ impl Server {
         Some(server)
     }
 
-    /// Starts one with further settings whose log is in an empty directory of the server's user, in
-    /// files of a megabyte.
+    /// Starts a server with further settings. Its log is in an empty directory of the server's
+    /// user, in files of a megabyte.
     ///
     /// # Panics
-    /// As [`start`](Self::start).
+    /// Panics as [`start`](Self::start) does.
     #[must_use]
     pub fn with_log_in(directory: &Path, settings: &[&str]) -> Option<Self> {
         let server = Self::new(settings)?;
@@ -77,12 +77,12 @@ impl Server {
         Some(server)
     }
 
-    /// Starts it again, whatever became of it.
+    /// Starts the server again, whether it was stopped, was killed or still runs.
     ///
     /// # Panics
-    /// If it does not start.
+    /// Panics if the server does not start.
     pub fn start_again(&self) {
-        // One that has ended by itself need not be stopped.
+        // The stop fails if the server has already ended, which is fine.
         let _ = self.control("stop").args(["-m", "immediate"]).status();
         self.go_on();
     }
@@ -93,28 +93,29 @@ impl Server {
         Some(Self { programs, directory: Directory::new(), port: free_port(), settings })
     }
 
-    /// Where it is, for user `onward`, who may do anything.
+    /// Returns the URL of the server for the superuser `onward`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("postgres://onward@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Its port on 127.0.0.1.
+    /// Returns the server's port on 127.0.0.1.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its data directory.
+    /// Returns the server's data directory.
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.directory.path().join("data")
     }
 
-    /// A standby that follows it: it takes no writes until it is [promoted](Self::promote).
+    /// Starts a standby that follows this server. It rejects writes until it is
+    /// [promoted](Self::promote).
     ///
     /// # Panics
-    /// If it cannot be made.
+    /// Panics if the standby cannot be made.
     #[must_use]
     pub fn standby(&self) -> Self {
         let standby = Self {
@@ -130,47 +131,47 @@ impl Server {
         standby
     }
 
-    /// Makes a standby the primary.
+    /// Promotes a standby to primary.
     ///
     /// # Panics
-    /// If it is none.
+    /// Panics if this server is not a standby.
     pub fn promote(&self) {
         run(&mut self.control("promote"));
     }
 
-    /// Has it read its settings file again; what runs goes by it a moment later.
+    /// Makes the server read its settings file again. Running sessions apply it a moment later.
     ///
     /// # Panics
-    /// If it does not run.
+    /// Panics if the server does not run.
     pub fn reload(&self) {
         run(&mut self.control("reload"));
     }
 
-    /// Adds lines to its settings file, which count from its next start on, or when it [reads it
-    /// again](Self::reload).
+    /// Adds lines to the server's settings file. They take effect at its next start or
+    /// [reload](Self::reload).
     ///
     /// # Panics
-    /// If the file cannot be written.
+    /// Panics if the file cannot be written.
     pub fn configure(&self, lines: &str) {
         let file = self.data().join("postgresql.conf");
         let settings = std::fs::read_to_string(&file).expect("a server has settings");
         std::fs::write(file, settings + lines).expect("its settings can be written");
     }
 
-    /// Copies a file into its data directory, for it alone to read.
+    /// Copies a file into the data directory, readable only by the server.
     ///
     /// # Panics
-    /// If that cannot be done.
+    /// Panics if the file cannot be copied.
     pub fn take_file(&self, file: &Path, name: &str) {
         let copy = self.data().join(name);
         std::fs::copy(file, &copy).expect("a file is copied");
         self.directory.keep_for_user(&copy);
     }
 
-    /// Has it go away, and come back after `meanwhile`.
+    /// Takes the server down, runs `meanwhile`, and brings the server back.
     ///
     /// # Panics
-    /// If it does not come back.
+    /// Panics if the server does not come back.
     pub fn crash(&self, how: Crash, meanwhile: impl FnOnce()) {
         match how {
             Crash::Killed => self.kill(),
@@ -185,10 +186,10 @@ impl Server {
         self.go_on();
     }
 
-    /// Starts it where it is stopped.
+    /// Starts a stopped server.
     ///
     /// # Panics
-    /// If it does not start.
+    /// Panics if the server does not start.
     pub fn go_on(&self) {
         let options: Vec<String> = self.options().iter().map(|option| format!("-c {option}")).collect();
         let is_running = (0..STARTS).any(|_| {
@@ -199,15 +200,15 @@ impl Server {
         assert!(is_running, "the server does not start; its log is:\n{}", self.log());
     }
 
-    /// Stops it; `mode` is one of `pg_ctl`'s.
+    /// Stops the server; `mode` is a shutdown mode of `pg_ctl`.
     ///
     /// # Panics
-    /// If it does not stop.
+    /// Panics if the server does not stop.
     pub fn stop(&self, mode: &str) {
         run(self.control("stop").args(["-m", mode]));
     }
 
-    /// `kill -9` on every process of it.
+    /// Kills every process of the server (`kill -9`).
     fn kill(&self) {
         let main = self.main_process();
         let others = children(main);
@@ -215,7 +216,7 @@ impl Server {
         others.into_iter().for_each(signal);
     }
 
-    /// `kill -9` on the process that serves the youngest connection.
+    /// Kills the process of the youngest connection (`kill -9`).
     fn kill_one(&self) {
         children(self.main_process()).into_iter().max().into_iter().for_each(signal);
     }
@@ -225,7 +226,7 @@ impl Server {
         file.lines().next().and_then(|line| line.parse().ok()).expect("a server has a number")
     }
 
-    /// What it has logged since it was made.
+    /// Returns what the server has logged since it was made.
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
@@ -256,7 +257,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // One that does not run need not be stopped.
+        // The stop fails if the server does not run, which is fine.
         let _ = self.control("stop").args(["-m", "immediate"]).status();
     }
 }
@@ -266,7 +267,7 @@ fn children(process: i32) -> Vec<i32> {
     list.split_whitespace().filter_map(|number| number.parse().ok()).collect()
 }
 
-/// One that is gone already is as good as killed.
+/// Kills a process. Ignores an error, because the process may already have ended.
 fn signal(process: i32) {
     if let Some(process) = Pid::from_raw(process) {
         let _ = kill_process(process, Signal::KILL);

@@ -1,12 +1,12 @@
-//! A network that can be cut: a port that leads to another.
+//! A network connection that can be cut: a port that forwards to another port.
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Carries connections from a port of its own to another, until it is cut: then nothing comes
-/// through, in neither direction and for no new connection, and nobody is told. Closed when it is
+/// A forwarder from a port of its own to another port, until it is cut. A cut stops traffic in both
+/// directions and for new connections, and neither side is notified. It is closed when it is
 /// dropped.
 #[derive(Debug)]
 pub struct Wire {
@@ -24,7 +24,7 @@ struct State {
 struct Now {
     is_cut: bool,
     is_closed: bool,
-    /// Both ends of each connection, by number.
+    /// Both ends of each connection, by connection number.
     connections: HashMap<u64, [TcpStream; 2]>,
     last: u64,
 }
@@ -34,7 +34,7 @@ impl State {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits while the wire is cut; `false` if it has been closed.
+    /// Waits while the wire is cut. Returns `false` if it has been closed.
     fn pass(&self) -> bool {
         let waited = self.changed.wait_while(self.lock(), |now| now.is_cut && !now.is_closed);
         !waited.unwrap_or_else(PoisonError::into_inner).is_closed
@@ -48,7 +48,7 @@ impl State {
         number
     }
 
-    /// Ends a connection on both sides.
+    /// Shuts a connection down on both sides.
     fn end(&self, number: u64) {
         if let Some(ends) = self.lock().connections.remove(&number) {
             ends.iter().for_each(end);
@@ -56,16 +56,16 @@ impl State {
     }
 }
 
-/// One that has ended already is as good.
+/// Shuts a stream down. Ignores an error, because the stream may already have ended.
 fn end(stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Both);
 }
 
 impl Wire {
-    /// To a port of 127.0.0.1.
+    /// Starts a forwarder to a port of 127.0.0.1.
     ///
     /// # Panics
-    /// If there is no port to be had.
+    /// Panics if no port is free.
     #[must_use]
     pub fn to(port: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
@@ -76,25 +76,25 @@ impl Wire {
         Self { state, address }
     }
 
-    /// The port at this end.
+    /// Returns the port of this end.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// Nothing comes through from now on, and nobody is told.
+    /// Stops all traffic from now on, without notifying either side.
     pub fn cut(&self) {
         self.state.lock().is_cut = true;
     }
 
-    /// What was on its way comes through, and all that follows.
+    /// Lets traffic through again, including what was on its way.
     pub fn heal(&self) {
         self.state.lock().is_cut = false;
         self.state.changed.notify_all();
     }
 
-    /// Mended, but what was connected is so no longer: each side hears of it, and what was on its
-    /// way is gone.
+    /// Lets traffic through again, but ends the open connections. Both sides see the end, and what
+    /// was on its way is lost.
     pub fn heal_anew(&self) {
         let connections = std::mem::take(&mut self.state.lock().connections);
         connections.values().flatten().for_each(end);
@@ -106,7 +106,7 @@ impl Drop for Wire {
     fn drop(&mut self) {
         self.state.lock().is_closed = true;
         self.heal_anew();
-        // The one who accepts looks up.
+        // A connection wakes the accepting thread, so that it sees that the wire is closed.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -119,7 +119,7 @@ fn accept(listener: &TcpListener, port: u16, state: &Arc<State>) {
         let Ok(near) = near else { continue };
         let state = Arc::clone(state);
         std::thread::spawn(move || {
-            // Who is not served hears that the connection is over.
+            // An error ends the connection, and the client sees that.
             let _ = carry(near, port, &state);
         });
     }
@@ -139,7 +139,7 @@ fn carry(near: TcpStream, port: u16, state: &Arc<State>) -> std::io::Result<()> 
     Ok(())
 }
 
-/// Carries what comes from one to the other until one of them ends.
+/// Forwards data from one stream to the other until one of them ends.
 fn pump(mut from: TcpStream, mut to: TcpStream, state: &State) {
     let mut buffer = [0; 16 * 1024];
     while let Ok(length) = from.read(&mut buffer)

@@ -1,4 +1,4 @@
-//! Series of tasks, and the engines that they prefer: two on one store.
+//! Affinity keys of tasks, and the engines that they prefer: two engines on one store.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ on_every_store! {
     a_series_with_a_wrong_name_is_refused,
 }
 
-/// Which engine ran what, by name.
+/// The name of the engine that ran each task, in order.
 type Ran = Arc<Mutex<Vec<&'static str>>>;
 
 fn of(series: &str) -> NewTask {
@@ -27,7 +27,7 @@ async fn submit_of(engine: &Engine, series: &str) -> TaskId {
     engine.submit_task(of(series)).await.unwrap().id()
 }
 
-/// An engine that notes its name for each task that it runs.
+/// Opens an engine that records its name for each task that it runs.
 async fn engine(store: &TestStore, name: &'static str, ran: &Ran) -> Engine {
     let engine = store.builder().open().await.unwrap();
     let ran = Arc::clone(ran);

@@ -19,7 +19,7 @@ on_every_store! {
     a_hook_that_panics_is_called_for_what_follows,
 }
 
-/// Has a channel be told what a hook is told.
+/// Registers a hook that sends each transition to a channel.
 fn follow(engine: &Engine) -> UnboundedReceiver<Transition> {
     let (sender, receiver) = unbounded_channel();
     engine.after_commit(move |transition| {

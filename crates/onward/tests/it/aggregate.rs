@@ -1,4 +1,4 @@
-//! Tasks that are collected and handed over as one.
+//! Batches: tasks that are collected and run as one.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn up_to(size: u32) -> Aggregate {
     Aggregate { size, delay: SECOND * 60, grace: SECOND * 10 }
 }
 
-/// Answers with what the bundle holds.
+/// Registers a handler that returns the texts of a batch, joined.
 fn join(engine: &Engine) {
     engine.register_bundles(|notices: Vec<Notice>, _| async move {
         Ok(notices.into_iter().map(|Notice(text)| text).collect::<Vec<_>>().join("+"))

@@ -1,5 +1,5 @@
-//! Handlers that block the thread they run on: what goes on beside them, and what becomes of their
-//! limits.
+//! Handlers that block the thread they run on: the progress of other tasks, and the limits of the
+//! handlers.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ on_every_store! {
     a_stop_gives_back_the_task_of_a_handler_that_blocks_its_thread_and_drops_what_it_answers with threads,
 }
 
-/// Something is broken if it takes longer than this.
+/// The time limit of a wait. A longer wait is a failure.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Shows: T6
@@ -111,7 +111,7 @@ async fn a_stop_gives_back_the_task_of_a_handler_that_blocks_its_thread_and_drop
     assert_eq!(state(&store, id).await, TaskState::Waiting);
 }
 
-/// What a handler does when it no longer blocks.
+/// The action of a handler once it no longer blocks.
 #[derive(Debug, Clone, Copy)]
 enum Answer {
     Result,
@@ -136,7 +136,7 @@ impl Blocked {
     }
 }
 
-/// Runs an engine on which a task of the kind `blocks` has begun to block; tasks of the kind
+/// Starts an engine on which a task of the kind `blocks` blocks its thread. Tasks of the kind
 /// `quick` end at once.
 async fn block(engine: &Engine, options: HandlerOptions) -> (Blocked, JoinHandle<()>, TaskId) {
     let (answer, answers) = channel();
@@ -162,7 +162,8 @@ async fn block(engine: &Engine, options: HandlerOptions) -> (Blocked, JoinHandle
     (Blocked { answer, is_over }, run, id)
 }
 
-/// A test that fails lets go of the handler, which could not be ended otherwise.
+/// Blocks until the test sends an answer. If a test fails, its sender is dropped and the handler
+/// returns; otherwise it could not be ended.
 fn wait_on_this_thread(answers: &Mutex<Receiver<Answer>>) -> Answer {
     answers.lock().unwrap().recv().unwrap_or(Answer::Result)
 }

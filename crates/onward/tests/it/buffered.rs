@@ -1,4 +1,4 @@
-//! What happens to tasks that were claimed ahead of free slots.
+//! Tasks that are over-fetched: claimed before a slot is free.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,8 +16,9 @@ on_every_store! {
     a_cancelled_task_that_is_buffered_never_starts,
 }
 
-/// An engine with one slot, taken by a task that is held at the gate, and a buffer filled while
-/// tasks were quick. The order in which tasks started is told by the first byte of their payload.
+/// An engine with one slot, which is taken by a task that the gate holds, and with a buffer that
+/// was filled while tasks were quick. The first byte of each payload shows the order in which tasks
+/// started.
 struct Held {
     engine: Engine,
     run: JoinHandle<()>,
@@ -49,7 +50,7 @@ async fn hold(store: &TestStore) -> Held {
     engine.submit_all(tasks).await.unwrap();
     let run = start(&engine);
     gate.entered(1).await;
-    // The claim that fills the buffer may be under way still.
+    // The claim that fills the buffer may still be under way.
     store.settled().await;
     Held { engine, run, gate, started }
 }
@@ -70,8 +71,8 @@ async fn what_handlers_have_become_too_slow_for_is_given_back(store: TestStore) 
     stop(&held.engine, held.run).await;
 }
 
-/// Submits a task that comes late, and lets it be claimed before the held one ends; answers which
-/// were the last three to start then.
+/// Submits a late task, which is claimed before the held one ends. Returns the last three tasks
+/// that had started by then.
 async fn order_around(store: &TestStore, held: Held, late: NewTask) -> Vec<u8> {
     let id = held.engine.submit_task(late).await.unwrap().id();
     while store.task(id).await.unwrap().unwrap().session.is_none() {
@@ -144,7 +145,7 @@ async fn the_timeout_of_a_buffered_task_begins_when_its_handler_does(store: Test
     let last = engine.submit_all(tasks).await.unwrap()[44].id();
     let run = start(&engine);
     gate.entered(1).await;
-    // The claim that fills the buffer may be under way still.
+    // The claim that fills the buffer may still be under way.
     store.settled().await;
     assert!(engine.snapshot().buffered > 0, "nothing was buffered");
     store.clock.advance(timeout + timeout / 2);

@@ -1,4 +1,4 @@
-//! The same done to many tasks, through the engine.
+//! Bulk operations on many tasks, through the engine.
 
 use onward::{BulkSummary, NewTask, StateCounts, TaskFilter, TaskState};
 

@@ -1,4 +1,4 @@
-//! Tasks that come from transactions of somebody who keeps tables in the store's file.
+//! Tasks from transactions of a caller that keeps tables in the store's file.
 
 use std::sync::Arc;
 

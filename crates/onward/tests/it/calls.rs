@@ -1,4 +1,4 @@
-//! What an engine does while it waits for an answer of its store.
+//! The work of an engine while it waits for a reply of its store.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ on_every_store! {
     where_queues_take_turns_a_claim_waits_for_the_one_before_it,
 }
 
-/// A store whose answers to some calls are held at a gate, when what they were to write is written.
+/// A store whose replies to some calls are held at a gate, after their writes have taken effect.
 #[derive(Debug)]
 struct LateAnswers {
     inner: Arc<dyn Store>,
@@ -52,8 +52,8 @@ fn is_end(write: &Write) -> bool {
     matches!(write, Write::Complete { .. })
 }
 
-/// An engine whose handlers of the kind `any` are held at a gate, on a store whose answers will be
-/// held at another.
+/// An engine on a store whose replies a gate can hold. Another gate holds its handlers of the kind
+/// `any`.
 struct Late {
     engine: Engine,
     store: Arc<LateAnswers>,
@@ -115,8 +115,8 @@ async fn what_a_claim_brings_after_the_stop_is_given_back(store: TestStore) {
     assert_eq!((state(&store, id).await, late.handlers.has_entered()), (TaskState::Waiting, false));
 }
 
-/// How many claims there are when a claim's answer is held, a further task is submitted, and the
-/// end of one that runs is written.
+/// Returns the number of claims while the reply to a claim is held, another task is submitted, and
+/// the end of a running task is written.
 async fn claims_beside_one(store: &TestStore) -> usize {
     let late = late(store, is_claim).await;
     let running = submit(&late.engine, "any").await;

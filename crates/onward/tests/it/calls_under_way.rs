@@ -1,4 +1,4 @@
-//! A store in front of another one that counts how many of its calls are under way.
+//! A store in front of another one that counts its calls under way.
 
 use onward_store::{
     Answer, Claim, CollectionRecord, CollectionSelection, EventCursor, EventPage, HistoryChunk, InstanceRecord,
@@ -22,7 +22,7 @@ impl Default for CallsUnderWay {
     }
 }
 
-/// Counts one call for as long as it lives, also where its caller drops it.
+/// A call under way. It counts as long as this value lives, even if the caller drops the call.
 struct UnderWay<'a>(&'a CallsUnderWay);
 
 impl Drop for UnderWay<'_> {
@@ -40,7 +40,7 @@ impl CallsUnderWay {
         })
     }
 
-    /// Waits until there are none, and every task of the runtime has had its turn since.
+    /// Waits until no call is under way and every task of the runtime has run since.
     pub(crate) async fn settled(&self) {
         let mut calls = self.0.subscribe();
         let mut turns = 0;
@@ -63,7 +63,7 @@ pub(crate) struct Watched<S> {
     pub(crate) calls: CallsUnderWay,
 }
 
-/// Declares the calls that are counted: every verb that replies in its own time.
+/// Declares the counted calls: every verb that returns a future.
 macro_rules! watched {
     ($(fn $verb:ident(&self $(, $argument:ident: $type:ty)*) -> $reply:ty;)*) => {
         impl<S: Store> StoreDecorator for Watched<S> {

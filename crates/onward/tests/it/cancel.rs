@@ -1,4 +1,4 @@
-//! Cancelling tasks, wherever they are.
+//! Cancellation of tasks in every state.
 
 use onward::{Cancellation, Change, EventCursor, Failure, TaskState};
 
@@ -120,7 +120,7 @@ async fn a_task_whose_handler_is_asked_to_stop_runs_once_at_a_time(store: TestSt
     let run = start(&engine);
     gate.entered(1).await;
     engine.cancel(id).await.unwrap();
-    // The handler still runs: nobody may start it a second time.
+    // The handler still runs, so no engine may start the task a second time.
     let other = store.engine().await;
     other.handle("deaf", gate.handler());
     other.run_until_idle().await.unwrap();

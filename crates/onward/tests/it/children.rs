@@ -21,8 +21,8 @@ on_every_store! {
     a_child_that_no_store_takes_fails_its_parent_for_good,
 }
 
-/// A handler of `parent` that spawns `children` and answers with what it finds of them when they
-/// have ended.
+/// Registers a handler of `parent` that spawns `children`. It returns what it finds of them when
+/// they have ended.
 fn parent(engine: &Engine, children: &'static [&'static str]) {
     engine.handle("parent", move |context: Context| async move {
         if context.memo().is_none() {
@@ -172,7 +172,7 @@ async fn cancelling_a_parent_reaches_the_handler_of_its_child(store: TestStore) 
     let child = children(&store, id).await[0].id;
     let waiting = engine.clone();
     let ended = tokio::spawn(async move { waiting.wait(child).await.unwrap() });
-    // Running work is told within an interval that the clock measures.
+    // Running work is notified within an interval that the clock measures.
     assert_eq!(store.advance_until(onward::bounds::CANCEL_INTERVAL, ended).await.state, TaskState::Cancelled);
     assert_eq!(state(&store, id).await, TaskState::Cancelled);
     stop(&engine, run).await;

@@ -1,4 +1,4 @@
-//! What cleans up after a stopped attempt.
+//! Cleanup after a stopped attempt.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ on_every_store! {
     a_panic_while_cleaning_up_leaks_no_slot,
 }
 
-/// Counts how often what cleans up has run.
+/// A counter of the cleanups that have run.
 #[derive(Clone, Default)]
 struct Cleaned(Arc<AtomicUsize>);
 
@@ -30,7 +30,7 @@ impl Cleaned {
     }
 }
 
-/// A handler that leaves something to clean up, ignores that it should stop and completes when
+/// Registers a handler that registers a cleanup and ignores requests to stop. It completes when
 /// `gate` is opened.
 fn deaf(engine: &Engine, gate: &Gate, cleaned: &Cleaned) {
     let (gate, cleaned) = (gate.clone(), cleaned.clone());
@@ -44,7 +44,7 @@ fn deaf(engine: &Engine, gate: &Gate, cleaned: &Cleaned) {
     });
 }
 
-/// Moves time until a task has ended, and answers how.
+/// Moves the clock until a task has ended, and returns its state.
 async fn ended(store: &TestStore, engine: &Engine, task: TaskId) -> Option<TaskState> {
     let engine = engine.clone();
     let ended = tokio::spawn(async move { engine.wait(task).await.ok().map(|record| record.state) });

@@ -1,4 +1,4 @@
-//! Payloads that are kept otherwise than the program sees them.
+//! Payloads that a codec stores in another form than the program uses.
 
 use bytes::Bytes;
 use onward::orchestration::OrchestrationContext;
@@ -27,7 +27,7 @@ async fn engine(store: &TestStore, codec: impl PayloadCodec) -> Engine {
     engine
 }
 
-/// Cannot read what another has written.
+/// A codec that cannot read payloads of other codecs.
 #[derive(Debug)]
 struct Strange;
 
@@ -67,7 +67,7 @@ async fn a_task_that_cannot_be_decoded_is_left_to_those_who_can(store: TestStore
     assert_eq!(state(&store, task).await, TaskState::Completed);
 }
 
-/// What cannot be encoded.
+/// A codec that encodes nothing.
 #[derive(Debug)]
 struct Refusing;
 
@@ -106,7 +106,7 @@ impl Task for Ask {
     type Output = Word;
 }
 
-/// Passes words on in every way that there is.
+/// Passes the word on through every channel of an orchestration.
 async fn tell_all(word: Word, context: OrchestrationContext) -> std::result::Result<Word, Failure> {
     if context.generation() == 0 {
         return Err(context.continue_as_new(&word));

@@ -1,5 +1,5 @@
-//! Tasks that are finished from elsewhere, moved, found by their keys, and results that are
-//! written.
+//! Tasks that are completed externally, moved and found by their keys, and results that are
+//! streamed.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -28,7 +28,7 @@ on_every_store! {
     a_written_result_stays_within_the_limit,
 }
 
-/// A handler that lets go of its task and gives its token out, as text.
+/// Registers a handler that releases its task for external completion and sends its token, as text.
 fn ask(engine: &Engine, within: Option<Duration>) -> tokio::sync::mpsc::UnboundedReceiver<String> {
     let (sender, tokens) = tokio::sync::mpsc::unbounded_channel();
     engine.handle("approve", move |context: Context| {
@@ -45,7 +45,7 @@ async fn token(tokens: &mut tokio::sync::mpsc::UnboundedReceiver<String>) -> Com
     tokens.recv().await.unwrap().parse().unwrap()
 }
 
-/// An engine that tries each task twice.
+/// Opens an engine that makes two attempts of each task.
 async fn patient(store: &TestStore) -> Engine {
     let policy = RetryPolicy { attempts: 2, backoff: Backoff::Constant { delay: Duration::ZERO } };
     store.builder().retry(policy).concurrency(1).open().await.unwrap()
@@ -164,7 +164,7 @@ async fn a_task_is_found_by_the_key_that_its_submitter_chose(store: TestStore) {
     assert!(engine.find("other", "order-7").await.unwrap().is_none());
 }
 
-/// A task that is to be done once a day.
+/// A task that runs once a day.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Digest(u32);
 

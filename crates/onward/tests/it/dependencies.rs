@@ -1,4 +1,4 @@
-//! Tasks that run after others.
+//! Tasks that depend on other tasks.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ on_every_store! {
     a_failed_task_decides_about_its_dependents_as_they_asked,
 }
 
-/// A handler of `note` that writes down the payloads in the order in which it ran.
+/// Registers a handler of `note` that records the payloads in the order in which it runs.
 fn note(engine: &Engine) -> Arc<Mutex<Vec<String>>> {
     let notes = Arc::new(Mutex::new(Vec::new()));
     let written = notes.clone();

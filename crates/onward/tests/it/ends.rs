@@ -1,4 +1,4 @@
-//! How an attempt ends, and what becomes of its task.
+//! Ends of attempts, and their effect on the task.
 
 use std::time::Duration;
 
@@ -132,7 +132,7 @@ async fn a_failed_task_waits_for_its_back_off(store: TestStore) {
     assert_eq!(state(&store, id).await, TaskState::Dead);
 }
 
-/// The delays before the second, third and fourth attempt of a task that always fails.
+/// Returns the delays before the second, third and fourth attempt of a task that always fails.
 async fn delays(store: &TestStore, backoff: Backoff) -> Vec<Duration> {
     let engine = store.builder().retry(RetryPolicy { attempts: 4, backoff }).open().await.unwrap();
     engine.handle("fail", |_| async { Err::<(), _>(Failure::retryable("not yet")) });
@@ -166,7 +166,7 @@ async fn jitter_spreads_delays_up_to_their_bounds(store: TestStore) {
     let backoff = Backoff::ExponentialJitter { initial: SECOND * 100, factor: 2.0, maximum: SECOND * 300 };
     let delays = delays(&store, backoff).await;
     assert!(delays.iter().zip([100, 200, 300]).all(|(delay, bound)| *delay <= SECOND * bound), "{delays:?}");
-    // Whole microseconds: two of them are the same once in a hundred million times.
+    // The delays have whole microseconds, so two are equal once in a hundred million times.
     assert!(delays[0] != delays[1] && delays[1] != delays[2], "{delays:?}");
 }
 
@@ -235,7 +235,7 @@ async fn a_result_beyond_the_limit_is_a_permanent_failure_that_says_so(store: Te
     assert!(error.contains("bytes and the limit"), "{error}");
 }
 
-/// Starts a task that never ends and answers when its handler has started.
+/// Starts a task that never ends, and returns when its handler has started.
 async fn hang(
     store: &TestStore,
     options: HandlerOptions,

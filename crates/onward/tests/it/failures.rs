@@ -1,4 +1,4 @@
-//! What becomes a failure by `?`.
+//! Errors that `?` converts into a failure.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -42,7 +42,7 @@ async fn errors_of_every_kind_become_retryable_failures(store: TestStore) {
     ] {
         let id = submit(&engine, kind).await;
         engine.run_until_idle().await.unwrap();
-        // Retryable, and no attempt is left.
+        // The failure is retryable, but no attempt is left.
         assert_eq!((state(&store, id).await, error(&store, id).await), (TaskState::Dead, text.to_owned()), "{kind}");
     }
 }

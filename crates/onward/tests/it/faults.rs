@@ -1,8 +1,8 @@
-//! What an engine does when its store fails.
+//! The behaviour of an engine when its store fails.
 //!
-//! `ONWARD_ROUNDS` says how many tasks there are while each call of a drain fails in turn: twelve a
-//! round (default: 1); the more, the more calls. Nothing here is left to chance, so the seed in the
-//! lines for `cargo xtask soak` is always 0.
+//! `ONWARD_ROUNDS` sets the number of tasks while each call of a drain fails in turn: twelve a
+//! round (default: 1). More tasks make more calls. Nothing here is random, so the seed in the lines
+//! for `cargo xtask soak` is always 0.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ on_every_store! {
 
 const TASKS: usize = 12;
 
-/// An engine on a store, and so many tasks that it is to run: every second one fails at its first
-/// attempt.
+/// Opens an engine on a store, and submits `tasks` tasks to it. Every second task fails at its
+/// first attempt.
 async fn engine_on(store: &TestStore, faulty: Arc<dyn Store>, tasks: usize) -> (Engine, Vec<TaskId>) {
     let submitted = store.engine().await.submit_all(vec![task("any"); tasks]).await.unwrap();
     let engine = Engine::builder().store(faulty).concurrency(2).retry(again_at_once()).open().await.unwrap();
@@ -48,8 +48,8 @@ async fn assert_all_completed(store: &TestStore, tasks: &[TaskId], what: &str) {
     }
 }
 
-/// How the store fails from a call on: which error, at which side of the change, and whether it
-/// goes on failing.
+/// The way in which the store fails from a call on: the error, the side of the change, and whether
+/// the failure lasts.
 #[derive(Debug, Clone, Copy)]
 struct Failing {
     fault: Fault,
@@ -57,13 +57,14 @@ struct Failing {
     for_good: bool,
 }
 
-/// How many calls fail where a store fails for good, before it is mended.
+/// The number of calls that fail on a lasting fault before the store is repaired.
 const FAILURES: u64 = 3;
 
-/// Fails each call of a drain in turn, with every error, once and for good, until there are no
-/// more.
+/// Fails each call of a drain in turn, with every error, once and lasting, until there are no more
+/// calls.
 async fn fail_each_call_in_turn(store: &TestStore, side: Side) {
-    // Half the calls, and so half the drains, where each call takes milliseconds.
+    // On a server each call takes milliseconds, so there are fewer tasks, which halves the calls
+    // and so the drains.
     let tasks = if store.is_on_server() { TASKS / 3 } else { TASKS };
     let tasks = tasks * soak::number("ONWARD_ROUNDS").map_or(1, |rounds| usize::try_from(rounds).unwrap());
     let mut drains = Drains { store, tasks, tally: Tally::default(), seen: EventCursor::START };
@@ -80,10 +81,10 @@ async fn fail_each_call_in_turn(store: &TestStore, side: Side) {
     println!("{}", drains.tally);
 }
 
-/// Drains of one store, one after the other.
+/// Consecutive drains of one store.
 struct Drains<'a> {
     store: &'a TestStore,
-    /// The number of tasks of each.
+    /// The number of tasks of each drain.
     tasks: usize,
     tally: Tally,
     /// The end of the events of earlier drains.
@@ -91,8 +92,8 @@ struct Drains<'a> {
 }
 
 impl Drains<'_> {
-    /// Drains while the call of this number fails, and the next ones where it is for good. Returns
-    /// whether there were that many calls.
+    /// Drains while the call with this number fails, and the following ones if the failure lasts.
+    /// Returns whether there were that many calls.
     async fn drain_while_failing(&mut self, failing: Failing, number: u64) -> bool {
         let Failing { fault, side, for_good } = failing;
         let store = self.store;
@@ -179,7 +180,7 @@ async fn an_engine_goes_on_when_its_store_has_been_mended(store: TestStore) {
     assert_all_completed(&store, &tasks, "mended").await;
 }
 
-/// Its hint comes when a drain has found nothing more and asks whether that was all.
+/// The hint arrives when a drain has found no more tasks and checks whether that was all.
 ///
 /// Shows: T21
 /// Beats: lost-wake-ups
@@ -191,7 +192,7 @@ async fn a_task_that_arrives_as_a_drain_is_about_to_end_is_run(store: TestStore)
     assert_all_completed(&store, &[tasks[0], TaskId(2)], "drained").await;
 }
 
-/// Something is broken if it takes longer than this.
+/// The time limit of a wait. A longer wait is a failure.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Shows: T21
@@ -203,7 +204,7 @@ async fn a_store_that_fails_for_good_ends_the_run_with_its_error(store: TestStor
     assert!(error.is_corrupt(), "{error}");
 }
 
-/// A store that turns out to be damaged at the third call.
+/// A store that reports damage at the third call.
 #[derive(Debug)]
 struct Damaged {
     store: Arc<dyn Store>,

@@ -1,4 +1,4 @@
-//! Handlers that finish their tasks in transactions of their own.
+//! Handlers that complete their tasks in transactions of their own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -105,8 +105,8 @@ async fn a_panic_after_the_commit_does_not_undo_the_end() {
     assert_eq!((record.state, record.errors.len(), shop.payments()), (TaskState::Completed, 0, 1));
 }
 
-/// The first attempt loses its session before it finishes: what it wrote is rolled back, and only
-/// the second one counts.
+/// The first attempt loses its session before it completes. Its writes are rolled back, and only
+/// the second attempt counts.
 ///
 /// Shows: T22
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn an_attempt_that_lost_its_lease_leaves_no_effect() {
     engine.handle("pay", move |context: Context| {
         let (held_up, count) = (held_up.clone(), count.clone());
         async move {
-            // A further attempt may have begun before this one is refused.
+            // Another attempt may have started before this one is rejected.
             if held_up.swap(true, Ordering::Relaxed) {
                 return paid(context).await;
             }
@@ -136,7 +136,7 @@ async fn an_attempt_that_lost_its_lease_leaves_no_effect() {
     assert_eq!((refused.load(Ordering::Relaxed), shop.payments()), (1, 1));
 }
 
-/// As when the process was held up beyond its lease.
+/// Closes all sessions, as if the process had been stopped for longer than its lease.
 async fn close_sessions(engine: &Engine) {
     for session in engine.store().sessions().await.unwrap() {
         let close = onward_store::Write::CloseSession { session: session.id };

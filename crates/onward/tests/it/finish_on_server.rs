@@ -1,5 +1,5 @@
-//! Handlers that finish their tasks in transactions on the store's server, and tasks that others
-//! submit there; `cargo xtask test` starts a server.
+//! Handlers that complete their tasks in transactions on the store's server, and tasks that other
+//! programs submit there. `cargo xtask test` starts a server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -59,7 +59,7 @@ impl Shop {
         self.client().await.query_one(&text, &[]).await.unwrap().get(0)
     }
 
-    /// Pays and finishes; fails after both before the last attempt.
+    /// Pays and completes the task. Fails after both in every attempt before the last.
     async fn pay(self, context: Context, last: u32) -> Result<Finished, Failure> {
         let mut client = self.client().await;
         let transaction = client.transaction().await?;
@@ -73,8 +73,8 @@ impl Shop {
         Ok(finishing.committed())
     }
 
-    /// Pays and finishes by the statement alone, as any driver can; fails after both before the
-    /// last attempt.
+    /// Pays and completes the task with only the statement, as any driver can. Fails after both in
+    /// every attempt before the last.
     async fn pay_by_statement(self, context: Context, last: u32) -> Result<Finished, Failure> {
         let mut client = self.client().await;
         let transaction = client.transaction().await?;
@@ -149,7 +149,7 @@ async fn the_progress_of_an_attempt_that_is_finished_by_the_statement_is_kept() 
     assert_eq!(record.progress.and_then(|progress| progress.message).as_deref(), Some("at the till"));
 }
 
-/// They would come apart from its end.
+/// The spawned tasks would be separated from the end of the attempt.
 ///
 /// Shows: T22
 #[tokio::test]
@@ -207,8 +207,8 @@ async fn a_task_of_a_file_cannot_be_finished_on_a_server() {
     assert!(record.errors[0].message.contains("on PostgreSQL"), "{record:?}");
 }
 
-/// It is started by the message that comes with the commit: the store would look by itself half a
-/// minute later.
+/// The notification of the commit starts the task. The store itself would poll only half a minute
+/// later.
 ///
 /// Shows: T1, Q5
 #[tokio::test]

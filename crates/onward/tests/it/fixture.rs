@@ -1,4 +1,4 @@
-//! Short words for what cases do with an engine, and gates that hold handlers.
+//! Short functions for the operations of cases on an engine, and gates that hold handlers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,12 +47,13 @@ pub(crate) async fn state(store: &TestStore, task: TaskId) -> TaskState {
     record(store, task).await.state
 }
 
-/// The last error of a task.
+/// Returns the last error of a task.
 pub(crate) async fn error(store: &TestStore, task: TaskId) -> String {
     record(store, task).await.errors.last().map(|error| error.message.clone()).unwrap_or_default()
 }
 
-/// Holds handlers until a test lets them go on, and tells the test that they have started.
+/// A gate that holds handlers until a test lets them continue, and notifies the test when they have
+/// started.
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
     entered: Arc<Semaphore>,
@@ -64,28 +65,29 @@ impl Gate {
         Self { entered: Arc::new(Semaphore::new(0)), opened: Arc::new(Semaphore::new(0)) }
     }
 
-    /// In a handler: says that it has started and waits to be let through.
+    /// Notifies the test that the handler has started, and waits to be let through. Called in a
+    /// handler.
     pub(crate) async fn pass(&self) {
         self.entered.add_permits(1);
         self.opened.acquire().await.unwrap().forget();
     }
 
-    /// In a test: waits until `handlers` more have started.
+    /// Waits until `handlers` more handlers have started. Called in a test.
     pub(crate) async fn entered(&self, handlers: u32) {
         self.entered.acquire_many(handlers).await.unwrap().forget();
     }
 
-    /// Lets `handlers` through.
+    /// Lets `handlers` handlers through.
     pub(crate) fn open(&self, handlers: usize) {
         self.opened.add_permits(handlers);
     }
 
-    /// Whether a handler has started that no test has waited for.
+    /// Returns whether a handler has started for which no test has waited.
     pub(crate) fn has_entered(&self) -> bool {
         self.entered.available_permits() > 0
     }
 
-    /// A handler that passes this gate and succeeds.
+    /// Returns a handler that passes this gate and succeeds.
     pub(crate) fn handler(
         &self,
     ) -> impl Fn(Context) -> std::pin::Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>> + Send + Sync + 'static
@@ -100,7 +102,7 @@ impl Gate {
         }
     }
 
-    /// A handler that passes this gate by failing as soon as it is asked to stop.
+    /// Returns a handler that waits at this gate, and fails as soon as it is asked to stop.
     pub(crate) fn stoppable(
         &self,
     ) -> impl Fn(Context) -> std::pin::Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>> + Send + Sync + 'static

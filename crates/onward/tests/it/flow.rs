@@ -1,4 +1,5 @@
-//! Limits: how many tasks of a group run at once, how fast they start, and why a task waits.
+//! Limits: the number of tasks of a group that run at once, the rate at which they start, and the
+//! reasons why a task waits.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,7 +41,7 @@ fn groups() -> SetLimit {
     SetLimit::new(LimitScope::Groups(String::new()))
 }
 
-/// An engine whose handlers note how many of each group run at once, at the most.
+/// Opens an engine whose handlers record the most tasks of each group that run at once.
 async fn counting(builder: EngineBuilder) -> (Engine, Arc<Mutex<HashMap<String, usize>>>) {
     let engine = builder.open().await.unwrap();
     let most = Arc::new(Mutex::new(HashMap::new()));
@@ -134,7 +135,7 @@ async fn a_limit_holds_for_two_engines_together(store: TestStore) {
     assert_eq!(first.completed + second.completed, 10);
 }
 
-/// An engine whose handlers note when they start.
+/// Opens an engine whose handlers record when they start.
 async fn noting_starts(store: &TestStore) -> (Engine, Arc<Mutex<Vec<Duration>>>) {
     let engine = store.engine().await;
     let starts = Arc::new(Mutex::new(Vec::new()));

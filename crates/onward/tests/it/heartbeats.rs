@@ -1,4 +1,4 @@
-//! Handlers that must give signs of life.
+//! Handlers that must send heartbeats.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ on_every_store! {
 
 const TWICE: RetryPolicy = RetryPolicy { attempts: 2, backoff: Backoff::Constant { delay: Duration::ZERO } };
 
-/// A task that may be silent for a second.
+/// Returns a task that may be silent for a second.
 fn watched(kind: &str) -> NewTask {
     NewTask { heartbeat_timeout: Some(SECOND), ..task(kind) }
 }
@@ -33,7 +33,7 @@ fn waiting(engine: &Engine, id: TaskId) -> JoinHandle<()> {
     tokio::spawn(async move { drop(engine.wait(id).await.unwrap()) })
 }
 
-/// What a handler says of itself.
+/// A call of a handler that counts as a heartbeat.
 #[derive(Debug, Clone, Copy)]
 enum Sign {
     Heartbeat,
@@ -54,8 +54,8 @@ impl Sign {
     }
 }
 
-/// A handler that gives a sign of life five times, and waits after each for most of the time that
-/// it may be silent; how its task ended.
+/// Runs a handler that sends a heartbeat five times, and after each waits for most of the allowed
+/// silence. Returns how its task ended.
 async fn signs(store: &TestStore, sign: Sign) -> TaskState {
     let (engine, gate) = (store.engine().await, Gate::new());
     let passing = gate.clone();
@@ -152,7 +152,7 @@ async fn without_a_heartbeat_timeout_a_handler_may_be_silent(store: TestStore) {
     assert_eq!(state(&store, id).await, TaskState::Completed);
 }
 
-/// An orchestration that has a file copied.
+/// An orchestration with an activity that copies a file.
 #[derive(Serialize, Deserialize)]
 struct Backup;
 
@@ -162,7 +162,7 @@ impl Task for Backup {
     type Output = u64;
 }
 
-/// An activity that says itself how long it may be silent.
+/// An activity that sets its own heartbeat timeout.
 #[derive(Serialize, Deserialize)]
 struct Copying;
 
@@ -175,7 +175,7 @@ impl Task for Copying {
     }
 }
 
-/// Gets stuck in its first attempt, after its tenth block.
+/// Copies blocks. Hangs in its first attempt, after its tenth block.
 async fn copy(_: Copying, context: Context) -> Result<u64, Failure> {
     let from = context.last_checkpoint::<u64>()?.unwrap_or(0);
     for block in from..20 {

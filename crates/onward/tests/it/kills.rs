@@ -1,8 +1,8 @@
-//! An engine in a process that is killed with `kill -9` under load and started again: each task has
-//! one result, and it is its own.
+//! Kills the process of an engine with `kill -9` under load and starts it again. Each task has one
+//! result, and it is its own.
 //!
-//! `ONWARD_ROUNDS` says how often it is killed (default: 20), `ONWARD_SEED` when, and what the
-//! tasks are.
+//! `ONWARD_ROUNDS` sets the number of kills (default: 20). `ONWARD_SEED` determines when they
+//! happen and the tasks.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
@@ -14,11 +14,11 @@ use crate::fixture::task;
 
 const STORE: &str = "ONWARD_TEST_STORE";
 
-/// How many tasks there are for every two kills. A task that loses three leases in a row is a dead
-/// letter, so it may lose two before all have come to their ends.
+/// The number of tasks for every two kills. A task that loses three leases in a row becomes a dead
+/// letter. So it may lose two before all tasks have ended.
 const BATCH: usize = 1000;
 
-/// A process that runs one of the ignored tests here; killed when dropped.
+/// A process that runs one of the ignored tests here, killed when it is dropped.
 pub(crate) struct Worker(Child);
 
 impl Worker {
@@ -36,7 +36,7 @@ impl Worker {
     }
 }
 
-/// In a worker process: where its store is.
+/// Returns the place of the store. Called in a worker process.
 pub(crate) fn store_of_worker() -> String {
     std::env::var(STORE).expect("the test says which store it is")
 }
@@ -52,7 +52,7 @@ async fn engine(store: &str) -> Engine {
     Engine::builder().sqlite(store).durability(Durability::Normal).concurrency(8).open().await.unwrap()
 }
 
-/// What the worker process does.
+/// Not a test: the worker process.
 #[tokio::test]
 #[ignore = "it is a process of the test, started by it"]
 async fn worker() {
@@ -100,7 +100,7 @@ async fn each_task_has_one_result_and_it_is_its_own_though_its_engine_is_killed(
     assert!(tally.recovered > 0, "no kill has interrupted anything");
 }
 
-/// Tasks with random payloads.
+/// Submits tasks with random payloads.
 async fn submit(engine: &Engine, random: &mut fastrand::Rng) -> Vec<(TaskId, Vec<u8>)> {
     let payloads: Vec<Vec<u8>> = (0..BATCH).map(|_| random_bytes(random)).collect();
     let with_payload = |payload: &Vec<u8>| onward::NewTask { payload: payload.clone().into(), ..task("reverse") };
@@ -120,24 +120,24 @@ async fn assert_has_its_result(engine: &Engine, id: TaskId, payload: &[u8]) {
     assert_eq!(record.result.as_deref(), Some(&*reversed(payload)), "the result of task {id}");
 }
 
-/// What has happened so far.
+/// A watch on the events so far.
 struct Watch {
     events: EventStream,
-    /// How often each task was completed.
+    /// The number of completions of each task.
     completed: BTreeMap<TaskId, u32>,
-    /// How many leases were lost.
+    /// The number of lost leases.
     lost: u64,
 }
 
 impl Watch {
-    /// Until a moment in the midst of the work.
+    /// Waits until a random moment of the work.
     async fn some_completions(&mut self, random: &mut fastrand::Rng) {
         let enough = self.completed.len() + random.usize(1..BATCH / 3);
         while self.completed.len() < enough {
             let event = self.events.next().await.unwrap();
             self.note(event.task, &event.change);
         }
-        // Something has just been completed, which is no random moment; a little later is one.
+        // The moment right after a completion is not random, so a random delay follows.
         (0..random.u32(0..1_000_000)).for_each(|_| std::hint::spin_loop());
     }
 

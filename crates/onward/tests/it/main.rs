@@ -1,7 +1,7 @@
-//! The engine on every store. Each file is about one part of what it does; `suite` runs its cases
-//! on each store.
+//! Tests of the engine on every store. Each file is about one part of the engine; `suite` runs its
+//! cases on each store.
 
-// First, for its macros.
+// This module comes first because the others use its macros.
 #[cfg(test)]
 #[macro_use]
 mod suite;

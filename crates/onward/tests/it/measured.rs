@@ -1,4 +1,4 @@
-//! The metrics that an engine records, and what the documentation says of them.
+//! The metrics that an engine records, compared with their documentation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ on_every_store! {
     the_metrics_that_are_recorded_are_those_that_are_documented,
 }
 
-/// What was recorded, by name and labels.
+/// The recorded values, by name and labels.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recorded(Arc<Mutex<BTreeMap<String, f64>>>);
 
@@ -52,7 +52,7 @@ impl GaugeFn for Cell {
     }
 }
 
-/// Counts what was recorded.
+/// A histogram that counts its records.
 impl HistogramFn for Cell {
     fn record(&self, _: f64) {
         self.change(|value| *value += 1.0);
@@ -88,7 +88,7 @@ impl metrics::Recorder for Recorded {
     }
 }
 
-/// Metrics as `name label,label`, in the documentation of the API.
+/// Returns the metrics in the documentation of the API, as `name label,label`.
 fn documented() -> BTreeSet<String> {
     let rows = include_str!("../../src/telemetry.rs").lines().filter(|line| line.starts_with("//! | `onward_"));
     let row = |line: &str| {
@@ -99,7 +99,7 @@ fn documented() -> BTreeSet<String> {
     rows.map(row).collect()
 }
 
-/// The same of what was recorded.
+/// Returns the recorded metrics in that form.
 fn recorded(all: &Recorded) -> BTreeSet<String> {
     let metric = |name: &String| {
         let (name, labels) = name.split_once(' ').unwrap();
@@ -109,7 +109,7 @@ fn recorded(all: &Recorded) -> BTreeSet<String> {
     all.0.lock().unwrap().keys().map(metric).collect()
 }
 
-/// Has everything happen that there is a metric for.
+/// Causes everything for which there is a metric.
 async fn everything(store: &TestStore) {
     an_end_and_a_retry(store).await;
     a_firing(store).await;

@@ -1,4 +1,4 @@
-//! What runs around handlers.
+//! Middleware, which runs around handlers.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ on_every_store! {
     an_attempt_that_is_aborted_takes_its_middleware_along,
 }
 
-/// What was done, in order.
+/// A trace of the actions, in order.
 #[derive(Clone, Default)]
 struct Trace(Arc<Mutex<Vec<String>>>);
 
@@ -29,7 +29,7 @@ impl Trace {
         self.0.lock().unwrap().clone()
     }
 
-    /// A middleware that notes when it is entered and left.
+    /// Returns a middleware that records its entry and exit.
     fn middleware(
         &self,
         name: &'static str,
@@ -49,7 +49,7 @@ impl Trace {
     }
 }
 
-/// Notes that a middleware is left, however it is.
+/// A guard that records the exit of a middleware, however it happens.
 struct Left(Trace, &'static str);
 
 impl Drop for Left {
@@ -58,7 +58,7 @@ impl Drop for Left {
     }
 }
 
-/// Registers a handler that notes that it runs.
+/// Registers a handler that records that it runs.
 fn traced(engine: &Engine, trace: &Trace, options: HandlerOptions) {
     let trace = trace.clone();
     engine.handle_with("image:resize", options, move |_| {

@@ -26,7 +26,7 @@ impl Task for Greet {
     type Output = String;
 }
 
-/// Serves a kind with a state of its own.
+/// A module that serves a kind with a state of its own.
 struct Says {
     name: &'static str,
     kind: &'static str,
@@ -82,7 +82,7 @@ async fn a_clash_of_a_module_and_the_program_names_both(store: TestStore) {
     assert_eq!(engine.run().await.unwrap_err().to_string(), expected);
 }
 
-/// Fails, with a middleware that says so first.
+/// A module whose middleware fails every task of the module.
 struct Fails;
 
 impl Module for Fails {

@@ -1,5 +1,5 @@
-//! Numbers that JSON does not have: refused at the call, with the path of the field, before
-//! anything is kept.
+//! Numbers that JSON does not have. The call rejects them with the path of the field, before
+//! anything is stored.
 
 use onward::orchestration::{HistoryEvent, OrchestrationContext};
 use onward::{Context, Failure, Output, Task, TaskFilter, TaskState};

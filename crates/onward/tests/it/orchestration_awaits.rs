@@ -1,5 +1,4 @@
-//! What the code of an orchestration awaits: many things at once, moments, and events in their
-//! order.
+//! The awaits of orchestrations: several things at once, moments, and events in order.
 
 use onward::orchestration::{Either, OrchestrationContext, join_all, select, select_all};
 use onward::{Failure, NewTask, TaskId, TaskState};
@@ -92,7 +91,7 @@ async fn a_timer_may_be_set_for_a_moment(store: TestStore) {
     let engine = engine(&store, |_, context| async move {
         let noon = context.now().plus(HOUR);
         context.timer_until(noon).await;
-        // A moment that has passed is there at once.
+        // A moment in the past is ready at once.
         context.timer_until(noon).await;
         Ok((context.now() == noon).to_string())
     })

@@ -1,4 +1,5 @@
-//! What programs do to orchestrations from outside, and what these can ask for, on every store.
+//! Operations of programs on orchestrations from outside, and the queries and updates of
+//! orchestrations, on every store.
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
@@ -170,7 +171,7 @@ async fn a_terminated_orchestration_hears_nothing(store: TestStore) {
     assert_eq!(status.status::<String>().unwrap(), None);
 }
 
-/// What was said to a log.
+/// The lines of a log.
 #[derive(Clone, Default)]
 pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
 
@@ -247,7 +248,7 @@ async fn a_history_is_not_checked_without_code(store: TestStore) {
     assert!(said.contains("no code is registered for orchestrations of kind `work`"), "{said}");
 }
 
-/// A counter that is asked for its sum, and told to add.
+/// Runs a counter that returns its sum on a query, and adds on an update.
 async fn sum(_: Work, context: OrchestrationContext) -> Result<String, Failure> {
     let sum = Arc::new(Mutex::new(0_u32));
     let shared = Arc::clone(&sum);
@@ -340,7 +341,7 @@ async fn an_update_of_what_has_ended_is_told_so(store: TestStore) {
     stop(&engine, run).await;
 }
 
-/// Returns the error of an update without an answer when its time is over.
+/// Returns the error of an update without a reply when its time is over.
 async fn unanswered(store: &TestStore, engine: &Engine, task: TaskId, within: Option<Duration>) -> onward::Error {
     let asking = engine.clone();
     let asked = tokio::spawn(async move {
@@ -473,7 +474,7 @@ async fn a_history_that_grows_too_long_is_a_dead_letter_that_goes_on_under_a_hig
     assert_eq!(finish(&wide, task).await.unwrap(), "45");
 }
 
-/// Code that doubles, awaits an event and squares what it has then; and one more that doubles.
+/// Doubles a number, awaits an event, and adds both. A slow activity runs at the same time.
 async fn double_then_add(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
     let doubled = context.activity(Double(work.0)).await?;
     let beside = context.activity_task::<u32>(NewTask::new("slow")?).start();
@@ -564,7 +565,7 @@ async fn a_history_is_cut_only_between_two_arrivals(store: TestStore) {
     assert!(said.contains("take from 1 to"), "{said}");
 }
 
-/// Code that says its version before and after an event.
+/// Returns code that reports its version before and after an event.
 fn saying(
     version: u32,
 ) -> impl Fn(Work, OrchestrationContext) -> futures_util::future::BoxFuture<'static, Result<String, Failure>> {
@@ -579,7 +580,7 @@ fn saying(
     }
 }
 
-/// An engine with several codes of one kind.
+/// Opens an engine with several versions of the code of one kind.
 async fn versions(store: &TestStore, versions: &[u32]) -> Engine {
     let engine = store.engine().await;
     for version in versions {

@@ -1,4 +1,4 @@
-//! What the code of an orchestration may do, and what becomes of it.
+//! The code of orchestrations: the operations that it may use, and its failures.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -189,7 +189,8 @@ async fn an_orchestration_of_a_version_that_is_not_here_is_left_alone_for_longer
         store.clock.advance(SECOND);
     }
     stop(&other, run).await;
-    // Six pauses that double, and those of a minute: not one for each of 400 seconds.
+    // There were six pauses that double, and pauses of a minute, but no claim for each of the 400
+    // seconds.
     assert!((8..16).contains(&dates.len()), "it was claimed {} times", dates.len());
 }
 

@@ -1,5 +1,5 @@
-//! The code of orchestrations calls no engine: refused on every store, before anything has
-//! happened.
+//! The code of orchestrations must not call an engine. Every store rejects such a call before it
+//! has an effect.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ on_every_store! {
     a_step_may_call_the_engine,
 }
 
-/// Returns the error that `call` returns within the code of an orchestration.
+/// Returns the error of `call` within the code of an orchestration.
 async fn told<F, A, T, E>(store: &TestStore, call: F) -> String
 where
     F: Fn(Engine) -> A + Send + Sync + Clone + 'static,

@@ -1,5 +1,5 @@
-//! Pausing orchestrations, what is sent to them before they start, code by name, checks by a
-//! program, and metrics of turns.
+//! Pauses of orchestrations, signals before their start, code by name, checks by a program, and
+//! metrics of turns.
 
 use std::process::ExitCode;
 use std::time::Duration;

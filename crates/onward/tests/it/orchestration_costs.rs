@@ -1,4 +1,4 @@
-//! What orchestrations cost, and what they must not.
+//! The costs of orchestrations, and their bounds.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -26,7 +26,7 @@ on_every_store! {
     what_is_random_and_the_time_cost_no_event,
 }
 
-/// Counts how often a history is read.
+/// A store that counts how often a history is read.
 #[derive(Debug)]
 struct Reads {
     inner: Arc<dyn Store>,
@@ -78,7 +78,7 @@ async fn an_engine_without_the_code_of_an_orchestration_reads_nothing_of_it(stor
     assert_eq!(reads.histories.load(Ordering::SeqCst), 0);
 }
 
-/// In an engine that does both, an end makes room, so that it looks for work anyhow.
+/// In an engine that does both, an end frees a slot, so that the engine looks for work in any case.
 ///
 /// Shows: D11
 /// Beats: polled-steps
@@ -94,10 +94,10 @@ async fn a_chain_whose_activities_are_done_elsewhere_goes_on_while_the_clock_sta
     }
 }
 
-/// How many of them there are.
+/// The number of [`Counted`] values in memory.
 static COUNTED: AtomicI64 = AtomicI64::new(0);
 
-/// Something of which it is known how often it is in memory.
+/// A value whose instances in memory are counted.
 struct Counted;
 
 impl Counted {
@@ -113,7 +113,7 @@ impl Drop for Counted {
     }
 }
 
-/// What an activity, and an orchestration, is given and answers.
+/// The input and output of an activity and of an orchestration.
 #[derive(Serialize, Deserialize)]
 struct Passed<const ORCHESTRATION: bool> {
     #[serde(skip, default = "Counted::new")]
@@ -132,8 +132,7 @@ impl<const ORCHESTRATION: bool> Task for Passed<ORCHESTRATION> {
     type Output = Self;
 }
 
-/// Passes what it was given to an activity, and that to a step, and sends what comes to whoever
-/// waits.
+/// Passes its input to an activity and the result to a step, and awaits an event.
 async fn pass_on(given: Passed<true>, context: OrchestrationContext) -> Result<Passed<true>, onward::Failure> {
     let passed = context.activity(Passed::<false>::new()).await?;
     let kept = context.step("pass", move || async move { Ok(passed) }).await?;
@@ -202,7 +201,7 @@ async fn a_store_that_is_busy_once_fails_no_orchestration(store: TestStore) {
     }
 }
 
-/// Lets go of an activity when it hears of an event.
+/// Drops an activity when an event arrives.
 async fn let_go(_: Work, context: OrchestrationContext) -> Result<String, onward::Failure> {
     let slow = context.activity_task::<String>(NewTask::new("slow")?);
     match select(slow, context.event::<String>("enough")?).await {
@@ -220,7 +219,7 @@ async fn a_store_whose_reads_are_busy_once_fails_no_orchestration(store: TestSto
         let task = start(&first).await;
         first.run_until_idle().await.unwrap();
         first.signal(task, "enough", &"over").await.unwrap();
-        // The next one reads its history, and which task the activity is.
+        // The second engine reads the history, and the task of the activity.
         let faulty = Arc::new(FaultyStore::new(store.shared()));
         let second = store.builder().store(faulty.clone()).open().await.unwrap();
         second.orchestrate(let_go);
@@ -281,7 +280,8 @@ async fn what_is_random_and_the_time_cost_no_event(store: TestStore) {
     assert!(matches!(history[..], [HistoryEvent::Started { .. }]), "{history:?}");
 }
 
-/// Three of them come in turn, and one is kept: each has been put away when its next event comes.
+/// The three orchestrations take turns. With one kept, each has been evicted when its next event
+/// arrives.
 ///
 /// Shows: D11
 async fn no_more_orchestrations_stay_in_memory_than_are_to_be_kept(store: TestStore) {
@@ -291,8 +291,8 @@ async fn no_more_orchestrations_stay_in_memory_than_are_to_be_kept(store: TestSt
     }
 }
 
-/// How often code is begun when three orchestrations have three turns each, one after the other,
-/// and so many are kept.
+/// Returns how often code starts when three orchestrations have three turns each, one after the
+/// other, and `kept` of them stay in memory.
 async fn begun_in_turn(store: &TestStore, kept: usize) -> u64 {
     let begun = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&begun);
@@ -321,7 +321,7 @@ async fn begun_in_turn(store: &TestStore, kept: usize) -> u64 {
     begun.load(Ordering::SeqCst)
 }
 
-/// Waits until an orchestration says that it is so far.
+/// Waits until an orchestration reports this turn as its status.
 async fn is_at(engine: &Engine, task: TaskId, turn: u32) {
     let says = move |shown: &OrchestrationStatus| shown.status::<u32>().unwrap() == Some(turn);
     engine.wait_for_status(task, says).await.unwrap();

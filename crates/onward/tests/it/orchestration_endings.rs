@@ -1,5 +1,5 @@
-//! New code that ends where the history of an orchestration goes on: the check before a deploy and
-//! the engine report the same, and nothing that came is lost.
+//! New code that ends where the history of an orchestration continues. The check before a deploy
+//! and the engine report the same, and no message is lost.
 
 use onward::orchestration::{CheckFailure, CodeEnd, OrchestrationContext, RecordedHistory, join_all};
 use onward::{Failure, NewTask, Task, TaskId, TaskState};
@@ -34,7 +34,7 @@ async fn awaiting(_: Work, context: OrchestrationContext) -> Answer {
     Ok(format!("{doubled} {first} {second}"))
 }
 
-/// An orchestration that waits for the event `on`, and what was recorded of it there.
+/// Returns an orchestration that waits for the event `on`, and its history at that point.
 async fn recorded<F, A>(store: &TestStore, code: F) -> (TaskId, RecordedHistory)
 where
     F: Fn(Work, OrchestrationContext) -> A + Send + Sync + 'static,
@@ -48,7 +48,7 @@ where
     (task, engine.record_history(task).await.unwrap())
 }
 
-/// Asserts that the check and the engine report that `code` ends as `how` says, in the same words.
+/// Checks that the check and the engine report that `code` ends as `how`, in the same words.
 async fn assert_noticed<F, A>(store: &TestStore, (task, history): (TaskId, RecordedHistory), code: F, how: &str)
 where
     F: Fn(Work, OrchestrationContext) -> A + Send + Sync + 'static,
@@ -153,7 +153,7 @@ async fn an_event_whose_type_has_changed_is_noticed(store: TestStore) {
     assert_noticed(&store, recorded, changed, how).await;
 }
 
-/// The task of [`Work`] as a later version of the program has it.
+/// The task of [`Work`] in a later version of the program.
 #[derive(Serialize, Deserialize)]
 struct NewWork {
     number: u32,
@@ -267,7 +267,7 @@ async fn code_that_fails_as_it_did_fails_again_when_it_is_retried(store: TestSto
         assert_eq!((state(&store, task).await, error(&store, task).await), (TaskState::Failed, "never well".into()));
         engine.check_history(&engine.record_history(task).await.unwrap()).unwrap();
         engine.retry(task).await.unwrap();
-        // It comes too late for code that has ended, and is no event of its history.
+        // The signal is too late for code that has ended, and is no event of its history.
         engine.signal(task, "late", &1).await.unwrap();
     }
 }

@@ -1,4 +1,5 @@
-//! Signals that arrive while an orchestration ends: its code takes them, or they are kept unread.
+//! Signals that arrive while an orchestration ends: its code consumes them, or they are kept
+//! unread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -38,7 +39,8 @@ on_every_store! {
     a_signal_after_the_end_starts_the_next_orchestration_of_the_key,
 }
 
-/// Writes something just before the store gets the end of an orchestration, so often.
+/// A store that applies a write just before it receives the end of an orchestration, a number of
+/// times.
 struct Intruder {
     inner: Arc<dyn Store>,
     times: AtomicU32,
@@ -82,7 +84,7 @@ fn cancel(task: TaskId) -> Write {
     Write::Cancel { task }
 }
 
-/// An engine with code for `work`, before whose first ends something is written.
+/// Opens an engine with code for `work`. A write is applied before each of its first `times` ends.
 async fn intruded<F, A>(store: &TestStore, times: u32, write: fn(TaskId) -> Write, code: F) -> Engine
 where
     F: Fn(Work, OrchestrationContext) -> A + Send + Sync + 'static,
@@ -95,7 +97,7 @@ where
     engine
 }
 
-/// An engine with code for `work`, before whose first end a signal arrives.
+/// Opens an engine with code for `work`. A signal arrives before its first end.
 async fn engine<F, A>(store: &TestStore, code: F) -> Engine
 where
     F: Fn(Work, OrchestrationContext) -> A + Send + Sync + 'static,
@@ -104,7 +106,7 @@ where
     intruded(store, 1, late, code).await
 }
 
-/// Takes all that is there, and returns it.
+/// Takes all signals in the queue, and returns them.
 fn drained(context: &OrchestrationContext) -> Result<Vec<u32>, Failure> {
     let queue = context.queue("late")?;
     let mut taken = Vec::new();
@@ -119,7 +121,7 @@ async fn ran(engine: &Engine) -> String {
     finish(engine, task).await.unwrap()
 }
 
-/// Signals that a history says are unread.
+/// Returns the number of unread signals according to a history.
 async fn unread(engine: &Engine, task: TaskId) -> u64 {
     let history = engine.orchestration_history(task).await.unwrap();
     let count = |event: &HistoryEvent| {
@@ -169,7 +171,7 @@ async fn a_signal_during_the_last_activity_is_offered(store: TestStore) {
     assert_eq!(ran(&engine).await, "8 [7]");
 }
 
-/// Takes signals until none has come for a time.
+/// Takes signals until none has arrived for a time.
 async fn until_idle(context: OrchestrationContext, idle: Duration) -> Result<String, Failure> {
     let (queue, mut taken) = (context.queue::<u32>("late")?, Vec::new());
     while let Either::First(number) = select(queue.next(), context.timer(idle)).await {
@@ -224,7 +226,7 @@ async fn a_signal_before_the_start_is_there_at_the_first_poll(store: TestStore) 
     assert_eq!(finish(&engine, task).await.unwrap(), "[1, 2]");
 }
 
-/// An engine whose `part` takes what is there and ends.
+/// Opens an engine whose `part` takes the waiting signals and ends.
 async fn draining(store: &TestStore) -> Engine {
     let engine = store.engine().await;
     engine.orchestrate(|_: Part, context| async move { Ok(format!("{:?}", drained(&context)?)) });
@@ -328,7 +330,7 @@ async fn what_the_code_showed_before_an_end_that_is_put_off_stays(store: TestSto
     assert_eq!(status.value::<u32>("boxes").unwrap(), Some(2));
 }
 
-/// Changes a tag before each of two steps, with the first in a part of the turn of its own.
+/// Changes a tag before each of two steps. The first change is in a part of the turn of its own.
 async fn tagging(_: Work, context: OrchestrationContext) -> Result<String, Failure> {
     context.set_tag("stage", "packing")?;
     context.step("pack", || async { Ok(()) }).await?;

@@ -20,10 +20,10 @@ on_every_store! {
     what_goes_on_stays_in_memory_while_others_end,
 }
 
-/// The longest real time until memory is free.
+/// The longest real time until memory is freed.
 const SOON: Duration = Duration::from_secs(60);
 
-/// Memory of an orchestration's code.
+/// A stand-in for the memory of an orchestration's code.
 struct Memory(Arc<Semaphore>);
 
 impl Drop for Memory {
@@ -32,7 +32,7 @@ impl Drop for Memory {
     }
 }
 
-/// An engine that runs, with orchestrations that wait for an event.
+/// A running engine, with orchestrations that wait for an event.
 struct Parked {
     engine: Engine,
     run: JoinHandle<()>,
@@ -63,7 +63,7 @@ impl Parked {
         Self { engine, run, tasks, freed }
     }
 
-    /// Waits until the memory of so many is free.
+    /// Waits until the memory of `orchestrations` orchestrations is freed.
     async fn freed(&self, orchestrations: u32) {
         let freed = tokio::time::timeout(SOON, self.freed.acquire_many(orchestrations)).await;
         let free = self.freed.available_permits();
@@ -106,7 +106,7 @@ async fn what_is_deleted_is_freed(store: TestStore) {
 
 /// Shows: D11
 async fn what_another_process_ends_is_freed(store: TestStore) {
-    // More than are looked up at once.
+    // More orchestrations than the engine looks up at once.
     let parked = Parked::new(&store, 300).await;
     let other = store.opened_again().await;
     let (deleted, terminated) = parked.tasks.split_at(10);

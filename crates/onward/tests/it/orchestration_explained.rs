@@ -1,4 +1,4 @@
-//! Why orchestrations wait, as engines and their code come and go.
+//! The reasons why orchestrations wait, as engines and their code come and go.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ on_every_store! {
     many_orchestrations_of_others_cost_an_idle_engine_no_write,
 }
 
-/// The code of orchestrations that wait for an event.
+/// Waits for an event.
 async fn until_told(_: Work, context: OrchestrationContext) -> Result<String, Failure> {
     context.event::<String>("go")?.await
 }
@@ -109,7 +109,7 @@ async fn an_engine_for_every_kind_leaves_orchestrations_to_those_that_have_their
     assert_eq!(state(&store, orchestration).await, TaskState::Completed);
 }
 
-/// Counts writes.
+/// A store that counts writes.
 #[derive(Debug)]
 struct Writes {
     inner: Arc<dyn Store>,

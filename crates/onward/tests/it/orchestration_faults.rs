@@ -1,6 +1,7 @@
-//! Random orchestrations in processes that die at random: what comes out is what their code says.
+//! Random orchestrations in processes that die at random. Their results are those that their code
+//! computes.
 //!
-//! `ONWARD_SEQUENCES` says how many orchestrations, `ONWARD_SEED` which.
+//! `ONWARD_SEQUENCES` sets the number of orchestrations, `ONWARD_SEED` the random seed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ on_every_store! {
     orchestrations_survive_any_death,
 }
 
-/// What code may do.
+/// An operation of the code.
 #[derive(Serialize, Deserialize, Debug, Clone)]
 enum Op {
     Activity(u64),
@@ -29,12 +30,12 @@ enum Op {
     Step(u64),
     Detach(u64),
     All(Vec<Op>),
-    /// Against what never comes.
+    /// A race of an operation against a future that is never ready.
     First(Box<Op>),
     Child(Vec<Op>),
 }
 
-/// What one orchestration does, segment by segment; each begins anew.
+/// The program of an orchestration, in segments. The orchestration continues as new after each.
 #[derive(Serialize, Deserialize, Debug, Clone)]
 pub(crate) struct Program {
     segments: Vec<Vec<Op>>,
@@ -75,7 +76,7 @@ impl Op {
         }
     }
 
-    /// Nobody sends anything to children.
+    /// Replaces events, because children receive none.
     fn without_events(self) -> Self {
         match self {
             Self::Event => Self::Activity(7),
@@ -94,7 +95,7 @@ impl Op {
         }
     }
 
-    /// How many tasks it submits, sub-orchestrations and what these submit included.
+    /// Returns the number of tasks that it submits, including sub-orchestrations and their tasks.
     fn tasks(&self) -> usize {
         match self {
             Self::Activity(_) | Self::Flaky(_) | Self::Detach(_) => 1,
@@ -105,7 +106,7 @@ impl Op {
         }
     }
 
-    /// What it comes to.
+    /// Returns its value.
     fn value(&self) -> u64 {
         match self {
             Self::Activity(number) | Self::Flaky(number) => number * number,
@@ -158,12 +159,12 @@ impl Program {
         Self { segments: (0..2).map(&mut segment).collect(), digest: 0 }
     }
 
-    /// How many events it waits for.
+    /// Returns the number of events for which it waits.
     pub(crate) fn events(&self) -> usize {
         self.ops().map(Op::events).sum()
     }
 
-    /// How many tasks it submits, sub-orchestrations and what these submit included.
+    /// Returns the number of tasks that it submits, including sub-orchestrations and their tasks.
     pub(crate) fn tasks(&self) -> usize {
         self.ops().map(Op::tasks).sum()
     }
@@ -184,7 +185,7 @@ impl Program {
     }
 }
 
-/// Has an engine play programs.
+/// Registers the code that runs programs on an engine.
 pub(crate) fn register(engine: &Engine) {
     engine.register(|task: Square, _| async move { Ok(task.0 * task.0) });
     let at_once = onward::RetryPolicy { attempts: 9, backoff: onward::Backoff::Constant { delay: Duration::ZERO } };
@@ -198,7 +199,8 @@ pub(crate) fn register(engine: &Engine) {
     engine.orchestrate(Program::play);
 }
 
-/// A process: an engine on a runtime of its own, which is shut down without a word.
+/// A simulated process: an engine on a runtime of its own, which is shut down without closing the
+/// engine.
 struct Life {
     runtime: tokio::runtime::Runtime,
     engine: Engine,
@@ -206,7 +208,7 @@ struct Life {
 }
 
 impl Life {
-    /// Lives until the store has been called so often; later calls are never answered.
+    /// Starts a process that lives until the store has had `calls` calls. Later calls never return.
     async fn begin(store: &TestStore, calls: u64, side: Side) -> Self {
         let faulty = Arc::new(FaultyStore::new(store.shared()));
         faulty.fail_from(calls, side, Fault::Timeout);
@@ -216,7 +218,7 @@ impl Life {
         Self { runtime, engine, faulty }
     }
 
-    /// Works until an orchestration has ended, or death comes.
+    /// Works until an orchestration has ended, or until the process dies.
     async fn live(self, store: &TestStore, task: TaskId, calls: u64) {
         while !is_over(store, task).await {
             let engine = self.engine.clone();
@@ -235,10 +237,10 @@ async fn is_over(store: &TestStore, task: TaskId) -> bool {
     store.task(task).await.unwrap().is_some_and(|record| record.state.is_ended())
 }
 
-/// What has lost three leases is a dead letter: so often is there a death.
+/// The number of deaths. A task that has lost three leases becomes a dead letter.
 const DEATHS: u32 = 2;
 
-/// Plays a random orchestration through random deaths.
+/// Runs a random orchestration through random deaths.
 async fn survive(store: &TestStore, seed: u64, tally: &mut Tally) {
     let mut random = fastrand::Rng::with_seed(seed.wrapping_add(1));
     let program = Program::random(seed);
@@ -268,12 +270,12 @@ async fn assert_came_right(store: &TestStore, task: TaskId, program: &Program, s
     let value: u64 = serde_json::from_slice(&record.result.into_bytes().unwrap()).unwrap();
     assert_eq!(value, program.value(), "seed {seed}: {program:?}");
     assert_history_is_whole(&*store.shared(), task).await;
-    // It submitted each task, and none twice.
+    // The orchestration submitted each task, and none twice.
     let submitted = store.count(onward::TaskFilter::default()).await.unwrap();
     assert_eq!(submitted, 1 + program.tasks() as u64, "seed {seed}: {program:?}");
 }
 
-/// Its chunks follow each other without a gap, and are as many events as the store says.
+/// Checks that the chunks of a history have no gap, and as many events as its record states.
 pub(crate) async fn assert_history_is_whole(store: &dyn Store, task: TaskId) {
     let record = store.instance(task).await.unwrap().unwrap();
     let chunks = store.instance_history(task, 0, 1000).await.unwrap();

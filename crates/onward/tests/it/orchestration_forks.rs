@@ -1,4 +1,4 @@
-//! Orchestrations that begin in the midst of another's history, on every store.
+//! Orchestrations that start in the middle of another's history, on every store.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ on_every_store! {
     a_fork_takes_over_no_other_history_than_the_one_that_was_forked,
 }
 
-/// Forks an orchestration where its history ends.
+/// Forks an orchestration at the end of its history.
 async fn fork(engine: &Engine, task: TaskId) -> TaskId {
     let length = engine.orchestration_history(task).await.unwrap().len() as u64;
     engine.fork(task, length).await.unwrap()
@@ -63,7 +63,7 @@ async fn a_fork_that_continues_as_new_goes_on_with_a_history_of_its_own(store: T
     assert_eq!(finish(&engine, fork).await.unwrap(), "over");
 }
 
-/// Code that has an activity under way while it awaits an event.
+/// Awaits an event while an activity is under way.
 async fn slow_and_event(_: Work, context: OrchestrationContext) -> Result<String, Failure> {
     let slow = context.activity_task::<u32>(NewTask::new("slow")?).start();
     let sent = context.event::<u32>("add")?.await?;
@@ -92,8 +92,7 @@ async fn a_fork_of_a_fork_submits_again_what_was_under_way(store: TestStore) {
     assert_eq!(finish(&second, grandchild).await.unwrap(), "7");
 }
 
-/// Code that lets go of an activity when it continues as new, and then awaits another in the same
-/// place.
+/// Drops an activity when it continues as new, and then awaits another in the same position.
 async fn let_go_and_begin_again(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
     match work.0 {
         7 => Err(context.continue_as_new(&Work(8))),

@@ -1,4 +1,4 @@
-//! What goes along when an orchestration continues as new, on every store.
+//! The state that an orchestration carries along when it continues as new, on every store.
 
 use onward::orchestration::{Either, OrchestrationContext, select};
 use onward::{Engine, Failure, TaskId, TaskState};
@@ -13,8 +13,7 @@ on_every_store! {
     an_answer_is_not_overwritten_when_the_code_continues_as_new,
 }
 
-/// Code that listens for a request to stop and awaits something else, continues as new, and may
-/// clean up then.
+/// Listens for a request to stop while it awaits an event, continues as new, and may then clean up.
 async fn listen_and_begin_again(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
     if work.0 == 7 {
         let _listening = context.cancelled();
@@ -78,13 +77,13 @@ async fn a_request_to_stop_that_the_code_has_heard_is_not_told_again_when_it_con
     assert_eq!(finish(&engine, task).await.unwrap(), "went on");
 }
 
-/// Answers one update, then begins again.
+/// Replies to one update, then continues as new.
 async fn answer_and_begin_again(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
     context.updates::<()>("next")?.next().await.accept(&work.0)?;
     Err(context.continue_as_new(&Work(work.0 + 1)))
 }
 
-/// Asks for an update in the background, once the store has as many requests as that.
+/// Sends an update in the background, and waits until the store has `waiting` requests.
 async fn ask(store: &TestStore, engine: &Engine, task: TaskId, waiting: u64) -> tokio::task::JoinHandle<u32> {
     let asking = engine.clone();
     let asked = tokio::spawn(async move { asking.update::<_, u32>(task, "next", &()).await.unwrap() });

@@ -1,7 +1,7 @@
-//! Histories that earlier versions wrote: what they say is understood for ever.
+//! Histories that earlier versions wrote. Every later version must understand them.
 //!
-//! They lie in `histories/`, one directory for each version. The test `write_histories`, which is
-//! ignored, writes those of this one.
+//! They are in `histories/`, with one directory for each version. The ignored test
+//! `write_histories` writes those of this version.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::fixture::{HOUR, SECOND, TestStore};
 use crate::orchestrations::{Double, Part};
 use crate::test_store::StoreKind;
 
-/// An orchestration that does everything once.
+/// An orchestration that uses every feature once.
 #[derive(Serialize, Deserialize)]
 enum Tour {
     Work,
@@ -30,7 +30,7 @@ impl Task for Tour {
     type Output = String;
 }
 
-/// This code may never change, for old histories are replayed with it.
+/// Runs the orchestration. This code must never change, because old histories are replayed with it.
 async fn tour(tour: Tour, context: OrchestrationContext) -> Result<String, Failure> {
     match tour {
         Tour::Work => work(&context).await,
@@ -82,7 +82,7 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/histories")
 }
 
-/// All that are kept, with their names.
+/// Returns all kept histories, with their paths.
 fn kept() -> Vec<(PathBuf, RecordedHistory)> {
     let read = |path: &Path| -> Vec<PathBuf> {
         let mut entries: Vec<PathBuf> = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -138,7 +138,7 @@ fn every_sort_of_event_is_among_the_histories_that_are_kept() {
     assert_eq!(found, all.map(str::to_owned).into());
 }
 
-/// Writes the histories of this version.
+/// Not a test: writes the histories of this version.
 #[tokio::test]
 #[ignore = "it writes the files that other tests read"]
 async fn write_histories() {

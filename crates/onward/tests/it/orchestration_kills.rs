@@ -1,6 +1,6 @@
-//! Orchestrations in three processes, of which one after the other is killed with `kill -9`.
+//! Orchestrations in three processes, which are killed one after the other with `kill -9`.
 //!
-//! `ONWARD_ROUNDS` says how many are killed (default: 30), `ONWARD_SEED` when.
+//! `ONWARD_ROUNDS` sets the number of kills (default: 30), `ONWARD_SEED` their times.
 
 use onward::{Engine, EventCursor, TaskFilter, TaskId, TaskState};
 use onward_testkit::soak::{self, Tally};
@@ -14,13 +14,14 @@ const PROCESSES: usize = 3;
 /// The test that is a worker process.
 const WORKER: &str = "orchestration_kills::worker";
 
-/// How many orchestrations are started after each kill.
+/// The number of orchestrations that are started after each kill.
 const STARTED: usize = 10;
 
-/// How long a kill waits for work that goes on. Real time, for the workers are real processes.
+/// The longest that a kill waits for more work. It is real time, because the workers are real
+/// processes.
 const IDLE_AT_MOST: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// On a file, or on a database where `store` is a URL.
+/// Opens an engine on a file, or on a database if `store` is a URL.
 async fn engine(store: &str) -> Engine {
     let builder = Engine::builder();
     #[cfg(feature = "postgres")]
@@ -30,7 +31,7 @@ async fn engine(store: &str) -> Engine {
     builder.durability(onward::Durability::Normal).lease(SECOND * 2).open().await.unwrap()
 }
 
-/// What a worker process does.
+/// Not a test: the worker process.
 #[tokio::test]
 #[ignore = "it is a process of the test, started by it"]
 async fn worker() {
@@ -68,10 +69,10 @@ async fn survive_kills(store: &str, kills: u64) {
             started.push(start(&engine, &mut random).await);
         }
         some_work(&mut events, &mut random).await;
-        // A task that loses three leases in a row is a dead letter. So all victims are killed
-        // before another process can take over what one of them had, and each task loses one lease
-        // before all have come to their ends. The second is left for a process that a busy machine
-        // holds up for longer than its lease.
+        // A task that loses three leases in a row becomes a dead letter. So all victims are killed
+        // before another process can take over a task of one of them, and each task loses one lease
+        // before all have ended. The second loss is left for a process that a busy machine stops
+        // for longer than its lease.
         let victims = random.usize(1..=PROCESSES);
         workers[..victims].iter_mut().for_each(Worker::kill);
         drop(workers.drain(..victims));
@@ -89,7 +90,7 @@ async fn survive_kills(store: &str, kills: u64) {
     println!("{tally}");
 }
 
-/// Until a moment in the midst of the work, or an idle one when it is done sooner.
+/// Waits until a random moment of the work, or an idle moment if the work ends sooner.
 async fn some_work(events: &mut onward::EventStream, random: &mut fastrand::Rng) {
     let moment = async {
         for _ in 0..random.u32(1..600) {
@@ -116,7 +117,7 @@ async fn assert_came_right(engine: &Engine, task: TaskId, program: &Program) {
     assert_history_is_whole(&**engine.store(), task).await;
 }
 
-/// Each orchestration submitted what its code says, and nothing twice.
+/// Checks that each orchestration submitted exactly the tasks of its code, none twice.
 async fn assert_nothing_was_done_twice(engine: &Engine, started: &[(TaskId, Program)]) {
     let tasks: usize = started.iter().map(|(_, program)| 1 + program.tasks()).sum();
     let submitted = engine.store().count(TaskFilter::default()).await.unwrap();

@@ -1,4 +1,4 @@
-//! What is too large or too much for orchestrations, on every store.
+//! Values that are too large or too many for orchestrations, on every store.
 
 use onward::orchestration::OrchestrationContext;
 use onward::{Dependencies, EngineBuilder, NewTask, TaskId, TaskState};
@@ -66,7 +66,7 @@ async fn a_task_that_no_turn_submits_is_told_to_the_code(store: TestStore) {
     assert_eq!(said.matches("child of another").count(), 1, "{said}");
 }
 
-/// What an engine says to a log while an orchestration takes ten steps of a hundred bytes, one
+/// Returns the log of an engine while an orchestration takes ten steps of a hundred bytes, one
 /// after the other.
 async fn said_of_ten_steps(store: &TestStore, limited: impl FnOnce(EngineBuilder) -> EngineBuilder) -> String {
     let lines = Lines::default();

@@ -1,7 +1,7 @@
-//! Random signals, steps, ends, cancellations and senders: every signal that was acknowledged is in
-//! a history once, or waits.
+//! Random signals, steps, ends, cancellations and senders. Every acknowledged signal is in one
+//! history once, or waits.
 //!
-//! `ONWARD_SIGNALS` says how many signals are sent, `ONWARD_SEED` which chances fall.
+//! `ONWARD_SIGNALS` sets the number of signals, `ONWARD_SEED` the random seed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,7 +23,8 @@ on_every_store! {
 
 const SENDERS: u64 = 8;
 
-/// So few that senders often meet an orchestration that is about to end.
+/// The number of keys. It is so small that senders often meet an orchestration that is about to
+/// end.
 const KEYS: u64 = 4;
 
 async fn short_step() -> Result<(), Failure> {
@@ -31,7 +32,7 @@ async fn short_step() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes signals in each way that there is, and ends in each way that there is, by chance.
+/// Takes signals and ends in every possible way, by chance.
 async fn entity(_: Part, context: OrchestrationContext) -> Result<String, Failure> {
     let queue = context.queue::<u64>("number")?;
     let (mut taken, most) = (Vec::new(), context.random() % 20);
@@ -64,7 +65,7 @@ async fn engine(store: &TestStore) -> Engine {
     engine
 }
 
-/// Sends signals until so many are sent, and now and then ends what it sent them to.
+/// Sends signals until `count` are sent. Sometimes ends the orchestration that received one.
 async fn send(engine: Engine, next: Arc<AtomicU64>, count: u64, seed: u64) -> Vec<u64> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut acknowledged = Vec::new();
@@ -76,8 +77,8 @@ async fn send(engine: Engine, next: Arc<AtomicU64>, count: u64, seed: u64) -> Ve
         let key = Part(format!("{}", random.u64(..KEYS)));
         let Ok(part) = engine.signal_or_start(key, "number", &number).await else { continue };
         acknowledged.push(number);
-        // One that has ended meanwhile is ended no more. None is ended both ways, for requests to
-        // stop wait as signals do.
+        // An orchestration that has ended in the meantime is not ended again. None is ended in both
+        // ways, because requests to stop wait in the mailbox as signals do.
         if random.u32(..50) == 0 {
             match part.id().0 % 2 {
                 0 => drop(engine.terminate(part.id(), "by chance").await),
@@ -104,7 +105,7 @@ async fn every_orchestration(engine: &Engine) -> Vec<(TaskId, TaskState)> {
     }
 }
 
-/// The signals of a history, in the order in which they came, and how many of them are unread.
+/// Returns the signals of a history, in the order of their arrival, and the number of unread ones.
 async fn signals_of(engine: &Engine, task: TaskId) -> (Vec<u64>, u64) {
     let (mut numbers, mut unread) = (Vec::new(), 0);
     for event in engine.orchestration_history(task).await.unwrap() {
@@ -166,12 +167,13 @@ async fn every_acknowledged_signal_is_accounted_for(store: TestStore) {
     );
 }
 
-/// Counts signals that are in no history and wait for nobody, and those that are in two.
+/// Counts lost signals, which are neither in a history nor waiting, and signals that are in two
+/// histories.
 async fn account(engine: &Engine, mut missing: HashSet<u64>, tally: &mut Tally) -> (HashSet<u64>, u64) {
     let mut waiting = 0;
     for (task, state) in every_orchestration(engine).await {
-        // A dead one has requests to stop among what waits, which the store does not tell from
-        // signals.
+        // The mailbox of a dead orchestration may contain requests to stop, which the store counts
+        // as signals.
         assert_ne!(
             state,
             TaskState::Dead,
@@ -187,7 +189,7 @@ async fn account(engine: &Engine, mut missing: HashSet<u64>, tally: &mut Tally) 
         }
         tally.duplicated += numbers.iter().filter(|number| !missing.remove(number)).count() as u64;
     }
-    // The store counts those that wait, and does not say what they are.
+    // The store counts the waiting signals without naming them.
     tally.lost = (missing.len() as u64).abs_diff(waiting);
     (missing, waiting)
 }

@@ -1,8 +1,7 @@
-//! Primitives of tokio and of futures in the code of orchestrations: those that the guide names are
+//! Primitives of tokio and of futures in the code of orchestrations. Those that the guide names are
 //! replayed as they ran.
 //!
-//! Each is used so often that tokio's cooperative budget (128 operations) would run out in the
-//! midst of it.
+//! Each is used so often that tokio's cooperative budget (128 operations) would run out halfway.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,11 +32,12 @@ on_every_store! {
     unordered_futures_are_replayed,
 }
 
-/// More than the budget of one poll.
+/// More operations than the budget of one poll.
 const OFTEN: u32 = 200;
 
-/// Runs code until it waits for `go`, has another engine take it over, and tries it on what was
-/// recorded: within a runtime, where a budget is used up, and outside of every runtime.
+/// Runs code until it waits for `go`, lets another engine take it over, and checks it against the
+/// recorded history. It does so within a runtime, where the budget runs out, and outside of every
+/// runtime.
 async fn assert_replayed<F, A>(store: &TestStore, code: F)
 where
     F: Fn(Work, OrchestrationContext) -> A + Send + Sync + Copy + 'static,
@@ -75,7 +75,7 @@ async fn a_mutex_of_tokio_is_replayed(store: TestStore) {
         let counted = Arc::new(Mutex::new(0_u32));
         let one = |_| async {
             let mut counted = counted.lock().await;
-            // The others wait for the lock, and are served in their order.
+            // The others wait for the lock, and get it in their order.
             *counted += context.activity(Double(1)).await? / 2;
             Ok::<_, Failure>(())
         };
@@ -196,7 +196,7 @@ async fn an_mpsc_channel_of_tokio_is_replayed(store: TestStore) {
 /// Shows: D1, D5
 async fn a_oneshot_channel_of_tokio_is_replayed(store: TestStore) {
     assert_replayed(&store, |_, context| async move {
-        // A thousand channels that are ready in one turn.
+        // A thousand channels are ready in one turn.
         let mut counted = 0;
         for round in 0..5 {
             let mut receivers = Vec::new();

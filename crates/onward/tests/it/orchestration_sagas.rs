@@ -1,4 +1,4 @@
-//! Steps that are undone in reverse order.
+//! Sagas: steps that are undone in reverse order.
 
 use onward::orchestration::{OrchestrationContext, Saga};
 use onward::{Durability, Engine, Failure, Task, TaskFilter, TaskId, TaskState};
@@ -40,7 +40,7 @@ async fn stops(saga: &Saga, context: &OrchestrationContext, stops: &[i32]) -> Re
     Ok(())
 }
 
-/// Makes three stops, waits for `go`, and fails if that says so.
+/// Makes three stops, waits for `go`, and fails if the event asks for it.
 async fn trip(_: Work, context: OrchestrationContext) -> Answer {
     context
         .saga(|saga, context| async move {
@@ -52,7 +52,8 @@ async fn trip(_: Work, context: OrchestrationContext) -> Answer {
         .await
 }
 
-/// An engine that forgets all that it knew: each turn of its orchestrations is a replay.
+/// Opens an engine without any state in memory, so that each turn of its orchestrations is a
+/// replay.
 async fn forgetful<F, A>(store: &TestStore, code: F) -> Engine
 where
     F: Fn(Work, OrchestrationContext) -> A + Send + Sync + 'static,
@@ -63,8 +64,8 @@ where
     engine
 }
 
-/// Runs until nothing is left to do, with another engine for each turn and each activity, as if
-/// each was killed after it.
+/// Runs until nothing is left to do, with a new engine for each turn and each activity, as if each
+/// was killed afterwards.
 async fn run<F, A>(store: &TestStore, code: F)
 where
     F: Fn(Work, OrchestrationContext) -> A + Send + Sync + Clone + 'static,
@@ -82,7 +83,7 @@ where
     }
 }
 
-/// The stops that were made and undone, in their order.
+/// Returns the stops that were made and undone, in order.
 async fn made(engine: &Engine) -> Vec<i32> {
     let mut made = engine.tasks().kind(Stop::KIND).with_payload().collect().await.unwrap();
     made.sort_by_key(|task| task.id);
@@ -123,7 +124,7 @@ async fn a_cancellation_while_steps_are_undone_stops_nothing(store: TestStore) {
     let task = start(&engine).await;
     run(&store, trip).await;
     engine.signal(task, "go", &FAILS).await.unwrap();
-    // The last step is submitted, and fails; then the first compensation is.
+    // The last step is submitted and fails; then the first compensation is submitted.
     forgetful(&store, trip).await.run_until_idle().await.unwrap();
     let worker = store.engine().await;
     worker.register(|_: Stop, _| async { Err(Failure::permanent("no room")) });
@@ -201,17 +202,17 @@ async fn an_interrupted_step_is_undone_where_its_compensation_was_registered_bef
     assert_eq!(state(&store, task).await, TaskState::Cancelled);
 }
 
-/// How many sagas are under way while processes are killed.
+/// The number of sagas under way while processes are killed.
 const SAGAS: usize = 30;
-/// The number of processes that are killed: fewer than the lost leases that make a dead letter of a
-/// task.
+/// The number of processes that are killed. It is below the number of lost leases that makes a task
+/// a dead letter.
 const KILLS: usize = 2;
 
 async fn engine_of_process(store: &str) -> Engine {
     Engine::builder().sqlite(store).durability(Durability::Normal).lease(SECOND).open().await.unwrap()
 }
 
-/// What a worker process does.
+/// Not a test: the worker process.
 #[tokio::test]
 #[ignore = "it is a process of the test, started by it"]
 async fn worker() {
@@ -243,7 +244,7 @@ async fn steps_are_undone_once_though_processes_are_killed() {
         for _ in 0..SAGAS / KILLS {
             sagas.push(start(&engine).await);
         }
-        // Somewhere in the midst of their work.
+        // The kill happens in the middle of the work.
         for _ in 0..SAGAS * 2 {
             events.next().await.unwrap();
         }

@@ -1,5 +1,5 @@
-//! Signals that are sent in the process that runs the orchestration: they go with what the engine
-//! writes next.
+//! Signals that are sent in the process that runs the orchestration. They are part of the engine's
+//! next write.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +19,8 @@ on_every_store! {
     a_refused_signal_is_told_to_its_sender_while_the_engine_runs,
 }
 
-/// Notes what each call that had a signal had beside it, and fails such calls where it is told to.
+/// A store that records the other writes of each call with a signal, and fails such calls on
+/// request.
 #[derive(Debug)]
 struct Calls {
     inner: Arc<dyn Store>,
@@ -43,7 +44,7 @@ impl StoreDecorator for Calls {
     }
 }
 
-/// Takes so many signals.
+/// Receives `work.0` signals.
 async fn listen(work: Work, context: OrchestrationContext) -> Result<String, Failure> {
     for number in 0..work.0 {
         let sent: u32 = context.event("sent")?.await?;
@@ -62,12 +63,12 @@ async fn engine(store: &TestStore, fails: bool) -> (Engine, Arc<Calls>) {
     (engine, calls)
 }
 
-/// Has the engine do something, so that it is certain that it runs.
+/// Runs a task, so that the engine certainly runs.
 async fn runs(engine: &Engine) {
     assert_eq!(engine.submit(Double(4)).await.unwrap().wait().await.unwrap(), 8);
 }
 
-/// An orchestration that waits for its first signal.
+/// Returns an orchestration that waits for its first signal.
 async fn listener(engine: &Engine, signals: u32) -> TaskId {
     let task = engine.submit(Work(signals)).await.unwrap().id();
     engine.run_until_idle().await.unwrap();
@@ -154,7 +155,7 @@ async fn a_declared_signal_is_sent_and_taken_with_its_type(store: TestStore) {
     let task = engine.submit_with(Work(1)).key("A-17").await.unwrap().id();
     PACKED.send(&engine, task, &Parcel { number: 4 }).await.unwrap();
     PACKED.send_to_key(&engine, "work", "A-17", &Parcel { number: 5 }).await.unwrap();
-    // The same signal by its name as a text.
+    // A signal may also be sent by its name as text.
     engine.signal(task, PACKED.name(), &Parcel { number: 6 }).await.unwrap();
     assert_eq!(finish(&engine, task).await.unwrap(), "4 5 6");
     let error = UNNAMED.send(&engine, task, &()).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Orchestrations that change their tags, so that they are found by what they do now, on every
+//! Orchestrations that change their tags, so that they are found by their current work, on every
 //! store.
 
 use onward::orchestration::{HistoryEvent, OrchestrationContext};
@@ -21,7 +21,7 @@ on_every_store! {
     a_history_from_before_code_set_tags_goes_on_behind_a_patch,
 }
 
-/// An order that says by its tags where it stands.
+/// Runs an order whose tags show its current stage.
 async fn order(_: Work, context: OrchestrationContext) -> Answer {
     context.set_tag("stage", "picking")?;
     context.event::<()>("picked")?.await?;
@@ -46,7 +46,7 @@ async fn start_tagged(engine: &Engine, with: &[(&str, &str)]) -> TaskId {
     with.iter().fold(engine.submit_with(Work(7)), |submit, (key, value)| submit.tag(*key, *value)).await.unwrap().id()
 }
 
-/// The orchestrations that have a tag.
+/// Returns the orchestrations that have a tag.
 async fn with(store: &TestStore, key: &str, value: &str) -> Vec<TaskId> {
     let filter = TaskFilter { tags: tags(&[(key, value)]), orchestration: Some(true), ..TaskFilter::default() };
     store.task_ids(filter, onward::Page::default()).await.unwrap().tasks
@@ -124,7 +124,7 @@ async fn code_that_sets_another_tag_than_it_did_is_a_dead_letter_that_says_so(st
     assert_eq!(with(&store, "stage", "picking").await, [task]);
 }
 
-/// Tries tags that no task may have, and says what it was told.
+/// Sets tags that no task may have, and returns the errors.
 async fn invalid_tags(_: Work, context: OrchestrationContext) -> Answer {
     let (long, longer) = ("k".repeat(65), "v".repeat(257));
     let wrong =
@@ -150,7 +150,7 @@ async fn a_tag_that_no_task_may_have_is_told_to_the_code_and_changes_nothing(sto
     let task = start_tagged(&first, &[("customer", "42")]).await;
     first.run_until_idle().await.unwrap();
     assert_eq!(record(&store, task).await.tags.len(), 32);
-    // Whoever replays it is told the same.
+    // A replay returns the same errors.
     let second = engine(&store, invalid_tags).await;
     second.signal(task, "go", &()).await.unwrap();
     let said = finish(&second, task).await.unwrap();
@@ -169,7 +169,7 @@ async fn a_tag_that_no_task_may_have_is_told_to_the_code_and_changes_nothing(sto
     assert_eq!((after.len(), after.get("customer"), after.get("one fewer")), (32, Some("42"), Some("")));
 }
 
-/// An engine whose code sets a tag in its second turn, and panics there unless it is mended.
+/// Opens an engine whose code sets a tag in its second turn, and panics there unless it is fixed.
 async fn packing(store: &TestStore, is_mended: bool) -> Engine {
     engine(store, move |_, context| async move {
         context.set_tag("stage", "picking")?;
@@ -189,7 +189,7 @@ async fn a_turn_that_is_not_written_changes_no_tags(store: TestStore) {
     send(&broken, task, "go").await;
     assert_eq!(state(&store, task).await, TaskState::Dead);
     assert_eq!((with(&store, "stage", "picking").await, with(&store, "stage", "packing").await), (vec![task], vec![]));
-    // Mended code goes on from there.
+    // The fixed code continues from there.
     let mended = packing(&store, true).await;
     mended.retry(task).await.unwrap();
     assert_eq!(finish(&mended, task).await.unwrap(), "stage=packing");
@@ -218,7 +218,7 @@ async fn an_orchestration_that_continues_as_new_keeps_its_tags(store: TestStore)
     assert_eq!(with(&store, "round", "2").await, [task]);
 }
 
-/// How many events come before the first of a name.
+/// Returns the number of events before the first event of a name.
 async fn events_before(engine: &Engine, task: TaskId, name: &str) -> u64 {
     let history = engine.orchestration_history(task).await.unwrap();
     let is_it = |event: &HistoryEvent| matches!(event, HistoryEvent::SignalReceived { name: it, .. } if it == name);
@@ -248,13 +248,13 @@ async fn a_fork_and_a_reset_begin_with_the_tags_of_their_place(store: TestStore)
         engine.signal(other, "packed", &()).await.unwrap();
         assert_eq!(finish(&engine, other).await.unwrap(), "customer=42 stage=sent");
     }
-    // A fork of a fork, from before what that took over ends.
+    // A fork of a fork, at a point before the end of what the first fork took over.
     let again = engine.fork(fork, picking).await.unwrap();
     assert_eq!(with(&store, "stage", "picking").await, [again]);
     assert_eq!(with(&store, "customer", "42").await, [again, reset, fork, task]);
 }
 
-/// Code that has as many tags as it may.
+/// Sets the maximum number of tags.
 async fn many_tags(_: Work, context: OrchestrationContext) -> Answer {
     for number in 0..31 {
         context.set_tag(number.to_string(), "")?;

@@ -1,5 +1,5 @@
-//! Orchestrations, and what they call, as the tasks that they are: timeouts, series, tags, pauses,
-//! sizes, and what stays in memory.
+//! Orchestrations and their activities as tasks: timeouts, affinity keys, tags, pauses, sizes, and
+//! memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -29,7 +29,7 @@ on_every_store! {
     the_most_urgent_activity_runs_first,
 }
 
-/// An orchestration whose code each test says.
+/// An orchestration whose code each test defines.
 #[derive(Serialize, Deserialize)]
 struct Work(u32);
 
@@ -49,7 +49,7 @@ where
     engine
 }
 
-/// Submits the orchestration and has it go as far as it comes.
+/// Submits the orchestration and runs it as far as it gets.
 async fn go(engine: &Engine, work: u32) -> TaskId {
     let task = engine.submit(Work(work)).await.unwrap().id();
     engine.run_until_idle().await.unwrap();

@@ -1,4 +1,4 @@
-//! Functions that cannot be lost, on every store.
+//! Orchestrations: durable functions, on every store.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -53,7 +53,7 @@ impl Task for Double {
     type Output = u32;
 }
 
-/// An orchestration whose code each test says.
+/// An orchestration whose code each test defines.
 #[derive(Serialize, Deserialize, Clone)]
 pub(crate) struct Work(pub(crate) u32);
 
@@ -82,7 +82,7 @@ impl Task for Part {
 
 pub(crate) type Answer = Result<String, Failure>;
 
-/// An engine that doubles, and runs `code` as `work`.
+/// Opens an engine that doubles, and runs `code` as `work`.
 pub(crate) async fn engine<F, A>(store: &TestStore, code: F) -> Engine
 where
     F: Fn(Work, OrchestrationContext) -> A + Send + Sync + 'static,
@@ -418,7 +418,7 @@ async fn a_running_activity_of_a_cancelled_orchestration_hears_of_it_at_once(sto
     let run = fixture::start(&engine);
     gate.entered(1).await;
     engine.cancel(task).await.unwrap();
-    // Time stands still: nobody looks for cancellations from elsewhere.
+    // The clock stands still, so no engine polls for cancellations of other processes.
     let activity = engine.wait(TaskId(task.0 + 1)).await.unwrap();
     assert_eq!(activity.state, TaskState::Cancelled);
     fixture::stop(&engine, run).await;

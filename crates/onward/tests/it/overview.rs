@@ -1,4 +1,4 @@
-//! One picture for a dashboard.
+//! The overview of an engine for a dashboard.
 
 use onward::{LimitScope, Name, Scope, SetLimit};
 

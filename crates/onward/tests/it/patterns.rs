@@ -1,4 +1,4 @@
-//! Handlers for patterns, and what is said of the kinds of a pattern.
+//! Handlers for patterns of kinds, and the options that apply to such kinds.
 
 use std::time::Duration;
 
@@ -25,12 +25,12 @@ on_every_store! {
     a_reserved_kind_is_refused_wherever_a_program_names_one,
 }
 
-/// Registers a handler that answers `answer`.
+/// Registers a handler that returns `answer`.
 fn answering(engine: &Engine, pattern: &str, answer: &'static str) {
     engine.handle(pattern, move |_| async move { Ok::<_, Failure>(answer) });
 }
 
-/// What the handler of a kind answered.
+/// Returns the result of the handler of a kind.
 async fn answer(store: &TestStore, engine: &Engine, kind: &str) -> String {
     let id = submit(engine, kind).await;
     engine.drain().await.unwrap();
@@ -46,7 +46,7 @@ async fn fail(_: Context) -> Result<(), Failure> {
     Err(Failure::retryable("still down"))
 }
 
-/// How many attempts a task of a kind is given.
+/// Returns the number of attempts of a task of a kind.
 async fn attempts_of(store: &TestStore, engine: &Engine, kind: &str) -> u32 {
     let id = submit(engine, kind).await;
     engine.drain().await.unwrap();
@@ -149,7 +149,7 @@ async fn two_policies_for_one_pattern_are_an_error_of_the_run(store: TestStore) 
     assert_eq!(error.to_string(), "the pattern `image:*` was given two retry policies; give it one");
 }
 
-/// Runs a task of a handler that fails, tried twice, under a failure policy.
+/// Runs a task whose handler fails, with two attempts, under a failure policy.
 async fn judged(
     store: &TestStore,
     decide: impl Fn(&onward::FailedAttempt<'_>) -> Verdict + Send + Sync + 'static,

@@ -11,7 +11,8 @@ use onward_store::{Durability, Write};
 
 use crate::fixture::{Gate, HOUR, SECOND, start, stop, submit, task};
 
-/// A schema that no other test has, as a URL; where there is no server, that is said.
+/// Returns the URL of a schema that no other test uses. If there is no server, prints that and
+/// returns `None`.
 pub(crate) fn new_schema() -> Option<String> {
     static SCHEMAS: AtomicU64 = AtomicU64::new(0);
     let url = std::env::var("ONWARD_POSTGRES_URL").ok();
@@ -25,21 +26,21 @@ pub(crate) fn new_schema() -> Option<String> {
     Some(format!("{}#{schema}", url?))
 }
 
-/// Nodes of one store, on one clock: an engine each, over connections of its own.
+/// Nodes of one store, on one clock: an engine each, with connections of its own.
 struct Nodes {
     stores: Vec<Arc<dyn Store>>,
     clock: Arc<ManualClock>,
 }
 
 impl Nodes {
-    /// So many on a schema of their own; where there is no server, that is said, and the test is
-    /// over.
+    /// Opens `count` nodes on a schema of their own. If there is no server, prints that and returns
+    /// `None`, and the test ends.
     async fn new(count: usize) -> Option<Self> {
         let url = new_schema()?;
         let clock = Arc::new(ManualClock::default());
         let mut stores: Vec<Arc<dyn Store>> = Vec::new();
         for _ in 0..count {
-            // Where a message gets lost, a test should not wait for long.
+            // A test must not wait for long if a notification is lost.
             let options = PostgresStore::options().clock(clock.clone()).poll(Duration::from_millis(100));
             stores.push(Arc::new(options.durability(Durability::Normal).open(&url).await.unwrap()));
         }
@@ -98,7 +99,7 @@ async fn a_pause_on_one_node_holds_what_waits_from_all() {
     assert_eq!(worker.drain().await.unwrap().completed, 1);
 }
 
-/// The process ends with everything in it: nobody closes its session, and its connections break.
+/// The process ends without closing its session, and its connections break.
 ///
 /// Shows: T21, B4
 #[test]
@@ -117,7 +118,7 @@ fn the_tasks_of_a_node_that_died_run_on_another_when_its_lease_is_over() {
         let engine = Engine::builder().store(store).lease(HOUR).open().await.unwrap();
         engine.handle("work", held.handler());
         let id = submit(&engine, "work").await;
-        // The task of the runtime ends with it.
+        // The task of the runtime ends with the runtime.
         drop(start(&engine));
         entered.entered(1).await;
         id
@@ -153,11 +154,12 @@ async fn each_moment_of_a_schedule_is_fired_once_by_whichever_node() {
         });
         runs.push(start(engine));
     }
-    // A moment may come before the task of the one before has ended.
+    // A moment may come before the task of the previous one has ended.
     let schedule = engines[0].schedule("often").every(HOUR / 4).task(task("report"));
     schedule.overlap(onward::Overlap::Allow).await.unwrap();
     for _ in 0..MOMENTS {
-        // Every node hears of the schedule and fires it when it is due; only then time goes on.
+        // Every node is notified of the schedule and fires it when it is due. Only then the clock
+        // moves on.
         nodes.clock.advance(HOUR / 4);
         ended.acquire().await.unwrap().forget();
     }

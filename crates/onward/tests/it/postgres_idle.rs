@@ -1,4 +1,4 @@
-//! What engines without work cost their server, counted by the server.
+//! The cost of idle engines for their server, as counted by the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,23 +9,25 @@ use onward_testkit::postgres::Server;
 
 use crate::fixture::{start, stop, submit};
 
-/// How many engines there are.
+/// The number of engines.
 const NODES: usize = 3;
 
-/// How often each looks at the least: 100 times as often as it does by default, so that a test need
-/// not take minutes.
+/// The poll interval of each engine. It is a hundredth of the default, so that a test does not take
+/// minutes.
 const POLL: Duration = Duration::from_millis(50);
 
-/// A third of this is how often an engine with work gives a sign of life: several times in a look.
+/// The lease. An engine with work renews it every third of this time, several times in a poll
+/// interval.
 const LEASE: Duration = Duration::from_millis(300);
 
-/// For how many looks of each they are watched: longer than for several signs of life.
+/// The number of polls of each engine during which it is watched. They take longer than several
+/// renewals.
 const LOOKS: usize = 30;
 
-/// How often they are watched at the most until they are idle.
+/// The most times that the engines are watched until they are idle.
 const WINDOWS: usize = 10;
 
-/// A server that counts what a role asks of it.
+/// A server that counts the statements of a role.
 struct Counting {
     server: Server,
     client: Client,
@@ -46,7 +48,7 @@ impl Counting {
         self.server.url().replace("onward@", "node@")
     }
 
-    /// What the nodes ask from now on until they have asked so much: each statement, and how often.
+    /// Returns the statements of the nodes from now on until there are `calls`, with their counts.
     async fn asked(&self, calls: i64) -> Vec<(String, i64)> {
         self.client.batch_execute("SELECT pg_stat_statements_reset()").await.unwrap();
         let text = "SELECT query, calls FROM pg_stat_statements WHERE userid = 'node'::regrole ORDER BY query";
@@ -60,7 +62,7 @@ impl Counting {
     }
 }
 
-/// Engines that have done something, and have nothing to do any more.
+/// Returns engines that have run a task and have no more work.
 async fn idle_engines(counting: &Counting, listen: bool) -> Vec<(Engine, tokio::task::JoinHandle<()>)> {
     let mut engines = Vec::new();
     for _ in 0..NODES {
@@ -78,8 +80,8 @@ async fn idle_engines(counting: &Counting, listen: bool) -> Vec<(Engine, tokio::
 async fn idle_engines_only_look(listen: bool) {
     let Some(counting) = Counting::start().await else { return };
     let engines = idle_engines(&counting, listen).await;
-    // What they still had to do, and what others did, is behind them when they have asked one thing
-    // alone for so long.
+    // Once the engines have sent only one kind of statement for that long, their remaining work and
+    // the effects of other engines are over.
     let mut asked = Vec::new();
     for _ in 0..WINDOWS {
         asked = counting.asked(i64::try_from(LOOKS * NODES).unwrap()).await;
@@ -93,8 +95,8 @@ async fn idle_engines_only_look(listen: bool) {
     }
 }
 
-/// One statement a look, and no heartbeat: two a minute with what is usual, which is one in 30
-/// seconds.
+/// An idle engine sends one statement at each poll and no heartbeat. With the defaults these are
+/// two a minute, because the interval is 30 seconds.
 ///
 /// Shows: W10
 #[tokio::test]
@@ -102,7 +104,7 @@ async fn an_idle_engine_asks_the_server_for_one_thing_at_each_look_and_writes_no
     idle_engines_only_look(true).await;
 }
 
-/// The same where no messages come through: one statement in 5 seconds, as is usual.
+/// Without notifications it also sends one statement at each poll, by default every 5 seconds.
 #[tokio::test]
 async fn an_idle_engine_that_cannot_listen_asks_for_one_thing_too() {
     idle_engines_only_look(false).await;

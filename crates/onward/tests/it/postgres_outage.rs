@@ -1,5 +1,5 @@
-//! An engine whose server is away for longer than its calls wait; `cargo xtask test` says where
-//! PostgreSQL is.
+//! An engine whose server is down for longer than its calls wait. `cargo xtask test` sets the
+//! location of PostgreSQL.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::fixture::{start, stop, submit, task};
 
-/// An engine at work on a server, with hardly any patience.
+/// An engine at work on a server, with a very short retry budget.
 struct Impatient {
     server: Server,
     engine: Engine,
@@ -30,7 +30,7 @@ impl Impatient {
         Some(works)
     }
 
-    /// Until a submit is taken, and then until its task is done.
+    /// Waits until a submit is accepted, and then until its task is done.
     async fn assert_works(&self) {
         while self.engine.submit_task(task("work")).await.is_err() {
             tokio::task::yield_now().await;
@@ -39,7 +39,7 @@ impl Impatient {
         assert_eq!(record.state, TaskState::Completed);
     }
 
-    /// What callers are told when the server takes no more.
+    /// Returns the error of callers when the server accepts no more calls.
     async fn error(&self) -> Error {
         loop {
             if let Err(error) = self.engine.submit_task(task("work")).await {

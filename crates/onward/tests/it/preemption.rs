@@ -1,4 +1,4 @@
-//! Running work that gives way to urgent work.
+//! Running work that yields to urgent work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ on_every_store! {
 
 const POLICY: Preemption = Preemption { from: Priority(200), levels: 64 };
 
-/// Less than the grace of a handler, and enough for the engine to look again.
+/// A step of the clock: less than the grace of a handler, and enough for the engine to check again.
 const STEP: Duration = bounds::PREEMPTION_INTERVAL;
 
 async fn engine(store: &TestStore, slots: usize) -> Engine {
@@ -35,20 +35,20 @@ async fn submit(engine: &Engine, kind: &str, priority: u8) -> TaskId {
     engine.submit_task(NewTask { priority: Priority(priority), ..task(kind) }).await.unwrap().id()
 }
 
-/// Moves time until `handlers` have passed into a gate.
+/// Moves the clock until `handlers` handlers have entered a gate.
 async fn entered(store: &TestStore, gate: &Gate, handlers: u32) {
     let gate = gate.clone();
     store.advance_until(STEP, tokio::spawn(async move { gate.entered(handlers).await })).await;
 }
 
-/// Moves time until a task has ended.
+/// Moves the clock until a task has ended.
 async fn ended(store: &TestStore, engine: &Engine, task: TaskId) -> TaskState {
     let engine = engine.clone();
     let ended = tokio::spawn(async move { engine.wait(task).await.unwrap().state });
     store.advance_until(STEP, ended).await
 }
 
-/// Lets the engine look at what has been submitted, several times.
+/// Lets the engine check the submitted tasks several times.
 async fn let_it_look(store: &TestStore) {
     for _ in 0..200 {
         store.advance(STEP).await;
@@ -65,7 +65,7 @@ async fn a_running_task_gives_way_to_an_urgent_one_and_runs_again_later(store: T
     low.entered(1).await;
     let second = submit(&engine, "urgent", 255).await;
     entered(&store, &urgent, 1).await;
-    // The engine may claim it ahead of its slot again, and gives it back when nothing starts.
+    // The engine may over-fetch the task again, and releases it when it does not start.
     while state(&store, first).await != TaskState::Waiting {
         store.advance(STEP).await;
     }
@@ -99,7 +99,7 @@ async fn a_handler_is_told_that_it_gives_way(store: TestStore) {
     let run = start(&engine);
     low.entered(1).await;
     submit(&engine, "urgent", 255).await;
-    // What it answers all the same counts.
+    // Its result counts although it was asked to stop.
     assert_eq!(ended(&store, &engine, first).await, TaskState::Completed);
     assert_eq!(told.load(Ordering::Relaxed), 1);
     urgent.open(1);
@@ -120,7 +120,7 @@ async fn a_task_that_gives_way_is_nobody_elses_until_its_handler_is_over(store: 
     while !asked() {
         store.advance(Duration::from_millis(1)).await;
     }
-    // Its handler still runs: nobody may start it a second time.
+    // The handler still runs, so no engine may start the task a second time.
     let other = store.engine().await;
     other.handle("deaf", deaf.handler());
     for _ in 0..20 {
@@ -129,7 +129,7 @@ async fn a_task_that_gives_way_is_nobody_elses_until_its_handler_is_over(store: 
     }
     assert!(!deaf.has_entered());
     assert_eq!(state(&store, first).await, TaskState::Running);
-    // After its grace it is aborted, and then others may have it.
+    // The handler is aborted after its grace. Then other engines may claim the task.
     entered(&store, &urgent, 1).await;
     urgent.open(1);
     entered(&store, &deaf, 1).await;

@@ -1,4 +1,4 @@
-//! Pressure that holds back what is less urgent, and what tasks move.
+//! Pressure that holds back less urgent tasks, and bytes that tasks read and write.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ on_every_store! {
     what_a_handler_has_moved_stays_with_its_task,
 }
 
-/// A source of pressure that a test sets, and that counts how often it is asked.
+/// A source of pressure that a test sets, and that counts its readings.
 #[derive(Clone, Default)]
 struct Dial {
     percent: Arc<AtomicU32>,
@@ -64,13 +64,13 @@ async fn submit_at(engine: &Engine, priority: u8) -> TaskId {
     engine.submit_task(NewTask { priority: Priority(priority), ..task("any") }).await.unwrap().id()
 }
 
-/// Moves time until `handlers` have passed into a gate.
+/// Moves the clock until `handlers` handlers have entered a gate.
 async fn entered(store: &TestStore, gate: &Gate, handlers: u32) {
     let gate = gate.clone();
     store.advance_until(SECOND / 10, tokio::spawn(async move { gate.entered(handlers).await })).await;
 }
 
-/// Lets the engine act while `seconds` go by.
+/// Lets the engine act while `seconds` pass.
 async fn pass(store: &TestStore, seconds: u32) {
     for _ in 0..seconds * 10 {
         store.advance(SECOND / 10).await;
@@ -80,7 +80,7 @@ async fn pass(store: &TestStore, seconds: u32) {
 /// Shows: T18
 async fn under_pressure_only_what_is_urgent_starts_and_the_rest_when_it_falls(store: TestStore) {
     let (dial, gate) = (Dial::at(80), Gate::new());
-    // One slot: what is held back must not take it.
+    // There is one slot, which a held-back task must not take.
     let engine = open(store.builder().concurrency(1).pressure_source(dial.source()), &gate).await;
     let normal = submit_at(&engine, 128).await;
     let high = submit_at(&engine, 192).await;
@@ -191,7 +191,7 @@ async fn what_was_moved_beyond_the_bandwidth_holds_back_what_follows_until_it_is
     let run = start(&engine);
     let download = submit(&engine, "download").await;
     engine.wait(download).await.unwrap();
-    // The pressure is seen at the next look, a second later.
+    // The engine notices the pressure at its next check, a second later.
     pass(&store, 1).await;
     let began = store.clock().steady();
     let next = submit(&engine, "any").await;

@@ -15,7 +15,7 @@ on_every_store! {
     another_process_sees_bytes_and_time_left_in_the_record,
 }
 
-/// Registers a handler that says its bytes at each of its steps, and waits before the next.
+/// Registers a handler that reports its bytes at each of its steps, and waits before the next.
 fn counting(engine: &Engine, gate: &Gate, steps: &'static [(u64, Option<u64>)]) {
     let gate = gate.clone();
     engine.handle("copy", move |context: Context| {
@@ -97,7 +97,7 @@ async fn the_last_bytes_stay_with_an_ended_task(store: TestStore) {
     assert_eq!(record(&store, id).await.progress.unwrap().bytes, expected);
 }
 
-/// Has one task of a kind take ten seconds, and starts another that says nothing.
+/// Runs one task of a kind that takes ten seconds, and starts another that reports nothing.
 async fn with_history(store: &TestStore, engine: &Engine, gate: &Gate) -> tokio::task::JoinHandle<()> {
     engine.handle("quiet", gate.handler());
     submit(engine, "quiet").await;

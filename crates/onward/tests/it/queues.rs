@@ -1,4 +1,4 @@
-//! How engines choose among queues, and how many tasks of each they run.
+//! The choice of engines among queues, and the number of tasks of each that they run.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -45,7 +45,7 @@ async fn submit(engine: &Engine, queue: &str, tasks: usize) {
     engine.submit_all(vec![in_queue(queue); tasks]).await.unwrap();
 }
 
-/// An engine whose handlers note the queue of each task that starts.
+/// Opens an engine whose handlers record the queue of each task that starts.
 async fn noting(builder: EngineBuilder) -> (Engine, Arc<Mutex<String>>) {
     let engine = builder.open().await.unwrap();
     let started = Arc::new(Mutex::new(String::new()));
@@ -57,8 +57,8 @@ async fn noting(builder: EngineBuilder) -> (Engine, Arc<Mutex<String>>) {
     (engine, started)
 }
 
-/// In which order tasks of two queues start: of weight 4 and 1, with 200 tasks each, those of the
-/// light one the last to come.
+/// Returns the order in which tasks of two queues start. The queues have weights 4 and 1 and 200
+/// tasks each; the tasks of the light queue are submitted last.
 async fn order(store: &TestStore, mode: QueueMode, concurrency: usize) -> String {
     let (engine, started) = noting(store.builder().concurrency(concurrency)).await;
     engine.set_queue_mode(mode).await.unwrap();
@@ -93,7 +93,7 @@ async fn a_queue_of_low_weight_does_not_starve_at_any_concurrency(store: TestSto
 async fn a_lottery_lets_no_queue_starve_at_a_concurrency_of_one(store: TestStore) {
     let started = order(&store, QueueMode::Lenient, 1).await;
     let light = started[..200].matches('l').count();
-    // Forty are expected; chance alone leaves the range once in a million times.
+    // Forty are expected; chance alone leaves this range once in a million runs.
     assert!((10..80).contains(&light), "{light} of 200");
 }
 
@@ -121,7 +121,7 @@ async fn setting_a_queue_answers_what_holds_and_refuses_what_makes_no_sense(stor
     assert!(engine.set_queue(set("mail").weight(0)).await.unwrap_err().is_invalid());
 }
 
-/// Handlers that count how many of them run at once.
+/// Opens an engine whose handlers count how many of them run at once.
 async fn counting(store: &TestStore, most: &Arc<AtomicUsize>, now: &Arc<AtomicUsize>) -> Engine {
     let engine = store.engine().await;
     let (most, now) = (Arc::clone(most), Arc::clone(now));
@@ -129,7 +129,7 @@ async fn counting(store: &TestStore, most: &Arc<AtomicUsize>, now: &Arc<AtomicUs
         let (most, now) = (Arc::clone(&most), Arc::clone(&now));
         async move {
             most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            // Twice, for an engine polls a new handler twice in a row.
+            // It yields twice because an engine polls a new handler twice in a row.
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
             now.fetch_sub(1, Ordering::SeqCst);
@@ -197,8 +197,8 @@ async fn a_drain_waits_for_room_in_a_queue_that_others_have_filled(store: TestSt
     stop(&one, run).await;
 }
 
-/// An engine with one slot in which a task of the queue `a` is held at the gate, and tasks of `a`
-/// and `b` in its buffer.
+/// An engine with one slot, in which the gate holds a task of the queue `a`. Tasks of `a` and `b`
+/// are in its buffer.
 struct Held {
     engine: Engine,
     run: JoinHandle<()>,
@@ -226,25 +226,25 @@ async fn hold(store: &TestStore, mode: QueueMode) -> Held {
     engine.submit_all(quick.chain((0..20).flat_map(|_| tasks(HELD))).collect()).await.unwrap();
     let run = start(&engine);
     gate.entered(1).await;
-    // The claim that fills the buffer may be under way still.
+    // The claim that fills the buffer may still be under way.
     store.settled().await;
     assert!(engine.snapshot().buffered > 1, "too little was buffered to tell");
     Held { engine, run, gate }
 }
 
-/// How many tasks are claimed, in the store's words.
+/// Returns the number of claimed tasks according to the store.
 async fn claimed(store: &TestStore) -> u64 {
     store.queues().await.unwrap().iter().map(|queue| queue.running).sum()
 }
 
-/// How many tasks were given back so far.
+/// Returns the number of tasks that were released so far.
 async fn given_back(store: &TestStore) -> usize {
     let events = store.events(EventCursor::START, 1000).await.unwrap().events;
     events.iter().filter(|event| event.change == Change::Released).count()
 }
 
-/// Waits until all that was buffered has gone back, lets every handler through, and sees all of it
-/// done.
+/// Waits until all buffered tasks have been released, lets every handler through, and checks that
+/// all tasks are done.
 async fn goes_back(store: &TestStore, held: Held, buffered: usize) {
     while given_back(store).await < buffered {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Engines that forget what ended long ago.
+//! Engines that remove tasks which ended long ago.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,8 +18,8 @@ on_every_store! {
     an_engine_whose_tasks_say_nothing_of_how_long_they_are_kept_prunes_once,
 }
 
-/// Runs an engine in a store until one task is forgotten, while time goes on; answers which of
-/// those that ended are left.
+/// Runs an engine on a store while the clock moves, until one task is removed. Returns which of the
+/// ended tasks are left.
 async fn forgotten(store: &TestStore, builder: EngineBuilder, tasks: &[TaskId], first: TaskId) -> Vec<TaskId> {
     let engine = builder.lease(24 * HOUR).open().await.unwrap();
     engine.handle("k", |_| async { Ok(()) });
@@ -62,7 +62,7 @@ async fn an_engine_keeps_as_many_ended_tasks_as_it_was_told_the_newest(store: Te
     assert_eq!(left, tasks[1..]);
 }
 
-/// Submits a task that says how long it is kept.
+/// Submits a task with a retention of its own.
 async fn submit_kept_for(engine: &Engine, retention: Duration) -> TaskId {
     engine.submit_task(NewTask { retention: Some(retention), ..task("k") }).await.unwrap().id()
 }
@@ -95,7 +95,7 @@ async fn an_engine_forgets_at_its_start_what_an_earlier_one_has_left_behind(stor
     assert_eq!(forgotten(&store, store.builder(), &[], left_behind).await, []);
 }
 
-/// Counts the prunes that pass.
+/// A store that counts prunes.
 #[derive(Debug)]
 struct Prunes {
     store: Arc<dyn Store>,
@@ -113,7 +113,7 @@ impl StoreDecorator for Prunes {
     }
 }
 
-/// An engine without work costs its store nothing.
+/// An engine without work must not cause work in its store.
 ///
 /// Shows: W10
 async fn an_engine_whose_tasks_say_nothing_of_how_long_they_are_kept_prunes_once(store: TestStore) {

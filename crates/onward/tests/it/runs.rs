@@ -1,4 +1,4 @@
-//! What a run takes, in which order, and when it ends.
+//! The tasks that a run takes, their order, and the end of a run.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -60,7 +60,7 @@ async fn each_of_256_priorities_counts(store: TestStore) {
         seen.lock().unwrap().push(context.payload()[0]);
         async { Ok::<(), Failure>(()) }
     });
-    // In steps of 77, which meet every number once: neither the order of submission nor its reverse
+    // Steps of 77 visit every number once, so that neither the order of submission nor its reverse
     // is right.
     let tasks = (0..=255_u8).map(|step| {
         let priority = step.wrapping_mul(77);
@@ -289,7 +289,8 @@ async fn an_idle_engine_writes_nothing_all_day(store: TestStore) {
     let run = start(&engine);
     let id = submit(&engine, "rare").await;
     engine.wait(id).await.unwrap();
-    // The last thing it does is to look whether a lease has lapsed, when its own would have.
+    // The last action of the engine is to check whether a lease has lapsed, at the time when its
+    // own would have.
     for _ in 0..60 {
         store.advance(SECOND).await;
     }
@@ -301,7 +302,7 @@ async fn an_idle_engine_writes_nothing_all_day(store: TestStore) {
     stop(&engine, run).await;
 }
 
-/// Time stands still: nothing but the wake-up can start the task.
+/// The clock stands still, so only the wake-up can start the task.
 ///
 /// Shows: Q5
 /// Beats: lost-wake-ups
@@ -309,7 +310,7 @@ async fn no_submit_is_slept_through_however_it_meets_an_engine_that_falls_asleep
     let engine = store.engine().await;
     engine.handle("next", |_| async { Ok::<(), Failure>(()) });
     let run = start(&engine);
-    // A server takes milliseconds for each.
+    // A server takes milliseconds for each submit.
     let submits = if store.is_on_server() { 100 } else { 500 };
     for _ in 0..submits {
         let id = submit(&engine, "next").await;
@@ -330,7 +331,7 @@ async fn a_queue_that_is_paused_while_an_engine_runs_starts_nothing_more(store: 
     let second = submit(&engine, "any").await;
     gate.open(2);
     engine.wait(first).await.unwrap();
-    // Another engine that would find it finds nothing.
+    // Another engine that looked for it finds nothing.
     let other = store.engine().await;
     other.handle("any", |_| async { Ok::<(), Failure>(()) });
     assert_eq!(other.run_until_idle().await.unwrap().ended(), 0);
@@ -351,7 +352,7 @@ async fn a_queue_can_be_purged_and_deleted_while_an_engine_runs(store: TestStore
     store.apply(vec![purge, Write::DeleteQueue { queue: queue.clone() }]).await.unwrap();
     assert_eq!(store.task(id).await.unwrap(), None);
     assert!(store.queues().await.unwrap().iter().all(|record| record.name != queue));
-    // The engine goes on, and the queue comes back with its next task.
+    // The engine continues, and the queue returns with its next task.
     let mine = engine.submit_task(NewTask { queue, ..task("mine") }).await.unwrap().id();
     assert_eq!(engine.wait(mine).await.unwrap().state, TaskState::Completed);
     stop(&engine, run).await;

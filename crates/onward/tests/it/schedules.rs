@@ -1,4 +1,4 @@
-//! Tasks that recur, fired by running engines.
+//! Recurring tasks, fired by running engines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,18 +47,18 @@ fn name(text: &str) -> Name {
     Name::new(text).unwrap()
 }
 
-/// So many hours from when the clock of a store begins.
+/// Returns the time `number` hours after the start of a store's clock.
 fn hour(number: u64) -> Timestamp {
     let start: Timestamp = "2024-01-01T00:00:00Z".parse().unwrap();
     start.plus(HOUR * u32::try_from(number).unwrap())
 }
 
-/// An engine whose leases outlast the hours by which tests move the clock.
+/// Opens an engine whose leases outlast the hours by which tests move the clock.
 async fn engine_on(store: &TestStore) -> Engine {
     store.builder().lease(24 * HOUR).open().await.unwrap()
 }
 
-/// What the handlers of an engine were told about the moments of their tasks.
+/// Registers a handler that sends the scheduled moment of each task to a channel.
 fn moments(engine: &Engine) -> UnboundedReceiver<Timestamp> {
     let (told, moments) = unbounded_channel();
     engine.handle("report", move |context| {
@@ -76,8 +76,8 @@ async fn hourly(engine: &Engine, called: &str) {
     engine.schedule(called).every(HOUR).task(task("report")).await.unwrap();
 }
 
-/// An hour of the manual clock may pass before a task that has started has ended, and the next one
-/// is to start all the same.
+/// Makes an hourly schedule that allows overlaps. An hour of the manual clock may pass before a
+/// started task has ended, and the next one must start anyway.
 async fn hourly_whatever_runs(engine: &Engine, called: &str) {
     engine.schedule(called).every(HOUR).task(task("report")).overlap(Overlap::Allow).await.unwrap();
 }
@@ -86,7 +86,7 @@ async fn record(engine: &Engine, called: &str) -> ScheduleRecord {
     engine.find_schedule(&name(called)).await.unwrap()
 }
 
-/// Waits until a schedule is as wanted.
+/// Waits until a schedule fulfils a condition.
 async fn until(engine: &Engine, called: &str, is_so: impl Fn(&ScheduleRecord) -> bool) -> ScheduleRecord {
     loop {
         let found = record(engine, called).await;
@@ -120,7 +120,7 @@ async fn a_cron_schedule_follows_the_wall_clock_of_its_zone_over_a_change_to_sum
     store.clock.set_wall("2026-03-28T12:00:00Z".parse().unwrap());
     let engine = engine_on(&store).await;
     let mut moments = moments(&engine);
-    // The clock passes the second moment maybe before the first task has ended.
+    // The clock may pass the second moment before the first task has ended.
     let daily = engine.schedule("s").cron("0 3 * * *", "Europe/Berlin").task(task("report"));
     daily.overlap(Overlap::Allow).await.unwrap();
     let run = start(&engine);
@@ -240,7 +240,7 @@ async fn a_firing_that_waits_for_the_task_before_starts_when_that_ends(store: Te
     store.clock.advance(HOUR);
     until(&engine, "s", |it| it.held == Some(hour(2))).await;
     gate.open(1);
-    // Nothing but the end of the first brings the second about: the clock stands.
+    // Only the end of the first task can start the second, because the clock stands still.
     gate.entered(1).await;
     gate.open(1);
     stop(&engine, run).await;
@@ -522,8 +522,8 @@ async fn a_provider_that_fails_or_names_nonsense_takes_no_schedule_away(store: T
     engine.provide_schedules_every("table", MINUTE, provide).unwrap();
     let run = start(&engine);
     until_there_are(&engine, &["a"]).await;
-    // In steps: the minute begins when the first answer has been dealt with, which is after its
-    // schedule is there.
+    // The clock moves in steps, because the interval of a minute starts only once the first reply
+    // has been processed, which is after its schedule exists.
     while asked.load(std::sync::atomic::Ordering::SeqCst) < 2 {
         store.advance(SECOND).await;
     }

@@ -1,4 +1,4 @@
-//! What can be seen of tasks: events, progress, snapshots, application state.
+//! Observation of tasks: events, progress, snapshots, application state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -141,8 +141,8 @@ async fn a_flood_of_progress_costs_next_to_no_writes(store: TestStore) {
     });
     submit(&engine, "flood").await;
     engine.drain().await.unwrap();
-    // The submit, the session with the claim, a report, the end, and the end of the session; and a
-    // few to spare.
+    // The calls are the submit, the session with the claim, a report, the end, and the end of the
+    // session. A few more are allowed.
     assert!(faulty.calls() < 10, "{} calls", faulty.calls());
 }
 
@@ -189,7 +189,7 @@ async fn a_handler_gets_the_state_that_the_engine_was_given(store: TestStore) {
     assert_eq!(record(&store, id).await.result.as_deref(), Some(&b"from the engine"[..]));
 }
 
-/// What is traced on this thread from now on, as lines.
+/// Records the tracing output of this thread from now on, as lines.
 pub(crate) fn listen() -> (Lines, DefaultGuard) {
     let lines = Lines::default();
     let told = lines.clone();

@@ -1,4 +1,4 @@
-//! How a run is stopped, and how it loses and regains its session.
+//! The end of a run, and the loss and recovery of its session.
 
 use onward::{Failure, TaskState};
 
@@ -106,7 +106,7 @@ async fn the_tasks_of_a_lapsed_engine_are_taken_over_and_its_late_result_is_refu
     let id = submit(&slow, "work").await;
     let run = start(&slow);
     gate.entered(1).await;
-    // An engine that stops does not claim the task anew, so that it is the other's.
+    // An engine that stops does not claim the task again, so that the other engine gets it.
     slow.stop();
     store.settled().await;
     store.clock.advance(HOUR * 2);
@@ -131,14 +131,14 @@ async fn an_engine_that_lost_its_session_opens_another_and_goes_on(store: TestSt
     gate.entered(1).await;
     store.clock.advance(HOUR * 2);
     sweep(&store).await;
-    // The lost attempt is asked to stop; the next one, under a new lease, is let through.
+    // The lost attempt is asked to stop. The next one, with a new lease, is let through.
     gate.entered(1).await;
     gate.open(1);
     assert_eq!(engine.wait(id).await.unwrap().state, TaskState::Completed);
     stop(&engine, run).await;
 }
 
-/// A process that is stopped by Ctrl-Z for longer than its lease, and goes on.
+/// The process is stopped by Ctrl-Z for longer than its lease, and then continues.
 ///
 /// Shows: T21
 async fn a_lease_that_expired_and_was_taken_by_no_other_is_renewed_by_its_holder(store: TestStore) {

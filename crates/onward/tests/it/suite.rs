@@ -1,8 +1,9 @@
-//! The cases on every store: one `#[test]` per case and store, so that a failure names the store.
+//! Runs the cases on every store. There is one `#[test]` for each case and store, so that a failure
+//! names the store.
 //!
 //! A case is an `async fn case(store: TestStore)`, and its file lists it in [`on_every_store!`]. It
-//! runs on a runtime of one thread unless the list adds `with threads`. `not on STORE` leaves one
-//! store out; `tests/stores.toml` says why, and `cargo xtask tidy` compares the two.
+//! runs on a runtime with one thread unless the list adds `with threads`. `not on STORE` leaves one
+//! store out; `tests/stores.toml` gives the reason, and `cargo xtask tidy` compares the two.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -13,15 +14,15 @@ use crate::test_store::{StoreKind, TestStore};
 pub(crate) type Case = fn(TestStore) -> Pin<Box<dyn Future<Output = ()>>>;
 
 /// The longest real time of a case. The slowest takes some ten seconds on two cores. A case that
-/// waits for what never comes fails here by its name, so that the others still run.
+/// waits for an event which never comes fails here by its name, so that the others still run.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// Runs a case on a store of its own, on a runtime of one thread.
+/// Runs a case on a store of its own, on a runtime with one thread.
 pub(crate) fn run(kind: StoreKind, case: Case) {
     run_on(tokio::runtime::Builder::new_current_thread(), kind, case);
 }
 
-/// Runs a case on a store of its own, on a runtime of two threads.
+/// Runs a case on a store of its own, on a runtime with two threads.
 pub(crate) fn run_with_threads(kind: StoreKind, case: Case) {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime.worker_threads(2);
@@ -37,7 +38,7 @@ fn run_on(mut runtime: tokio::runtime::Builder, kind: StoreKind, case: Case) {
     });
 }
 
-/// Runs the cases of a file on every store, in a module per store.
+/// Runs the cases of a file on every store, in one module for each store.
 macro_rules! on_every_store {
     ($($case:ident $(with $threads:ident)? $(not on $other:ident)?),* $(,)?) => {
         /// The cases, boxed.
@@ -66,7 +67,7 @@ macro_rules! on_every_store {
     };
 }
 
-/// The `#[test]` of one case on one store, or nothing where the case leaves the store out.
+/// Makes the `#[test]` of one case on one store, or nothing if the case leaves the store out.
 macro_rules! on_one_store {
     (memory $kind:ident $case:ident $threads:tt [memory]) => {};
     (sqlite $kind:ident $case:ident $threads:tt [sqlite]) => {};
@@ -85,7 +86,7 @@ macro_rules! on_one_store {
     };
 }
 
-/// A case that is not listed runs nowhere.
+/// A case that is not listed would never run.
 #[test]
 fn every_case_is_listed() {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it");

@@ -49,7 +49,7 @@ async fn a_stream_reads_page_after_page(store: TestStore) {
     let query = || engine.tasks().page_size(3);
     let mut stream = query().stream();
     let first = stream.next().await.unwrap().unwrap();
-    // What is submitted meanwhile is not listed.
+    // A task that is submitted during the listing is not listed.
     submit(&engine, "any").await;
     let mut read = vec![first.id];
     while let Some(task) = stream.next().await.unwrap() {

@@ -1,4 +1,4 @@
-//! The stores on which the cases run, with a clock that stands still until a test moves it.
+//! The stores on which the cases run. Their clock stands still until a test moves it.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) enum StoreKind {
     Postgres,
 }
 
-/// An empty store of one kind, and its clock. It derefs to the store.
+/// An empty store of one kind, and its clock. It dereferences to the store.
 #[derive(Debug)]
 pub(crate) struct TestStore {
     store: Arc<dyn Store>,
@@ -47,8 +47,8 @@ impl Deref for TestStore {
 }
 
 impl TestStore {
-    /// Opens an empty store. Returns `None`, and prints why, where its server is missing and not
-    /// required.
+    /// Opens an empty store. If its server is missing and not required, prints the reason and
+    /// returns `None`.
     pub(crate) async fn open(kind: StoreKind) -> Option<Self> {
         let clock = Arc::new(ManualClock::default());
         match kind {
@@ -81,7 +81,7 @@ impl TestStore {
         Self { store, clock, kind, calls, place, _directory: directory }
     }
 
-    /// Opens the store once more, as another process does. One in memory has no other process.
+    /// Opens the store once more, as another process does. A store in memory has no other process.
     pub(crate) async fn opened_again(&self) -> Arc<dyn Store> {
         match self.kind {
             StoreKind::Memory => self.shared(),
@@ -115,24 +115,23 @@ impl TestStore {
         self.builder().open().await.unwrap()
     }
 
-    /// Waits until no call of the store is under way and every task of the runtime has had its
-    /// turn.
+    /// Waits until no call of the store is under way and every task of the runtime has run.
     pub(crate) async fn settled(&self) {
         self.calls.settled().await;
     }
 
-    /// Moves time by one step, once everything that could happen before it has happened, and lets
-    /// happen what follows.
+    /// Moves the clock by one step. Before and after it waits until the engine has done all that it
+    /// can do.
     pub(crate) async fn advance(&self, step: Duration) {
         self.settled().await;
         self.clock.advance(step);
         self.settled().await;
     }
 
-    /// Moves time in steps until `what` has ended.
+    /// Moves the clock in steps until `what` has ended.
     ///
-    /// Time stands still while a call is under way: a server takes milliseconds for what memory
-    /// does at once, and leases would lapse between two of its replies.
+    /// The clock stands still while a call is under way. A server takes milliseconds for what
+    /// memory does at once, and leases would lapse between two of its replies.
     pub(crate) async fn advance_until<T: Send + 'static>(&self, step: Duration, what: JoinHandle<T>) -> T {
         loop {
             self.settled().await;
@@ -148,13 +147,13 @@ fn sqlite_options(clock: Arc<ManualClock>) -> onward_store::SqliteOptions {
     SqliteStore::options().clock(clock).durability(Durability::Normal)
 }
 
-/// Connections per store: hundreds of tests run against one server, eight or more at once.
+/// The connections of each store. Hundreds of tests run on one server, eight or more at once.
 #[cfg(feature = "postgres")]
 const READERS: usize = 2;
 
 #[cfg(feature = "postgres")]
 fn postgres_options(clock: Arc<ManualClock>) -> onward::PostgresOptions {
     let options = onward::PostgresStore::options().clock(clock).readers(READERS);
-    // Where a message gets lost, a test should not wait for long.
+    // A test must not wait for long if a notification is lost.
     options.poll(Duration::from_millis(100)).durability(Durability::Normal)
 }

@@ -1,4 +1,4 @@
-//! Typed tasks as bytes, for submits of several.
+//! Typed tasks as bytes, for submits of several tasks.
 
 use onward::{NewTask, OnDuplicate, Priority, Tags, Task, TaskFilter, TaskRecord};
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ fn mail(to: &str) -> Mail {
     Mail { to: to.to_owned() }
 }
 
-/// What the submitter said of a task.
+/// Returns the fields that the submitter sets.
 fn said(task: TaskRecord) -> impl PartialEq + std::fmt::Debug {
     (task.kind, task.queue, task.group, task.priority, task.key, task.tags, task.payload)
 }
@@ -59,7 +59,7 @@ async fn a_typed_task_as_bytes_is_what_its_submit_keeps(store: TestStore) {
     let typed = engine.submit(mail("ada")).await.unwrap().id();
     let typed_record = said(record(&store, typed).await);
     let submitted = engine.submit_all(vec![mail("ada").to_new_task().unwrap()]).await.unwrap();
-    // The key and what is done about a duplicate come from the type.
+    // The key and the handling of duplicates come from the type.
     assert!(submitted[0].is_new(), "{submitted:?}");
     assert_eq!(said(record(&store, submitted[0].id()).await), typed_record);
     engine.register(|mail: Mail, _| async move { Ok(mail.to.len() as u32) });

@@ -1,4 +1,4 @@
-//! The manual clock, moved from one due moment to the next.
+//! The manual clock, moved from one due time to the next.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ async fn the_next_due_moment_is_one_step_away(store: TestStore) {
     let retry = Some(RetryPolicy { attempts: 2, backoff: Backoff::Constant { delay: SECOND } });
     let id = engine.submit_task(NewTask { retry, ..later }).await.unwrap().id();
     engine.handle("fails", |_| async { Err::<(), _>(Failure::retryable("not yet")) });
-    // Nobody serves it, and it holds nothing up.
+    // No handler serves this task, and it blocks nothing.
     submit(&engine, "other").await;
     for expected in [DAY, SECOND] {
         engine.run_until_idle().await.unwrap();

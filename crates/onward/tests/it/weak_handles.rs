@@ -9,10 +9,11 @@ use crate::fixture::{submit, task};
 use crate::orchestration_clients::Lines;
 use crate::seen::listen;
 
-/// How long a store may take to close. Real time, for its threads end in it.
+/// The longest time that a store may take to close. It is real time, because its threads end within
+/// it.
 const CLOSES_WITHIN: Duration = Duration::from_secs(30);
 
-/// An engine on a file of its own.
+/// Opens an engine on a file of its own.
 async fn engine(directory: &TempDir) -> Engine {
     Engine::builder().sqlite(directory.path().join("onward.db")).open().await.unwrap()
 }
@@ -40,7 +41,7 @@ fn warnings(lines: &Lines) -> usize {
     lines.text().lines().filter(|line| line.contains("keep it and its store open")).count()
 }
 
-/// Runs a task whose handler is given a weak handle and one that submits by its context.
+/// Runs a task whose handler submits through a weak handle and through its context.
 async fn run_with_weak_handles(engine: &Engine) {
     let weak: WeakEngine = engine.downgrade();
     engine.handle("weak", move |context| {
@@ -72,7 +73,7 @@ async fn a_store_closes_whose_handlers_have_weak_handles() {
     assert_eq!(warnings(&lines), 0, "{}", lines.text());
 }
 
-/// Registers a handler that keeps the engine, and runs a task of it.
+/// Registers a handler that keeps the engine, and runs a task with it.
 async fn run_with_kept_handle(engine: &Engine) {
     let kept = engine.clone();
     engine.handle("keeps", move |_| {
@@ -102,7 +103,7 @@ async fn the_last_handle_outside_of_handlers_that_keep_one_leaves_a_warning() {
     drop(other);
     assert_eq!(warnings(&lines), 1, "{}", lines.text());
     assert!(lines.text().contains("handles=1"), "{}", lines.text());
-    // What the warning says is true: the handler keeps it.
+    // The warning is true: the handler keeps the engine.
     assert!(weak.upgrade().is_some());
 }
 

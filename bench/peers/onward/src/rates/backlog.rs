@@ -1,4 +1,4 @@
-//! What waits in the queues before the first arrival.
+//! The tasks that wait in the queues before the first arrival.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::lives::KIND;
 
-/// Tasks in one commit while the queues are filled.
+/// The number of tasks in one commit while the queues are filled.
 const CHUNK: usize = 4096;
 
-/// How long a task of the backlog that runs takes.
+/// The duration of a runnable task of the backlog.
 const TAKES: Duration = Duration::from_millis(1);
 
-/// A kind that nobody has a handler for.
+/// A kind without a handler.
 const UNSERVED: &str = "unserved";
 
-/// A task of the backlog that runs.
+/// A runnable task of the backlog.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 struct Slow(Order);
@@ -28,7 +28,7 @@ impl Task for Slow {
     type Output = ();
 }
 
-/// Registers the handler of a backlog that runs.
+/// Registers the handler of a runnable backlog.
 pub(crate) fn register(engine: &Engine) {
     engine.register(|Slow(_), _context| async {
         tokio::time::sleep(TAKES).await;
@@ -36,10 +36,12 @@ pub(crate) fn register(engine: &Engine) {
     });
 }
 
-/// Fills the queues: in equal parts what does not run, in the one of the least weight what does.
+/// Fills the queues. Tasks that do not run are spread equally; those that run are all in the queue
+/// of the least weight.
 pub(crate) async fn fill(engine: &Engine, row: &Row) -> Result<()> {
     let weights = row.weights()?;
-    // A number beyond every ledger, so that tasks of a backlog are not taken for those of the row.
+    // The number is beyond every ledger, so that tasks of a backlog do not count as those of the
+    // row.
     let order = Order::new(u64::MAX, 0, row.payload_bytes)?.to_json()?;
     let task = |kind: &str, weight: u32| {
         let queue = Name::new(queue_name(weight))?;

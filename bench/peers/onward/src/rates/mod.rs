@@ -1,5 +1,5 @@
-//! The rate tests: submit returned to handler start, at a fixed rate into queues of different
-//! weights.
+//! The rate tests: the time from the return of a submit to the handler start, at a fixed rate into
+//! queues of different weights.
 
 mod backlog;
 mod producer;

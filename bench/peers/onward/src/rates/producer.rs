@@ -1,4 +1,4 @@
-//! The producer: in this process, or this program started once more by itself.
+//! The producer, in this process or in another process of this program.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,10 +12,11 @@ use tokio::runtime::{Handle, Runtime};
 use crate::lives::Place;
 use crate::open::{engine, open_file};
 
-/// Says that the program is a producer, and on which file.
+/// The variable that makes the program a producer, and names its file.
 const VARIABLE: &str = "ONWARD_BENCH_PRODUCER";
 
-/// Does the producer's work, if this process was started as one: its output is what it submitted.
+/// Does the producer's work if this process was started as one. Its output is the list of submitted
+/// tasks.
 pub(crate) fn asked_for() -> Result<bool> {
     let Some(path) = std::env::var_os(VARIABLE) else { return Ok(false) };
     let request = Request::of_this_process("onward")?;
@@ -26,8 +27,8 @@ pub(crate) fn asked_for() -> Result<bool> {
     Ok(true)
 }
 
-/// Submits from this process. The submits of one tick, and those of ticks whose answers are still
-/// out, are under way together: a producer that awaited each would be no open loop.
+/// Submits tasks from this process. The submits of one tick run concurrently with those of earlier
+/// ticks that have not returned. A producer that awaited each would not be an open loop.
 pub(crate) async fn here(row: &Row, engine: &Engine) -> Result<Vec<Submitted>> {
     let (row, engine, runtime) = (row.clone(), engine.clone(), Handle::current());
     let template = Order::new(0, 0, row.payload_bytes)?;
@@ -51,7 +52,7 @@ async fn submit(engine: Engine, place: Place, arrival: Arrival) -> onward::Resul
     Ok(Submitted::now(arrival))
 }
 
-/// Submits from a process of its own on the same file.
+/// Submits tasks from another process on the same file.
 pub(crate) async fn elsewhere(location: &str) -> Result<Vec<Submitted>> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(std::env::args_os().skip(1)).env(VARIABLE, location).stdout(Stdio::piped());

@@ -1,4 +1,4 @@
-//! One rate test.
+//! Runs one rate test.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::open::open_store;
 use crate::rates::{backlog, producer};
 use crate::running;
 
-/// How long after the last submit all must have started.
+/// The time after the last submit within which all tasks must start.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How often it is asked whether all have started, after the last submit.
+/// The interval of the check whether all tasks have started, after the last submit.
 const POLL: Duration = Duration::from_millis(5);
 
 pub(crate) async fn run(request: &Request) -> Result<Measurement> {
@@ -50,7 +50,7 @@ async fn engine_of(row: &Row, store: &Arc<dyn Store>) -> Result<Engine> {
     Ok(engine)
 }
 
-/// Registers a handler that says when it starts and does nothing else.
+/// Registers a handler that only records its start.
 fn register(engine: &Engine, starts: &Arc<Starts>) {
     let starts = Arc::clone(starts);
     engine.register(move |Place(order): Place, _context| {

@@ -1,4 +1,5 @@
-//! A backlog that is worked off, and whole lives: submitted in bulk while others run.
+//! Measures the processing of a backlog, and round trips of tasks that are submitted in bulk while
+//! others run.
 
 use std::time::Duration;
 
@@ -12,16 +13,16 @@ use crate::lives::{Seen, register};
 use crate::open::{Opened, engine, open_place, open_store};
 use crate::{backlog, running};
 
-/// How many tasks of a history are made by the engine; the others are copies.
+/// The number of tasks of a history that the engine makes. The others are copies.
 const SOME: usize = 4096;
 
-/// After how many copies the old rows of a table are cleared away, which is read whole for each.
+/// The number of copies after which the temporary table, which each copy reads whole, is vacuumed.
 const VACUUMED: usize = 16;
 
-/// How often it is asked whether all have run.
+/// The interval of the check whether all tasks have run.
 const POLL: Duration = Duration::from_millis(2);
 
-/// A backlog that was submitted before is worked off by an engine that then starts.
+/// Measures an engine that starts on a backlog which was submitted before.
 pub(crate) async fn drain(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
@@ -36,8 +37,8 @@ pub(crate) async fn drain(request: &Request) -> Result<Measurement> {
     Ok(measurement(request, &seen, elapsed).observed("completed", completed(&opened).await?))
 }
 
-/// Submitted in bulk while an engine runs; where tasks wait before, they come first, and as many
-/// are left in the end.
+/// Measures tasks that are submitted in bulk while an engine runs. If the row has waiting tasks,
+/// these run first, and as many are left at the end.
 pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     fill(request).await?;
@@ -63,7 +64,7 @@ pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
     Ok(measurement(request, &seen, elapsed).observed("completed", done))
 }
 
-/// Until so many handlers have run; the engine is then stopped, which completes them.
+/// Waits until `count` handlers have run. The engine is then stopped, which completes their tasks.
 async fn until(seen: &Seen, count: usize) {
     while seen.ledger.total() < count as u64 {
         tokio::time::sleep(POLL).await;
@@ -82,7 +83,7 @@ async fn completed(opened: &Opened) -> Result<u64> {
     Ok(opened.store.statistics().await?.iter().map(|kind| kind.ended.completed).sum())
 }
 
-/// What waits and what has ended before, by a store that is closed again.
+/// Makes the waiting and the ended tasks with a store that is closed again.
 async fn fill(request: &Request) -> Result<()> {
     let row = &request.row;
     if row.backlog.waiting + row.backlog.finished == 0 {
@@ -98,8 +99,8 @@ async fn fill(request: &Request) -> Result<()> {
     backlog::submit(&engine, row.backlog.waiting, row.payload_bytes, When::Now).await
 }
 
-/// Has a store have so many times as many ended tasks, by copies of their rows under other numbers:
-/// to have millions live would take most of an hour.
+/// Multiplies the ended tasks of a store by `times`, by copying their rows with other numbers.
+/// Running millions of tasks would take most of an hour.
 async fn multiply(url: &str, times: usize) -> Result<()> {
     if times < 2 {
         return Ok(());

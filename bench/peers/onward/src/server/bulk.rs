@@ -7,7 +7,8 @@ use onward::{Engine, NewTask};
 use crate::lives::{KIND, Place};
 use crate::open::{engine, open_store};
 
-/// Submits in calls of `batch`, from as many submitters as the row has, nobody running.
+/// Measures submits in calls of `batch`, from as many submitters as the row has, while no worker
+/// runs.
 pub(crate) async fn submits(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
@@ -19,7 +20,7 @@ pub(crate) async fn submits(request: &Request) -> Result<Measurement> {
     Ok(Measurement::of(row.count as f64 / elapsed.as_secs_f64()).observed("inserted", inserted))
 }
 
-/// Submits each alone: every submitter awaits its own before the next.
+/// Measures single submits. Every submitter awaits each submit before its next.
 pub(crate) async fn each_submit(request: &Request) -> Result<Measurement> {
     let (row, numbers) = (&request.row, Numbers::new(request.row.count));
     let opened = open_store(request).await?;

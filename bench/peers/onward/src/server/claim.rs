@@ -1,29 +1,30 @@
-//! What a claim costs the server: the time of every statement of its transaction, planning and
-//! commit included, as `pg_stat_statements` counts it.
+//! Measures the cost of a claim on the server: the time of every statement of its transaction, with
+//! planning and commit, as `pg_stat_statements` counts it.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use bench_protocol::{Latencies, Measurement, Request, now};
 use onward_store::tokio_postgres::{Client, NoTls, connect};
 use onward_store::{Claim, Durability, Name, NewTask, OpenSession, Outcome, PostgresStore, SessionId, Store, Write};
 
-/// How many tasks a claim asks for.
+/// The number of tasks that a claim asks for.
 const CLAIM: usize = 10;
-/// How many claims of one task go before, which make plans and find what is cached.
+/// The number of earlier claims of one task, which make plans and fill caches.
 const BEFORE: usize = 10;
-/// How many tasks are submitted at once.
+/// The number of tasks in a submit.
 const BATCH: usize = 5000;
-/// Longer than any run.
+/// A lease longer than any run.
 const LEASE: std::time::Duration = std::time::Duration::from_secs(3600);
 
-/// Claims one after the other, of a store in which as many are ready as the row has waiting, all in
-/// one lane or spread over the row's groups.
+/// Measures consecutive claims on a store. As many tasks are ready as the row has waiting, all in
+/// one sub-queue or spread over the row's groups.
 pub(crate) async fn claim_cost(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let groups = if request.settings == "groups" { row.groups } else { 1 };
     let server = Counted::connect(request.server()?).await?;
     let store = PostgresStore::options().durability(Durability::Normal).open(&server.url).await?;
     let session = session(&store).await?;
-    // As on a store that was empty for long: what is planned now has to do later.
+    // The analysis sees empty tables, as on a store that was empty for long. Plans made now are
+    // used later.
     server.client.batch_execute("VACUUM ANALYZE").await?;
     fill(&store, row.backlog.waiting, groups, row.payload_bytes).await?;
     for _ in 0..BEFORE {
@@ -40,10 +41,10 @@ pub(crate) async fn claim_cost(request: &Request) -> Result<Measurement> {
     Ok(Measurement::of(cost).with_latencies(seen).observed("claimed", row.count as u64))
 }
 
-/// The server, and where it counts what is asked of it.
+/// The server, with the connection that reads its statistics.
 struct Counted {
     client: Client,
-    /// As the role that is counted.
+    /// The URL of the store, with the role whose statements are counted.
     url: String,
 }
 
@@ -72,7 +73,7 @@ async fn session(store: &PostgresStore) -> Result<SessionId> {
     }
 }
 
-/// Claims, and checks that it got what it asked for.
+/// Claims tasks, and checks that it got as many as it asked for.
 async fn claim(store: &PostgresStore, session: SessionId, tasks: usize) -> Result<()> {
     match store.apply(vec![Write::Claim(Claim::any(session, tasks))]).await?.pop() {
         Some(Outcome::Claimed(claimed)) => {

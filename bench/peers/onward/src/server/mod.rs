@@ -1,5 +1,5 @@
-//! The rows on PostgreSQL: backlogs, whole lives, submits, how soon an idle worker starts and
-//! another process hears, what a claim costs, and several nodes.
+//! The rows on PostgreSQL: backlogs, round trips, submits, the delays until an idle worker starts a
+//! task and until another process is notified, the cost of a claim, and several nodes.
 
 mod backlog;
 mod bulk;

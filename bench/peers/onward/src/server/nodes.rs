@@ -1,4 +1,4 @@
-//! A backlog that is worked off by one process, or by several on one server.
+//! Measures the processing of a backlog by one or several processes on one server.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -12,8 +12,8 @@ use crate::helper::{Helper, Job, say_ready_and_wait, wait_until_ready};
 use crate::lives::{Seen, register};
 use crate::open::{engine, open_place, open_store};
 
-/// From the moment at which all nodes may begin to the last completion of any; each has as many
-/// slots as the row.
+/// Measures the time from the moment at which all nodes may start to the last completion on any
+/// node. Each node has as many slots as the row.
 pub(crate) async fn nodes(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
@@ -39,7 +39,7 @@ pub(crate) async fn nodes(request: &Request) -> Result<Measurement> {
     Ok(measurement)
 }
 
-/// What a node said: when its last task was completed, and which ran there.
+/// The output of a node: the time of its last completion, and the tasks that ran there.
 struct Said {
     ended: u64,
     ran: Vec<u64>,
@@ -62,7 +62,7 @@ fn listen(mut node: Child) -> Result<Said> {
     Ok(Said { ended, ran: numbers })
 }
 
-/// The whole work of a node in its own process.
+/// Does the whole work of a node in its own process.
 pub(crate) async fn run_as_node(path: &Path, class: Class, slots: usize, count: usize) -> Result<()> {
     let store = open_place(path, class).await?;
     let engine = engine(&store, slots).await?;

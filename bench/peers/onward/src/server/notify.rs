@@ -1,4 +1,4 @@
-//! How soon another process hears of what is committed.
+//! Measures the time until another process is notified of a commit.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use onward_store::{NewTask, Write};
 
 use crate::open::{open_place, open_store};
 
-/// How long who hears nothing waits.
+/// The time limit for a notification.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// From the call of a submit on one connection until a store on others has heard of it, at the pace
-/// of the row.
+/// Measures the time from the call of a submit until a store on other connections is notified of
+/// it, at the rate of the row.
 pub(crate) async fn notify(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let submitter = open_store(request).await?;

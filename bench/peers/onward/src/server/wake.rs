@@ -1,4 +1,4 @@
-//! How soon an idle worker starts what somebody else submits on another connection.
+//! Measures the time until an idle worker starts a task that was submitted on another connection.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::lives::{Seen, register};
 use crate::open::{engine, open_place, open_store};
 use crate::running;
 
-/// How long the worker is left alone before the first submit.
+/// The time for which the worker is idle before the first submit.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// From the call of the submit to the start of the handler, in an engine with connections of its
-/// own.
+/// Measures the time from the call of the submit to the start of the handler, in an engine with
+/// connections of its own.
 pub(crate) async fn wake(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;

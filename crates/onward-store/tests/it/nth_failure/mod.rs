@@ -1,9 +1,10 @@
-//! The n-th thing that SQLite asks of the disk fails, for each n, in every way a disk can fail a
-//! program that is not killed by it.
+//! Fails the n-th operation of SQLite on the disk, for each n, in every way in which a disk can
+//! fail a program without killing it.
 //!
-//! [`vfs`] sits between SQLite and the disk and fails what [`plan`] tells it to. [`twins`] plays
-//! one scenario on such a store and on the memory store, which is told nothing of the calls that
-//! failed: whatever they left behind is a difference. [`turns`] are the tests.
+//! [`vfs`] sits between SQLite and the disk and fails the operations that [`plan`] selects.
+//! [`twins`] plays one scenario on such a store and on a memory store, which does not get the calls
+//! that failed. Whatever the failed calls left behind is a difference. [`turns`] contains the
+//! tests.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod plan;

@@ -1,4 +1,4 @@
-//! Which operation on a store's files fails, and how.
+//! Plans which operation on a store's files fails, and how.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,11 @@ use std::time::Duration;
 use onward_testkit::Fault;
 use rusqlite::ffi;
 
-/// How long another process keeps its lock where a fault is a timeout: longer than a store waits.
+/// The time for which another process keeps its lock when a fault is a timeout. It is longer than a
+/// store waits.
 const LOCKED: Duration = Duration::from_secs(31);
 
-/// What SQLite asks of a file. Giving a lock back cannot fail.
+/// An operation of SQLite on a file. Unlocking is missing because it cannot fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     Read,
@@ -28,8 +29,8 @@ impl Operation {
         matches!(self, Self::Lock | Self::LockMemory)
     }
 
-    /// Whether a fault can meet it: only locks are held by others, and only what grows finds no
-    /// room.
+    /// Returns whether an operation can fail with this fault. Only locks are held by other
+    /// processes, and only an operation that grows a file finds the disk full.
     fn can_meet(self, fault: Fault) -> bool {
         match fault {
             Fault::Io => true,
@@ -38,7 +39,7 @@ impl Operation {
         }
     }
 
-    /// What SQLite's own VFS answers then.
+    /// Returns the code that SQLite's own VFS returns for this fault.
     fn code(self, fault: Fault) -> i32 {
         match (fault, self) {
             (Fault::Busy | Fault::Timeout, _) => ffi::SQLITE_BUSY,
@@ -55,7 +56,7 @@ impl Operation {
     }
 }
 
-/// What is to fail in the files of one store.
+/// A plan of the failures in the files of one store.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     state: Mutex<State>,
@@ -64,11 +65,11 @@ pub(super) struct Plan {
 #[derive(Debug, Default)]
 struct State {
     armed: Option<Armed>,
-    /// How many operations there were that the fault could have met.
+    /// The number of operations that the fault could have failed.
     met: u64,
-    /// How many failed.
+    /// The number of operations that failed.
     failed: u64,
-    /// How long SQLite has waited since.
+    /// The time for which SQLite has waited since.
     waited: Duration,
 }
 
@@ -76,21 +77,21 @@ struct State {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Armed {
     pub(super) fault: Fault,
-    /// Which operation fails, of those that the fault can meet, counted from 1.
+    /// The number of the operation that fails, from 1, among those that the fault can fail.
     pub(super) number: u64,
-    /// Whether all later ones fail too.
+    /// True if all later operations fail too.
     pub(super) for_good: bool,
 }
 
-/// The plans in force, by the store's path.
+/// The active plans, by the store's path.
 static PLANS: Mutex<Vec<(PathBuf, Weak<Plan>)>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// By whose plan this thread found a lock held.
+    /// The plan that made this thread find a lock held.
     static HELD_UP: RefCell<Option<Arc<Plan>>> = const { RefCell::new(None) };
 }
 
-/// The plan for a file, if there is one for its store.
+/// Returns the plan for a file, if its store has one.
 pub(super) fn find(file: &Path) -> Option<Arc<Plan>> {
     let plans = PLANS.lock().unwrap_or_else(PoisonError::into_inner);
     let is_part = |store: &Path| {
@@ -103,8 +104,8 @@ pub(super) fn find(file: &Path) -> Option<Arc<Plan>> {
     plans.iter().find(|(store, _)| is_part(store))?.1.upgrade()
 }
 
-/// Lets SQLite wait: in no time, where it waits for a lock that a plan holds; `false` where it
-/// waits for something else.
+/// Simulates a wait of SQLite for a lock that a plan holds, without taking time. Returns `false` if
+/// SQLite waits for something else.
 pub(super) fn wait(duration: Duration) -> bool {
     let plan = HELD_UP.take();
     if let Some(plan) = &plan {
@@ -114,8 +115,8 @@ pub(super) fn wait(duration: Duration) -> bool {
 }
 
 impl Plan {
-    /// A plan for the store at this absolute path, in force as long as the answer lives. Nothing
-    /// fails yet.
+    /// Returns a plan for the store at this absolute path. It is active as long as the returned
+    /// value lives. No operation fails yet.
     pub(super) fn of(store: &Path) -> Arc<Self> {
         let plan = Arc::new(Self::default());
         let mut plans = PLANS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,22 +125,22 @@ impl Plan {
         plan
     }
 
-    /// Counts from here, and fails what is to fail.
+    /// Starts counting, and arms the fault.
     pub(super) fn arm(&self, armed: Armed) {
         *self.state() = State { armed: Some(armed), ..State::default() };
     }
 
-    /// Fails nothing more.
+    /// Disarms the fault.
     pub(super) fn mend(&self) {
         self.state().armed = None;
     }
 
-    /// How many operations failed.
+    /// Returns the number of operations that failed.
     pub(super) fn failed(&self) -> u64 {
         self.state().failed
     }
 
-    /// What this operation fails with, if it is to.
+    /// Returns the error code of this operation if it is to fail.
     pub(super) fn failure(self: &Arc<Self>, operation: Operation) -> Option<i32> {
         let fault = self.state().next(operation)?;
         if operation.is_lock() {

@@ -1,7 +1,7 @@
-//! Each operation's turn to fail.
+//! Fails each operation in turn.
 //!
-//! `ONWARD_ROUNDS` says how long the scenario is: four tasks a round (default: 1). Nothing here is
-//! left to chance, so the seed in the lines for `cargo xtask soak` is always 0.
+//! `ONWARD_ROUNDS` sets the length of the scenario: four tasks a round (default: 1). Nothing here
+//! is random, so the seed in the lines for `cargo xtask soak` is always 0.
 
 use onward_store::{Durability, SqliteOptions, SqliteStore};
 use onward_testkit::Fault;
@@ -24,8 +24,7 @@ async fn no_failing_operation_in_class_normal_loses_or_wedges_anything() {
     fail_each_operation_in_turn(SqliteStore::options().durability(Durability::Normal)).await;
 }
 
-/// A thread of its own copies the log back, so that which operation is the n-th is a matter of
-/// chance here.
+/// A separate thread copies the log back, so the operation that is the n-th varies here.
 ///
 /// Shows: T21, B5
 /// Beats: wedged-store
@@ -34,7 +33,8 @@ async fn no_failing_operation_loses_or_wedges_anything_while_the_log_is_copied_b
     fail_each_operation_in_turn(SqliteStore::options().durability(Durability::Normal).long_log(LONG_LOG)).await;
 }
 
-/// A lock that others keep is waited for in earnest while a store is opened, so that is left out.
+/// Lock faults are left out, because opening a store really waits for a lock that another process
+/// holds.
 ///
 /// Shows: T21, B5
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn no_operation_that_fails_while_a_store_is_opened_changes_it() {
     }
 }
 
-/// Opens a store while an operation fails; whether it came to that.
+/// Opens a store while an operation fails. Returns whether the failure happened.
 async fn open_again(armed: Armed) -> bool {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().canonicalize().expect("the directory is there").join("onward.db");
@@ -58,10 +58,11 @@ async fn open_again(armed: Armed) -> bool {
     has_failed
 }
 
-/// After how many pages the log is copied back: after every call or two.
+/// The number of log pages after which the log is copied back: after every call or two.
 const LONG_LOG: i32 = 8;
 
-/// A lock that is held for good is busy for good: a timeout needs no second form.
+/// The faults, and whether each lasts. A timeout needs no lasting form, because a lock that is held
+/// for good is busy for good.
 const WAYS: [(Fault, bool); 7] = [
     (Fault::Io, false),
     (Fault::Io, true),
@@ -86,7 +87,7 @@ async fn fail_each_operation_in_turn(options: SqliteOptions) {
     assert_eq!((tally.lost, tally.duplicated), (0, 0), "{tally}");
 }
 
-/// Plays the scenario while an operation fails; whether it came to that.
+/// Plays the scenario while an operation fails. Returns whether the failure happened.
 async fn play(options: SqliteOptions, armed: Armed, rounds: usize, tally: &mut Tally) -> bool {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().canonicalize().expect("the directory is there").join("onward.db");
@@ -96,7 +97,7 @@ async fn play(options: SqliteOptions, armed: Armed, rounds: usize, tally: &mut T
     tally.attempted += twins.calls;
     tally.acknowledged += twins.calls - twins.failed_calls;
     tally.recovered += u64::from(has_failed);
-    // Where no call failed, what was written tells enough.
+    // If no call failed, comparing the reopened store is enough.
     let now = if twins.failed_calls > 0 { twins.difference().await } else { None };
     let reopened = twins.difference_when_reopened(&path).await;
     if let Some(difference) = now.or(reopened) {

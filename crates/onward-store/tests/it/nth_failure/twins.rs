@@ -1,5 +1,5 @@
-//! A scenario, played on a SQLite store that fails now and then and on a memory store that hears
-//! only of what succeeded.
+//! A scenario, played on a SQLite store that fails sometimes, and on a memory store that gets only
+//! the calls that succeeded.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use onward_testkit::{Fault, agreement, keyed, task};
 use super::plan::{Armed, Plan};
 use super::vfs;
 
-/// How many calls fail where a disk fails for good, before it is mended.
+/// The number of calls that fail on a lasting fault before the disk is repaired.
 const FAILURES: u32 = 3;
 
-/// How often one call may fail before its store counts as wedged.
+/// The number of failures of one call after which its store counts as wedged.
 const WEDGED: u32 = 20;
 
-/// How many tasks there are from an earlier life of the store.
+/// The number of tasks from an earlier use of the store.
 const EARLIER: usize = 2;
 
-/// What an earlier life of a store has left, and its twin.
+/// The result of an earlier use of a store, and its twin.
 #[derive(Debug)]
 pub(super) struct Earlier {
-    /// With the layer that fails.
+    /// The options, with the failing layer.
     options: SqliteOptions,
     twin: MemoryStore,
     clock: Arc<ManualClock>,
@@ -34,7 +34,7 @@ pub(super) struct Earlier {
 }
 
 impl Earlier {
-    /// On an undamaged disk.
+    /// Uses a store on an intact disk and closes it.
     pub(super) async fn leave(path: &Path, options: SqliteOptions) -> Self {
         vfs::register();
         let clock = Arc::new(ManualClock::default());
@@ -48,8 +48,8 @@ impl Earlier {
         Self { options, twin, clock, plan }
     }
 
-    /// Opens the store while the disk fails, once more when it is mended, and tells whether the
-    /// fault came and what differs then.
+    /// Opens the store while the disk fails, and again after the repair. Returns whether the fault
+    /// happened, and the difference that is left.
     pub(super) async fn open_again(self, path: &Path, armed: Armed) -> (bool, Option<String>) {
         self.plan.arm(armed);
         let opened = self.options.clone().open(path).await;
@@ -66,7 +66,7 @@ impl Earlier {
     }
 }
 
-/// The two stores.
+/// The SQLite store and its twin.
 #[derive(Debug)]
 pub(super) struct Twins {
     store: SqliteStore,
@@ -74,15 +74,15 @@ pub(super) struct Twins {
     clock: Arc<ManualClock>,
     plan: Arc<Plan>,
     armed: Armed,
-    /// How many tasks were submitted.
+    /// The number of submitted tasks.
     tasks: i64,
     pub(super) calls: u64,
     pub(super) failed_calls: u64,
 }
 
 impl Twins {
-    /// Opens both on an undamaged disk, with tasks that have to be read from it; from then on the
-    /// disk fails as it is told to.
+    /// Opens both stores on an intact disk, with tasks that must be read from it. The disk fails as
+    /// planned from then on.
     pub(super) async fn open(path: &Path, options: SqliteOptions, armed: Armed) -> Self {
         let earlier = Earlier::leave(path, options).await;
         let store = earlier.options.open(path).await.expect("a store opens again");
@@ -91,13 +91,13 @@ impl Twins {
         Self { store, twin, clock, plan, armed, tasks: EARLIER as i64, calls: 0, failed_calls: 0 }
     }
 
-    /// Whether the fault has come.
+    /// Returns whether the fault has happened.
     pub(super) fn has_failed(&self) -> bool {
         self.plan.failed() > 0
     }
 
-    /// Lives of tasks: completed and failed, tried again, with and without keys, one by one and
-    /// several in a call.
+    /// Plays the scenario: tasks that complete or fail and are retried, with and without keys, one
+    /// by one and several in a call.
     pub(super) async fn play(&mut self, rounds: usize) {
         let session = self.open_session().await;
         for round in 0..rounds {
@@ -112,18 +112,18 @@ impl Twins {
         self.apply(vec![Write::CloseSession { session }]).await;
     }
 
-    /// What the stores answer differently once the disk is mended.
+    /// Returns the difference between the stores once the disk is repaired.
     pub(super) async fn difference(&self) -> Option<String> {
         self.plan.mend();
         let difference = agreement::difference(&self.store, &self.twin, TaskId(self.tasks)).await;
         difference.expect("both can be read")
     }
 
-    /// Closes the store, opens it as any program would, and looks at it again.
+    /// Closes the store, opens it as any program would, and compares it again.
     pub(super) async fn difference_when_reopened(self, path: &Path) -> Option<String> {
         self.plan.mend();
         drop(self.store);
-        // Through the layer all the same, which spares the syncs.
+        // The layer stays in use because it skips the syncs.
         let options = SqliteStore::options().vfs(vfs::NAME).clock(self.clock.clone());
         let store = options.open(path).await.expect("the store opens again");
         let report = store.check().await.expect("the store can be checked");
@@ -133,7 +133,7 @@ impl Twins {
         agreement::difference(&store, &self.twin, TaskId(self.tasks)).await.expect("both can be read")
     }
 
-    /// Applies writes, again and again until it succeeds; the twin does them once.
+    /// Applies writes, repeatedly until the call succeeds. The twin applies them once.
     async fn apply(&mut self, writes: Vec<Write>) -> Vec<Outcome> {
         for failures in 1..=WEDGED {
             self.calls += 1;
@@ -189,7 +189,7 @@ fn complete(lease: Lease) -> Write {
     Write::Complete { lease, result: Some("done".into()) }
 }
 
-/// A task whose payload does not fit into one page.
+/// Returns a task whose payload does not fit into one page.
 fn large(kind: &str) -> NewTask {
     NewTask { payload: vec![b'x'; 6000].into(), ..task(kind) }
 }

@@ -1,5 +1,5 @@
-//! Calls that are decided while the server writes what was before them: they come out as if they
-//! had been decided behind it.
+//! Speculative planning: calls that are decided while the server writes earlier ones. Their results
+//! are the same as if they had been decided afterwards.
 
 use std::time::Duration;
 
@@ -12,19 +12,18 @@ use tokio_postgres::Client;
 use super::server::url;
 use super::trouble::{Moment, Troubled, connect, in_time, submit};
 
-/// More than is decided ahead at once, also without the first.
+/// More writes than are planned speculatively at once, even without the first.
 const MANY: usize = 3 * onward_store::bounds::DECIDED_AT_ONCE;
 
-/// More transactions than those for which a store that has just been opened expects that others
-/// write, too, and decides nothing ahead.
+/// More transactions than those in which a newly opened store expects other writers and does not
+/// plan speculatively.
 const ALONE: usize = 10;
 
-/// Enough for a task of this runtime to do all that it can do before something comes from the
-/// server.
+/// Enough turns for a task of this runtime to do everything possible before the server replies.
 const TURNS: usize = 100;
 
-/// A store with tasks that run, and somebody who can have the server wait before it commits what
-/// the store writes.
+/// A store with running tasks, and a connection that can make the server wait before it commits the
+/// store's writes.
 struct Slow {
     troubled: Troubled,
     session: SessionId,
@@ -54,7 +53,7 @@ impl Slow {
         self.tasks.iter().map(|task| Write::Complete { lease: task.lease, result: None }).collect()
     }
 
-    /// Has whoever writes wait until [`go_on`](Self::go_on).
+    /// Makes every writer wait until [`go_on`](Self::go_on).
     async fn hold_up(&self) {
         let schema = self.troubled.schema();
         self.server.batch_execute(&format!("BEGIN; SELECT 1 FROM {schema}.writer FOR UPDATE")).await.unwrap();
@@ -64,8 +63,7 @@ impl Slow {
         self.server.batch_execute("COMMIT").await.unwrap();
     }
 
-    /// Until so many connections of the store wait for a lock, and all that can be done beside them
-    /// is done.
+    /// Waits until this many connections of the store wait for a lock, and all other work is done.
     async fn until_waiting(&self, connections: i64) {
         let waiting = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'";
         let schema = self.troubled.schema();
@@ -80,8 +78,7 @@ impl Slow {
         }
     }
 
-    /// The completion of the first task, and while the server writes that, the completion of the
-    /// others.
+    /// Completes the first task, and the other tasks while the server writes that.
     async fn complete_in_two_calls(&self) -> (Result<Vec<Outcome>>, Vec<Outcome>) {
         let (store, mut first) = (&self.troubled.store, self.completes());
         let others = first.split_off(1);
@@ -130,7 +127,7 @@ async fn what_is_decided_ahead_is_decided_again_where_what_it_counted_on_has_fai
     assert_eq!((slow.count(TaskState::Completed).await, slow.count(TaskState::Running).await), (MANY as u64 - 1, 1));
 }
 
-/// The other node waits for the first call, too, and is the next to write.
+/// The other node also waits for the first call, and is the next to write.
 #[tokio::test]
 async fn what_is_decided_ahead_is_decided_again_where_another_node_has_written_before_it() {
     let Some(slow) = Slow::new().await else { return };
@@ -158,7 +155,7 @@ async fn what_is_decided_ahead_is_decided_again_where_another_node_has_written_b
     assert_eq!((slow.count(TaskState::Completed).await, slow.count(TaskState::Waiting).await), (0, MANY as u64 + 1));
 }
 
-/// A claim stands behind the ends, and looks at what waits when its transaction has begun.
+/// A claim follows the ends, and reads the waiting tasks once its transaction has begun.
 #[tokio::test]
 async fn a_claim_behind_what_is_decided_ahead_hands_out_what_was_being_written() {
     let Some(slow) = Slow::new().await else { return };

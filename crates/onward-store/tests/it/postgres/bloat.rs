@@ -1,4 +1,4 @@
-//! What is left behind by tasks that come and go, while somebody keeps an old snapshot and
+//! The dead rows of tasks that come and go, while another session keeps an old snapshot and
 //! afterwards.
 
 use std::time::Duration;
@@ -13,26 +13,27 @@ use tokio_postgres::{Client, NoTls};
 use super::fixture::options;
 use super::server::open;
 
-/// How many rounds each part has, unless `ONWARD_ROUNDS` says otherwise.
+/// The number of rounds of each part, unless `ONWARD_ROUNDS` sets another.
 const ROUNDS: u64 = 30;
 
-/// How many tasks live and die in a round.
+/// The number of tasks that come and go in a round.
 const TASKS: usize = 100;
 
-/// How often a part looks how large the tables are.
+/// The number of times that a part measures the tables.
 const LOOKS: u64 = 10;
 
-/// How many ended ones are kept.
+/// The number of ended tasks that are kept.
 const KEPT: u64 = 500;
 
-/// What a life may leave behind in bytes while nothing can be cleared away: the versions of its
-/// rows, and its part of those that a batch writes.
+/// The bytes that a task may leave behind while nothing can be vacuumed: the versions of its rows,
+/// and its share of the rows that a batch writes.
 const BYTES_PER_LIFE: i64 = 4096;
 
 /// The tables that change with every batch.
 const TABLES: [&str; 8] = ["task", "ended", "taken", "log", "item", "writer", "statistics", "day"];
 
-/// On a server of its own: transactions of other tests would keep rows from being cleared away.
+/// A store on a server of its own, because transactions of other tests would prevent rows from
+/// being vacuumed.
 struct Site {
     server: Server,
     schema: String,
@@ -43,7 +44,7 @@ struct Site {
 
 impl Site {
     async fn open() -> Option<Self> {
-        // A part takes less than the minute after which autovacuum looks otherwise.
+        // A part takes less than a minute, which is autovacuum's default interval.
         let server = Server::with_settings(&["autovacuum_naptime=1s"])?;
         let store = open(&server.url(), options()).await;
         let schema = store.info().location.rsplit_once('#').unwrap().1.to_owned();
@@ -53,7 +54,7 @@ impl Site {
         Some(Self { server, schema, store, session, client })
     }
 
-    /// Tasks come, run, end and are forgotten, and the session says that it is alive.
+    /// Submits, runs and ends tasks, prunes them, and renews the session.
     async fn round(&self) -> u64 {
         let submits = (0..TASKS).map(|_| Write::Submit(Box::new(NewTask::new("mail").unwrap()))).collect();
         self.store.apply(submits).await.unwrap();
@@ -66,9 +67,9 @@ impl Site {
         outcomes.iter().filter(|outcome| **outcome == Outcome::Done).count() as u64
     }
 
-    /// Rounds, and then what the server does by itself now and then. Answers how many tasks ended
-    /// and how large the tables were at the most: a vacuum that finds the last pages of one empty
-    /// makes it smaller for a while.
+    /// Runs rounds and the server's periodic maintenance. Returns the number of ended tasks and the
+    /// largest size of the tables: a vacuum that finds a table's last pages empty makes it smaller
+    /// for a while.
     async fn part(&self, name: &str, rounds: u64) -> (u64, i64) {
         let (began, mut done, mut most) = (SystemClock.steady(), 0, 0);
         for round in 1..=rounds {
@@ -107,8 +108,8 @@ async fn connect(url: &str) -> Client {
     client
 }
 
-/// While the snapshot is kept the tables grow by what each life leaves; afterwards they grow no
-/// more, for what it left is used again.
+/// While the snapshot is kept, the tables grow by what each task leaves behind. Afterwards they do
+/// not grow, because that space is reused.
 ///
 /// Shows: B8
 #[tokio::test]

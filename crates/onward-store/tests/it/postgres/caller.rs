@@ -1,4 +1,4 @@
-//! Writes in transactions of the caller's own.
+//! Writes in transactions of the caller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::fixture::options;
 use super::server::{open, url};
 use super::trouble::{connect, in_time};
 
-/// A connection of the caller's, with a table of its own.
+/// Opens a connection of the caller, with a table of its own.
 async fn caller(url: &str, store: &PostgresStore) -> (Client, String) {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     tokio::spawn(connection);
@@ -105,7 +105,7 @@ async fn a_task_ends_with_the_commit_of_what_was_written_for_it() {
     assert_eq!(rows(&client, &table).await, 1);
 }
 
-/// The fence. Its transaction can be rolled back as a whole, or go on.
+/// The lease is the fence. The caller may roll its transaction back, or continue it.
 ///
 /// Shows: T22, B4
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn an_attempt_that_lost_its_lease_cannot_finish_in_its_transaction() {
     assert_eq!(store.task(lease.task).await.unwrap().unwrap().state, TaskState::Waiting);
 }
 
-/// Whether somebody waits for the lock of a store.
+/// Returns whether a connection waits for the lock of a store.
 async fn waits_for_lock(client: &Client, store: &PostgresStore) -> bool {
     let text = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
                 AND (classid::bigint << 32) | objid::bigint = hashtextextended($1, 0))";
@@ -135,7 +135,7 @@ async fn waits_for_lock(client: &Client, store: &PostgresStore) -> bool {
     client.query_one(text, &[&format!("onward {schema}")]).await.unwrap().get(0)
 }
 
-/// Whoever would take the lease away waits for the commit, and then finds the task ended.
+/// A sweep that would take the lease away waits for the commit, and then finds the task ended.
 ///
 /// Shows: T22
 #[tokio::test]

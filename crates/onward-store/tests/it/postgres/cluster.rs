@@ -1,4 +1,4 @@
-//! Nodes at work on one server, each a process of its own, and what they were heard to say.
+//! Nodes on one server, each a process of its own, and the facts that they reported.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,29 +17,30 @@ use crate::child::{Process, Speech};
 use crate::ledger::{Known, Tally};
 use crate::load::{self, Fact};
 
-/// How many nodes there are.
+/// The number of nodes.
 pub(crate) const NODES: usize = 3;
-/// Something stands still if nothing is heard for so long.
+/// The longest time without a fact. A longer silence is a failure.
 const SILENCE: Duration = Duration::from_secs(60);
-/// How many rows are looked at after each fault; the others are counted, and in the events.
+/// The number of rows that are examined after each fault. The others are counted, and are in the
+/// events.
 const ROWS: usize = 100;
-/// After how long a server of these tests ends the transaction of a process that says nothing.
+/// The setting after which a server of these tests ends an idle transaction.
 const IDLE: &str = "idle_in_transaction_session_timeout=1s";
 
-/// A process that works as hard as it can.
+/// A process that works as fast as it can.
 struct Node {
     process: Process,
-    /// Where it finds the server.
+    /// The URL at which it finds the server.
     url: String,
-    /// Which of those that were started it is, so that what its forerunner said is not taken for
-    /// its own.
+    /// The number of the process among all that were started, so that facts of its predecessor are
+    /// not taken for its own.
     number: usize,
 }
 
-/// What a node said, and which.
+/// A fact of a node, with the node's number.
 type Said = (usize, Fact);
 
-/// Three nodes, and a view of the server of their own that no fault touches but that of the server.
+/// Three nodes, and a connection of the test to the server that only faults of the server affect.
 pub(crate) struct Cluster {
     pub(crate) server: Server,
     pub(crate) random: fastrand::Rng,
@@ -50,19 +51,19 @@ pub(crate) struct Cluster {
     started: usize,
     sender: Sender<Said>,
     facts: Receiver<Said>,
-    /// Heard since the last look.
+    /// The facts since the last examination.
     heard: Vec<Fact>,
     known: Known,
     tally: Tally,
 }
 
-/// A server on which a process that stands still does not hold up the others for long.
+/// Starts a server on which a stopped process does not block the others for long.
 pub(crate) fn server() -> Option<Server> {
     Server::with_settings(&[IDLE])
 }
 
 impl Cluster {
-    /// Starts a node at each of these ways to the server.
+    /// Starts a node at each of these URLs.
     pub(crate) fn start(server: Server, urls: [String; NODES], lease: Duration) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let store = runtime.block_on(PostgresStore::open(&server.url())).expect("a store opens");
@@ -91,13 +92,14 @@ impl Cluster {
         cluster
     }
 
-    /// Has a fault happen under load so many times, and looks after each whether anything was lost,
-    /// doubled, or stands still. Prints the counts after each; answers how many ends came too late.
+    /// Causes a fault under load `rounds` times. Checks after each that nothing was lost or
+    /// doubled, and that every node makes progress. Prints the counts after each, and returns the
+    /// number of ends that came too late.
     pub(crate) fn survive(mut self, rounds: u64, mut fault: impl FnMut(&mut Self)) -> u64 {
         for round in 1..=rounds {
             let enough = self.random.usize(1..200);
             self.hear(enough);
-            // A fact has just been told, which is no random moment; a little later is one.
+            // The moment right after a report is not random, so a random delay follows.
             (0..self.random.u32(0..1_000_000)).for_each(|_| std::hint::spin_loop());
             fault(&mut self);
             self.await_progress();
@@ -111,13 +113,13 @@ impl Cluster {
         *refused
     }
 
-    /// One of the nodes, at random.
+    /// Returns one of the nodes, at random.
     pub(crate) fn any(&mut self) -> usize {
         self.random.usize(0..NODES)
     }
 
-    /// `kill -9`, and another in its place; waits until the server has given up the one that was
-    /// killed.
+    /// Kills a node (`kill -9`) and starts another in its place. Waits until the lease of the
+    /// killed node has lapsed.
     pub(crate) fn replace(&mut self, node: usize) {
         let url = self.nodes[node].url.clone();
         let new = self.new_node(url);
@@ -127,14 +129,14 @@ impl Cluster {
         self.await_lapse(&name);
     }
 
-    /// `kill -STOP` until the server has given it up, and then `kill -CONT`.
+    /// Stops a node (`kill -STOP`) until its lease has lapsed, then continues it (`kill -CONT`).
     pub(crate) fn stand_still(&mut self, node: usize) {
         self.nodes[node].process.stop();
         self.give_up(node);
         self.nodes[node].process.go_on();
     }
 
-    /// Waits until the server has given up a node that it does not hear of.
+    /// Waits until the lease of a node that cannot reach the server has lapsed.
     pub(crate) fn give_up(&mut self, node: usize) {
         let name = load::session_name(self.nodes[node].process.id());
         self.await_lapse(&name);
@@ -148,7 +150,7 @@ impl Cluster {
         Node { process, url, number }
     }
 
-    /// So many facts.
+    /// Receives `count` facts.
     fn hear(&mut self, count: usize) {
         for _ in 0..count {
             self.hear_one();
@@ -161,7 +163,7 @@ impl Cluster {
         said
     }
 
-    /// Waits until each node has done something that it had not done yet.
+    /// Waits until each node has completed another task.
     fn await_progress(&mut self) {
         self.heard.extend(self.facts.try_iter().map(|(_, fact)| fact));
         self.hear_from_all(|fact| matches!(fact, Fact::Completed(_)));
@@ -177,8 +179,8 @@ impl Cluster {
         }
     }
 
-    /// Has every node finish what is under way, which each of its calls must, and holds what was
-    /// said against what is there.
+    /// Makes every node finish its calls under way, which must be possible, and compares the facts
+    /// with the store.
     fn examine(&mut self) {
         self.tell(load::HOLD);
         self.hear_from_all(|fact| *fact == Fact::Quiet);
@@ -204,8 +206,8 @@ impl Cluster {
         tally.sum.recovered = known.taken_back();
     }
 
-    /// Waits until the lease of a session that is renewed no more is over, and its tasks are taken
-    /// back.
+    /// Waits until the lease of a session that is not renewed has lapsed and its tasks have been
+    /// taken back.
     fn await_lapse(&mut self, name: &str) {
         let (store, clock) = (Arc::clone(&self.store), SystemClock);
         let over = clock.steady() + self.lease;
@@ -217,7 +219,8 @@ impl Cluster {
         });
     }
 
-    /// Ends the nodes, and does all that is left; answers how many tasks would not end.
+    /// Stops the nodes and completes all tasks that are left. Returns the number of tasks that did
+    /// not end.
     fn finish(&mut self) -> u64 {
         self.tell(load::HOLD);
         self.hear_from_all(|fact| *fact == Fact::Quiet);
@@ -241,8 +244,7 @@ async fn sweep(store: &PostgresStore) {
     assert!(matches!(outcomes[..], [Outcome::Swept(_)]), "{outcomes:?}");
 }
 
-/// Completes whatever there is; answers how much is left when nothing more ends, however long it
-/// took.
+/// Completes every task. Returns how many are left when no more end, however long that took.
 async fn work_off(store: &PostgresStore) -> u64 {
     let open = OpenSession::new("the last one", Duration::from_secs(3600));
     let outcomes = store.apply(vec![Write::OpenSession(open)]).await.unwrap();
@@ -264,12 +266,12 @@ async fn work_off(store: &PostgresStore) -> u64 {
     }
 }
 
-/// Ends with the process; one that failed by itself is told to have been, and then nothing more is
-/// heard of it.
+/// Receives the facts of a process on a thread of its own, which ends with the process. A process
+/// that failed reports that, and then nothing more.
 fn hear_aside(speech: Speech, number: usize, sender: Sender<Said>) {
     std::thread::spawn(move || {
         for line in speech {
-            // When the test is over nobody listens.
+            // The send fails when the test is over, which is fine.
             let _ = sender.send((number, Fact::parse(&line)));
         }
     });

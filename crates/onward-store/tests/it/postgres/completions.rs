@@ -1,4 +1,4 @@
-//! Completing tasks by the function `onward_complete`, in transactions of any driver.
+//! Completions of tasks with the function `onward_complete`, in transactions of any driver.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::schemas::new_name;
 use super::server::{open, url};
 use super::trouble::{connect, in_time};
 
-/// A store, and a connection of somebody else's.
+/// A store, and a connection that does not belong to it.
 struct Shop {
     schema: String,
     store: PostgresStore,
@@ -30,7 +30,7 @@ impl Shop {
         Some(Self { schema, store, client: connect(&url).await })
     }
 
-    /// Of a process that hears of nothing, and looks for nothing within an hour.
+    /// Opens a store that gets no notifications and polls only once an hour.
     async fn deaf(options: PostgresOptions) -> Option<Self> {
         Self::open(options.listen(false).poll(Duration::from_secs(3600))).await
     }
@@ -103,7 +103,7 @@ async fn a_task_ends_with_the_commit_of_the_transaction_in_which_the_function_co
     assert_eq!((task.state, task.result.as_deref()), (TaskState::Completed, Some(&b"paid"[..])));
 }
 
-/// The fence.
+/// The lease is the fence.
 ///
 /// Shows: T22, B4
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn the_claim_of_before_cannot_complete_what_its_session_has_claimed_again(
     run(&shop.client, &shop.completion(now)).await.unwrap();
 }
 
-/// Whoever would take the lease away finds the completion first.
+/// A sweep that would take the lease away processes the completion first.
 ///
 /// Shows: T22
 #[tokio::test]
@@ -147,7 +147,7 @@ async fn nobody_takes_away_the_lease_of_what_the_function_has_completed() {
     assert_eq!(shop.state(lease.task).await, TaskState::Completed);
 }
 
-/// The transaction that takes it in fails once and is tried again.
+/// The transaction that processes the completion fails once and is retried.
 ///
 /// Shows: T22, B4
 #[tokio::test]
@@ -172,7 +172,7 @@ async fn nobody_takes_away_the_lease_of_what_was_completed_when_to_take_it_in_fa
     assert_eq!(troubles.get::<_, i64>(0), 2, "it failed, and was tried again");
 }
 
-/// Its writer knows what it has claimed, and reads it again.
+/// The store's writer has the claimed task in its row cache, and reads it again.
 ///
 /// Shows: T22
 #[tokio::test]
@@ -217,7 +217,7 @@ async fn a_task_is_completed_by_the_function_once() {
     assert_eq!(*code(&error), SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, "{error:?}");
 }
 
-/// As many as are taken in at a time in a build for tests, and more.
+/// The number of completions is larger than the number processed at a time in a build for tests.
 ///
 /// Shows: T22
 #[tokio::test]
@@ -278,7 +278,7 @@ async fn the_function_refuses_a_result_above_the_limit() {
     shop.ended(lease.task).await;
 }
 
-/// The server was asked whether it can be, and said so.
+/// The server has already accepted the result under its own limit.
 ///
 /// Shows: T22
 #[tokio::test]
@@ -290,7 +290,7 @@ async fn a_process_with_a_smaller_limit_takes_a_result_in_that_the_function_took
     assert_eq!(shop.store.task(lease.task).await.unwrap().unwrap().result.into_bytes().unwrap().len(), 100);
 }
 
-/// With the lock it would hold up all others.
+/// An idle transaction would keep the lock and block all others.
 ///
 /// Shows: T22
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Stores copied to another place, of the other backend too.
+//! Copies of stores to another place, also on the other backend.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use super::schemas::new_name;
 use super::server::url;
 use super::trouble::connect;
 
-/// How many stores are made up and copied; `ONWARD_SEQUENCES` says another number.
+/// The number of stores that are generated and copied. `ONWARD_SEQUENCES` sets another number.
 const STORES: u64 = 8;
 
-/// How long a sequence makes a store, and how long stores are compared after it was copied, each
-/// step on both.
+/// The steps of the sequence that makes a store, and the steps played on both stores after the
+/// copy.
 const STEPS: [usize; 2] = [60, 5];
 
 /// A store at a place that outlives it.
@@ -75,17 +75,17 @@ fn made_up(seed: u64, count: u64) -> Vec<[Vec<Step>; 2]> {
     (0..count).map(|_| STEPS.map(&mut sequence)).collect()
 }
 
-/// Plays a sequence on two stores and compares all that can be read of them; events from the start,
-/// tasks from the first.
+/// Plays a sequence on two stores and compares everything that can be read of them: events from the
+/// start, tasks from the first.
 async fn play(one: &dyn Fixture, other: &dyn Fixture, steps: Vec<Step>) {
-    // The first step is to learn which tasks there are.
+    // The first step lets the player learn which tasks exist.
     let steps: Vec<Step> = std::iter::once(Step::Advance(Duration::ZERO)).chain(steps).collect();
     if let Err(difference) = agreement::check(one, other, &steps).await {
         panic!("{difference}");
     }
 }
 
-/// Closes what a comparison left open, and copies.
+/// Closes the sessions that a comparison left open, and copies the store.
 async fn copied(from: &Kept, to: Kept) -> Kept {
     drop(from.clone().open(&Conditions::default()).await);
     copy(from.end(), to.end(), |_, _| {}).await.unwrap();
@@ -130,7 +130,7 @@ async fn file_store(path: &Path) -> SqliteStore {
     SqliteStore::open(path).await.unwrap()
 }
 
-/// Also not those of tasks that are gone.
+/// This also holds for numbers of removed tasks.
 ///
 /// Beats: reused-ids
 #[tokio::test]
@@ -160,7 +160,7 @@ async fn a_copied_store_gives_no_number_again() {
     }
 }
 
-/// The one with the higher number ended first, in the same call.
+/// The task with the higher number ended first, in the same call.
 #[tokio::test]
 async fn a_copied_store_forgets_what_ended_in_one_call_in_the_order_in_which_it_ended() {
     let Some(url) = url() else { return };
@@ -182,7 +182,7 @@ async fn a_copied_store_forgets_what_ended_in_one_call_in_the_order_in_which_it_
     }
 }
 
-/// A prune keeps the entry before its own, which tells of the first task.
+/// A prune keeps the entry before its own, which contains events of the first task.
 #[tokio::test]
 async fn a_copied_store_forgets_no_event_that_the_old_one_keeps() {
     let Some(url) = url() else { return };
@@ -224,7 +224,7 @@ async fn a_store_with_a_worker_is_not_copied() {
     }
 }
 
-/// Runs a statement on a connection of its own, from within what cannot wait.
+/// Runs a statement on a connection of its own, from code that cannot await.
 fn by_somebody_else(url: &str, statement: &str) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -267,7 +267,7 @@ async fn nothing_is_written_over() {
     assert_eq!(on_server.count(TaskFilter::default()).await.unwrap(), 1);
 }
 
-/// Neither tables nor a file, nor what was written of either.
+/// Neither tables nor a file are left.
 #[tokio::test]
 async fn a_copy_that_is_broken_off_leaves_nothing() {
     let Some(url) = url() else { return };
@@ -302,7 +302,8 @@ async fn a_copy_that_is_broken_off_leaves_nothing() {
     assert!(error.is_not_found(), "{error}");
 }
 
-/// Parked after a turn, with a status, a value, and a signal that it has not taken in.
+/// Makes an orchestration that is parked after a turn, with a status, a value, and an unconsumed
+/// signal.
 async fn orchestrate(store: &dyn Store) -> TaskId {
     let new = NewTask { orchestration: true, ..NewTask::new("order").unwrap() };
     let open = Write::OpenSession(OpenSession::new("worker", Duration::from_secs(10)));
@@ -325,7 +326,7 @@ async fn orchestrate(store: &dyn Store) -> TaskId {
     lease.task
 }
 
-/// What can be read of an orchestration, and what its next turn is handed.
+/// Returns everything that can be read of an orchestration, and the messages for its next turn.
 async fn told(store: &dyn Store, task: TaskId) -> impl PartialEq + std::fmt::Debug + use<> {
     let instance = store.instance(task).await.unwrap().unwrap();
     let history = store.instance_history(task, 0, 10).await.unwrap();
@@ -334,7 +335,7 @@ async fn told(store: &dyn Store, task: TaskId) -> impl PartialEq + std::fmt::Deb
     let outcomes = store.apply(vec![Write::Claim(Claim::any(session, 1))]).await.unwrap();
     let Outcome::Claimed(claimed) = &outcomes[0] else { panic!("{outcomes:?}") };
     let claimed = claimed.tasks[0].instance.clone().unwrap();
-    // What it holds goes back.
+    // Closing the session releases the claimed orchestration.
     store.apply(vec![Write::CloseSession { session }]).await.unwrap();
     (instance, history, claimed)
 }

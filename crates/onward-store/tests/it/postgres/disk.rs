@@ -1,4 +1,4 @@
-//! Reads tell of nothing that a crash of the server could undo.
+//! Reads return nothing that a crash of the server could undo.
 
 use futures_util::FutureExt as _;
 use onward_store::{
@@ -10,7 +10,7 @@ use tokio_postgres::Client;
 
 use super::trouble::connect;
 
-/// A store with an orchestration that has a tag, and a session.
+/// Opens a store with an orchestration that has a tag, and a session.
 async fn store(server: &Server) -> (PostgresStore, Claim) {
     let store = PostgresStore::open(&server.url()).await.unwrap();
     let new = NewTask {
@@ -24,7 +24,8 @@ async fn store(server: &Server) -> (PostgresStore, Claim) {
     (store, Claim::any(session, 1))
 }
 
-/// Commits without waiting for the disk; answers whether that is there already, asked later.
+/// Commits without waiting for the disk. Returns a query that tells whether the commit is on the
+/// disk by then.
 async fn commit(client: &Client) -> String {
     client.batch_execute("SELECT pg_logical_emit_message(true, 'test', 'something')").await.unwrap();
     let place: String = client.query_one("SELECT pg_current_wal_insert_lsn()::text", &[]).await.unwrap().get(0);
@@ -34,7 +35,7 @@ async fn commit(client: &Client) -> String {
 /// Shows: T21
 #[tokio::test]
 async fn no_read_answers_before_what_it_saw_is_on_disk() {
-    // Nobody else brings it there meanwhile.
+    // The long delay ensures that no background process writes the commit to the disk.
     let Some(server) = Server::with_settings(&["wal_writer_delay=10s"]) else { return };
     let (store, claim) = store(&server).await;
     let client = connect(&server.url()).await;

@@ -1,4 +1,4 @@
-//! Large batches, of which rows are written while the rest is decided.
+//! Large batches: eager writes of rows while the rest is still being decided.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::fixture::options;
 use super::server::{open, url};
 use super::trouble::{Moment, Troubled, submit};
 
-/// More than is decided before the first rows are sent.
+/// More writes than are decided before the first rows are sent.
 const MANY: usize = 2 * onward_store::bounds::DECIDED_AT_ONCE + onward_store::bounds::LOT;
 
 async fn apply(store: &PostgresStore, write: Write) -> Outcome {
@@ -39,8 +39,8 @@ async fn count(store: &PostgresStore, state: TaskState) -> u64 {
     store.count(TaskFilter { states: vec![state], ..TaskFilter::default() }).await.unwrap()
 }
 
-/// The ends are written when the submit behind them is decided, which the server then does not
-/// take.
+/// The ends are written eagerly while the submit after them is decided. The server then rejects the
+/// submit.
 #[tokio::test]
 async fn what_was_written_before_the_rest_failed_leaves_no_trace() {
     let Some(url) = url() else { return };
@@ -61,7 +61,7 @@ async fn what_was_written_before_the_rest_failed_leaves_no_trace() {
     }
 }
 
-/// What passes is nobody's business: everything is done again, once.
+/// The store handles a broken connection itself: it applies everything again, once.
 #[tokio::test]
 async fn what_was_written_before_the_connection_broke_is_written_again_once() {
     let Some(url) = url() else { return };
@@ -77,8 +77,8 @@ async fn what_was_written_before_the_connection_broke_is_written_again_once() {
     assert_eq!((count(store, TaskState::Completed).await, count(store, TaskState::Waiting).await), (MANY as u64, 1));
 }
 
-/// A row that the server does not take is written early, and fails what comes behind it; that it
-/// was the one is still said, and neighbours are not disturbed.
+/// An eagerly written row that the server rejects fails what follows it. The error still names that
+/// row, and neighbours are not affected.
 #[tokio::test]
 async fn a_row_that_is_refused_early_disturbs_no_neighbour() {
     let Some(url) = url() else { return };
@@ -98,7 +98,7 @@ async fn a_row_that_is_refused_early_disturbs_no_neighbour() {
     assert_eq!(store.count(TaskFilter::default()).await.unwrap(), MANY as u64);
 }
 
-/// What is written early may change within the same batch.
+/// Eagerly written rows may change within the same batch.
 #[tokio::test]
 async fn tasks_that_are_submitted_and_cancelled_in_one_call_end_once() {
     let Some(url) = url() else { return };
@@ -112,7 +112,8 @@ async fn tasks_that_are_submitted_and_cancelled_in_one_call_end_once() {
     assert_eq!((count(&store, TaskState::Cancelled).await, count(&store, TaskState::Waiting).await), (MANY as u64, 1));
 }
 
-/// What a writer knows of the lanes since its last claim is not all that waits now.
+/// The writer's coverage of the sub-queues since its last claim does not include all tasks that
+/// wait now.
 #[tokio::test]
 async fn a_claim_sees_all_that_waits_after_a_child_was_submitted_under_a_waiting_task() {
     let Some(url) = url() else { return };
@@ -127,8 +128,8 @@ async fn a_claim_sees_all_that_waits_after_a_child_was_submitted_under_a_waiting
     assert_eq!(count(&store, TaskState::Waiting).await, 0);
 }
 
-/// What waits is read while the ends before the claim are decided, and these may have to do with
-/// it.
+/// The waiting tasks are read while the ends before the claim are decided, and these ends may
+/// change them.
 #[tokio::test]
 async fn a_claim_behind_many_ends_hands_out_what_waited_and_what_they_set_free() {
     let Some(url) = url() else { return };
@@ -146,7 +147,7 @@ async fn a_claim_behind_many_ends_hands_out_what_waited_and_what_they_set_free()
     let Outcome::Submitted(submitted) = waiting[0] else { panic!("{waiting:?}") };
     let blocked = [new(behind(tasks[0].lease.task), Some(key("freed"))), new(behind(submitted.id()), None)];
     store.apply(blocked.into()).await.unwrap();
-    // Behind the claim somebody asks for a key that a task has which was read meanwhile.
+    // After the claim the batch submits a duplicate key, whose task was read in the meantime.
     let batch = [completes(&tasks), vec![Write::Claim(Claim::any(session, MANY)), first]].concat();
     let outcomes = store.apply(batch).await.unwrap();
     let [.., Outcome::Claimed(claimed), Outcome::Submitted(again)] = &outcomes[..] else { panic!("{outcomes:?}") };
@@ -156,7 +157,7 @@ async fn a_claim_behind_many_ends_hands_out_what_waited_and_what_they_set_free()
     assert_eq!(claim(&store, session).await.len(), 1, "what waited for the first");
 }
 
-/// Nor is it where another node writes in between.
+/// The coverage is also incomplete if another node writes in between.
 #[tokio::test]
 async fn a_claim_sees_what_another_node_has_submitted_since() {
     let Some(url) = url() else { return };

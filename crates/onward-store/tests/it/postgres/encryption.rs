@@ -8,14 +8,15 @@ use onward_testkit::postgres::Server;
 
 use super::trouble::{connect, submit};
 
-/// A server that encrypts, and the authority that signed its certificate, which is for `localhost`.
+/// A server with encryption, and the authority that signed its certificate for `localhost`.
 struct Encrypting {
     server: Server,
     files: tempfile::TempDir,
 }
 
 impl Encrypting {
-    /// `None` where there is no server, or no `openssl` to make certificates with.
+    /// Starts a server. Returns `None` if there is no server, or no `openssl` to make certificates
+    /// with.
     fn start() -> Option<Self> {
         let server = Server::start()?;
         let files = tempfile::tempdir().unwrap();
@@ -32,7 +33,7 @@ impl Encrypting {
         Some(Self { server, files })
     }
 
-    /// Who may connect, as in `pg_hba.conf`.
+    /// Sets the rules of access, as in `pg_hba.conf`.
     fn admit(&self, lines: &str) {
         self.server.stop("fast");
         std::fs::write(self.server.data().join("pg_hba.conf"), lines).unwrap();
@@ -56,10 +57,10 @@ impl Encrypting {
     }
 }
 
-/// A key of a sort that is made quickly.
+/// The arguments for a new key of a type that is generated quickly.
 const NEW_KEY: [&str; 6] = ["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
 
-/// An authority that nobody knows.
+/// Makes an authority that no program trusts.
 fn authority(directory: &Path, name: &str) -> Option<()> {
     let subject = format!("/CN=authority {name}");
     let (key, certificate) = (format!("{name}.key"), format!("{name}.crt"));
@@ -67,7 +68,7 @@ fn authority(directory: &Path, name: &str) -> Option<()> {
     openssl(directory, &[&NEW_KEY[..], &own].concat())
 }
 
-/// A certificate that the authority `ca` signed.
+/// Makes a certificate that the authority `ca` signed.
 fn signed(directory: &Path, file: &str, name: &str) -> Option<()> {
     let (key, request, certificate) = (format!("{file}.key"), format!("{file}.csr"), format!("{file}.crt"));
     let subject = format!("/CN={name}");
@@ -78,7 +79,7 @@ fn signed(directory: &Path, file: &str, name: &str) -> Option<()> {
     openssl(directory, &[&sign[..], &["-in", &request, "-out", &certificate]].concat())
 }
 
-/// `None`, with a word on why, where the program is not there.
+/// Runs openssl. Prints the reason and returns `None` if the program is missing.
 fn openssl(directory: &Path, arguments: &[&str]) -> Option<()> {
     let mut command = Command::new("openssl");
     command.current_dir(directory).args(arguments).stdin(Stdio::null()).stderr(Stdio::null());
@@ -167,7 +168,7 @@ async fn a_file_that_is_no_certificate_is_named() {
     assert!(error.is_invalid() && error.to_string().contains("none.pem"), "{error}");
 }
 
-/// What it says of encryption would be read by another, who goes by less.
+/// Another parser would read the options of encryption differently, and might accept less.
 ///
 /// Shows: B4
 #[tokio::test]

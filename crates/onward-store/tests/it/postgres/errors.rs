@@ -1,5 +1,5 @@
-//! What the server may answer, and what comes of it: tried again, or reported with the server's
-//! name and the remedy; nothing lost, nothing done twice.
+//! Errors of the server and their handling: retried, or reported with the server's name and the
+//! remedy. Nothing is lost, and nothing happens twice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use onward_testkit::postgres::Server;
 use super::server::url;
 use super::trouble::{Moment, Troubled, connect, in_time, submit, with_settings};
 
-/// How often the server fails before it does as it is told.
+/// The number of times that the server fails before it succeeds.
 const TIMES: u32 = 3;
 
-/// An error that passes when the same is tried again: nobody hears of it.
+/// Checks that an error which passes on a retry is not reported to the caller.
 async fn assert_is_tried_again(code: &str) {
     for moment in [Moment::Change, Moment::Commit] {
         let Some(url) = url() else { return };
@@ -28,7 +28,8 @@ async fn assert_is_tried_again(code: &str) {
     }
 }
 
-/// An error that is told to the caller; nothing of the call happened, and the next one may go well.
+/// Checks that an error is reported to the caller, that the call had no effect, and that the next
+/// call may succeed.
 async fn assert_is_reported(code: &str, remedy: &str) -> Option<Error> {
     let url = url()?;
     let mut reported = None;
@@ -101,7 +102,8 @@ async fn a_server_that_says_that_its_disk_is_full_is_reported() {
     assert!(error.is_full(), "{error:?}");
 }
 
-/// As of a pooler that cannot reach its server, which is no reason to give up.
+/// A pooler that cannot reach its server reports such an error, which is no reason to give up the
+/// store.
 ///
 /// Shows: T21, B4
 #[tokio::test]
@@ -110,7 +112,7 @@ async fn an_internal_error_of_the_server_is_reported_and_no_damage_of_the_store(
     assert!(!error.is_corrupt(), "{error:?}");
 }
 
-/// Not an answer that was made up: a tablespace without room.
+/// This error is not simulated: a tablespace runs full.
 ///
 /// Shows: T21, B4
 #[test]
@@ -176,11 +178,11 @@ fn a_server_whose_log_has_no_room_loses_nothing_and_callers_go_on_when_it_has() 
     });
 }
 
-/// Together more than the log keeps.
+/// The size of a batch. All batches together need more than the log keeps.
 const BATCHES: usize = 40;
 const BATCH: usize = 16;
 
-/// Of payloads that the server cannot make smaller.
+/// Returns submits with payloads that the server cannot compress.
 fn large_submits() -> Vec<Write> {
     let payload: Vec<u8> =
         (0..32 * 1024_u32).map(|at| at.wrapping_mul(at).wrapping_mul(0x9E37_79B1).to_be_bytes()[0]).collect();
@@ -201,7 +203,7 @@ async fn a_statement_that_takes_too_long_is_reported() {
     troubled.assert_submits().await;
 }
 
-/// Each of them is quick enough.
+/// Each caller alone is fast enough.
 ///
 /// Shows: T21, B4
 #[tokio::test]
@@ -218,7 +220,8 @@ async fn callers_who_together_take_too_long_for_one_statement_are_served_one_by_
 #[tokio::test]
 async fn connections_that_the_server_ends_for_being_idle_are_made_again() {
     let Some(url) = url() else { return };
-    // The tables are there, so that nothing is idle for long while it is opened.
+    // The first store creates the tables, so that no connection is idle for long while the second
+    // store opens.
     let troubled = Troubled::new(&url, &[]).await;
     let name = format!("{}_idle", troubled.schema());
     let idle = format!("{}&application_name={name}", with_settings(&url, &["idle_session_timeout=1s"]));
@@ -228,7 +231,7 @@ async fn connections_that_the_server_ends_for_being_idle_are_made_again() {
     assert_eq!(troubled.count().await, 1);
 }
 
-/// A snapshot of before the lock would be a view of the store as it was before the others' writes.
+/// A snapshot from before the lock would show the store as it was before the writes of other nodes.
 ///
 /// Shows: B4, W10
 #[tokio::test]
@@ -260,7 +263,7 @@ async fn open_session(store: &dyn Store) -> SessionId {
     session
 }
 
-/// Claims what it may of a kind; answers what completes that.
+/// Claims the tasks of a kind that may start. Returns the writes that complete them.
 async fn claim(store: &dyn Store, session: SessionId, kind: &str) -> Vec<Write> {
     let kinds = KindSelection::Only([Name::new(kind).unwrap()].into());
     let outcomes = store.apply(vec![Write::Claim(Claim { kinds, ..Claim::any(session, 10) })]).await.unwrap();
@@ -280,7 +283,7 @@ async fn a_server_that_takes_no_more_connections_is_waited_for() {
         others.push((client, tokio::spawn(connection)));
     }
     troubled.end_connections().await;
-    // Whoever is quicker has the places that have become free.
+    // These connections take the places that have become free before the store can.
     while let Ok((client, connection)) = tokio_postgres::connect(&server.url(), tokio_postgres::NoTls).await {
         others.push((client, tokio::spawn(connection)));
     }
@@ -309,7 +312,7 @@ async fn a_server_that_takes_no_more_connections_is_waited_for_when_a_store_is_o
     in_time("the store is opened", opening).await.unwrap();
 }
 
-/// Connections that were made meanwhile stay as they are when the database is no longer so.
+/// Connections that were opened while the database was read-only stay read-only afterwards.
 ///
 /// Shows: T21, B4
 #[tokio::test]
@@ -348,7 +351,7 @@ async fn a_server_that_stays_read_only_is_reported_as_such() {
     administrator.batch_execute("SELECT pg_reload_conf()").await.unwrap();
     let refused = async {
         loop {
-            // What was open goes by it a moment later.
+            // Existing connections apply the setting a moment later.
             if let Err(error) = impatient.apply(vec![submit()]).await {
                 break error;
             }

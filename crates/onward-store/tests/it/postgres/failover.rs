@@ -1,4 +1,4 @@
-//! A primary that is lost, and its standby.
+//! The loss of a primary, and its standby.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use tokio::task::JoinSet;
 
 use super::trouble::submit;
 
-/// How many callers there are.
+/// The number of callers.
 const CALLERS: usize = 4;
-/// How many tasks each submits, one after another.
+/// The number of tasks that each submits, one after another.
 const TASKS: usize = 50;
-/// After how many the primary is lost.
+/// The number of tasks after which the primary is lost.
 const BEFORE: u32 = 40;
-/// Of a session.
+/// The lease of a session.
 const LEASE: Duration = Duration::from_secs(10);
 
-/// Of both servers, the one that takes writes.
+/// Returns the URL of both servers, which selects the one that accepts writes.
 fn url(primary: &Server, standby: &Server) -> String {
     let (one, other) = (primary.port(), standby.port());
     format!("postgres://onward@127.0.0.1:{one},127.0.0.1:{other}/postgres?target_session_attrs=read-write#onward")
@@ -73,7 +73,7 @@ async fn a_standby_is_refused_with_the_remedy() {
     assert!(text.contains(&standby.port().to_string()) && text.contains("name the primary"), "{text}");
 }
 
-/// Tasks that run stay whose they are: their leases are in the store.
+/// Running tasks keep their leases, because leases are in the store.
 ///
 /// Shows: T21, B4
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn session(store: &PostgresStore, lease: Duration) -> SessionId {
     session
 }
 
-/// Looks at leases that are over, and claims.
+/// Sweeps lapsed leases, and claims.
 async fn claim(store: &PostgresStore, session: SessionId, limit: usize) -> Vec<Lease> {
     let mut outcomes = store.apply(vec![Write::Sweep, Write::Claim(Claim::any(session, limit))]).await.unwrap();
     let Some(Outcome::Claimed(claimed)) = outcomes.pop() else { panic!("no claim") };

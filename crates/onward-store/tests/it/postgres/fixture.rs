@@ -1,4 +1,4 @@
-//! Stores on the server that the tests have.
+//! Stores on the server of the tests.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use tokio_postgres::{Client, NoTls};
 use super::schemas::{self, Schema};
 use super::server::Way;
 
-/// A store of its own on the server, which nobody else has.
+/// Returns options for a store of its own on the server, which no other test uses.
 pub(crate) fn options() -> PostgresOptions {
     with(&schemas::new_name())
 }
 
 fn with(schema: &str) -> PostgresOptions {
-    // Not to wait for the disk: what survives a crash is shown elsewhere. Few connections: many
-    // tests run at once.
+    // The store does not wait for the disk, because other tests show what survives a crash. It has
+    // few connections, because many tests run at once.
     PostgresStore::options().schema(schema).durability(Durability::Normal).readers(1)
 }
 
-/// Stores over a connection to the server.
+/// Stores with a direct connection to the server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Direct;
 
@@ -97,13 +97,13 @@ impl ServerPlace {
         }
         let schema = self.schema.as_ref().expect("it was taken");
         let options = with(&schema.0).payload_limit(conditions.payload_limit).clock(conditions.clock.clone());
-        // A pooler passes no messages in this mode.
+        // A pooler forwards no notifications in this mode.
         let options = options.listen(matches!(self.way, Way::Direct));
         let mut nodes = Vec::new();
         for _ in 0..self.nodes {
             nodes.push(options.clone().open(&url).await.expect("a store opens"));
         }
-        // Nobody else has the store open, so what is left is of the one that was dropped.
+        // No other process has the store open, so open sessions are left from the dropped store.
         close_sessions(&nodes[0]).await;
         nodes
     }
@@ -137,8 +137,8 @@ impl StoreDecorator for Turns {
     }
 }
 
-/// Stores on whose tasks the function `onward_complete` is called, from elsewhere, wherever one is
-/// completed alone.
+/// Stores on which each single completion uses the function `onward_complete`, on another
+/// connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CompletedByFunction;
 
@@ -185,7 +185,8 @@ impl fmt::Debug for Elsewhere {
 }
 
 impl Elsewhere {
-    /// Answers as the store does, which would refuse what the server refuses.
+    /// Completes a task with the function. If the server rejects it, returns the store's reply,
+    /// which must be a rejection too.
     async fn complete(&self, lease: Lease, result: Option<Bytes>) -> onward_store::Result<Vec<Outcome>> {
         let statement = self.node.completion_statement(lease, result.clone());
         let (task, session, claim) = (statement.task(), statement.session(), statement.claim());

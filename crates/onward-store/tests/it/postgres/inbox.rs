@@ -1,4 +1,4 @@
-//! Submitting by the function `onward_submit`, from any language or a trigger.
+//! Submits with the function `onward_submit`, from any language or a trigger.
 
 use std::time::Duration;
 
@@ -32,13 +32,13 @@ impl Shop {
         Self { url, schema, client, store }
     }
 
-    /// What stands behind the name of the function, in brackets.
+    /// Calls the function with these arguments.
     async fn submit(&self, arguments: &str) -> Result<i64, tokio_postgres::Error> {
         let text = format!("SELECT {}.onward_submit({arguments})", self.schema);
         Ok(self.client.query_one(&text, &[]).await?.get(0))
     }
 
-    /// Waits until so many tasks are there.
+    /// Waits until there are `count` tasks.
     async fn tasks(&self, count: u64) -> Vec<TaskRecord> {
         tasks(&self.store, count).await
     }
@@ -61,10 +61,10 @@ async fn tasks(store: &PostgresStore, count: u64) -> Vec<TaskRecord> {
     store.tasks(filter, Page { before: None, limit: 1000 }).await.unwrap().tasks
 }
 
-/// What two submits of the same make equal but for when and which.
+/// Removes the number and the times of a record, in which two equal submits differ.
 fn without_time(record: TaskRecord) -> TaskRecord {
     let zero = Timestamp::from_microseconds(0);
-    // A deadline is a moment of its own, not a time after the submission.
+    // A deadline is an absolute time, not a time after the submission.
     let expires_at = record.expires_at.filter(|at| Some(*at) != record.deadline);
     let expires_at = expires_at.map(|at| Timestamp::from_microseconds((at - record.submitted_at).as_micros() as i64));
     let is_later = record.state == TaskState::Scheduled;
@@ -195,7 +195,7 @@ async fn what_was_submitted_while_nobody_was_there_is_taken_by_who_comes() {
     assert_eq!(store.count(TaskFilter::default()).await.unwrap(), 1);
 }
 
-/// Whoever has the lock holds up every write to the store.
+/// The holder of the lock blocks every write to the store, so it must be short.
 #[tokio::test]
 async fn one_transaction_under_the_lock_takes_in_what_is_there() {
     let Some(server) = Server::with_settings(&["log_statement=all"]) else { return };
@@ -221,7 +221,7 @@ async fn a_node_behind_a_pooler_finds_what_was_submitted_by_looking() {
     assert_eq!(tasks(&behind, 1).await.len(), 1);
 }
 
-/// In the transaction of who submits it, not later.
+/// The check runs in the submitter's transaction, not later.
 #[tokio::test]
 async fn what_cannot_be_is_refused_with_the_reason() {
     let Some(shop) = Shop::open().await else { return };
@@ -276,7 +276,7 @@ async fn what_turns_out_to_be_wrong_later_stays_with_the_reason_and_disturbs_no_
     assert_eq!(shop.store.check().await.unwrap().inbox_refused, 1);
 }
 
-/// As a value that no column takes: it is refused alone, too.
+/// A value that no column accepts is also rejected alone.
 #[tokio::test]
 async fn rows_that_the_server_refuses_stay_with_the_reason_and_hold_up_no_other() {
     let Some(shop) = Shop::open().await else { return };

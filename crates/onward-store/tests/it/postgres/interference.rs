@@ -1,5 +1,5 @@
-//! What a node keeps in mind of the tasks that it runs while others write: it is told when that
-//! concerns them.
+//! The row cache of the running tasks of a node while other nodes write: the node is notified of
+//! writes that affect its tasks.
 
 use std::time::Duration;
 
@@ -13,14 +13,15 @@ use super::schemas::new_name;
 use super::server::{open, url};
 use super::trouble::connect;
 
-/// Far longer than a test takes on a busy machine.
+/// A lease far longer than a test takes on a busy machine.
 const LONG: Duration = Duration::from_secs(600);
 
-/// For more transactions than a node expects what it was surprised by.
+/// More transactions than those in which a node expects further writes of another node after a
+/// surprise.
 const MANY: usize = 20;
 
-/// A node that runs tasks, and another one that writes beside it, so that the first knows that it
-/// is not alone.
+/// A node that runs tasks, and another node that also writes, so that the first knows that it is
+/// not alone.
 struct Pair {
     node: PostgresStore,
     other: PostgresStore,
@@ -39,7 +40,7 @@ impl Pair {
         Self { node, other, session }
     }
 
-    /// Tasks that the node runs, begun beside writes of the other.
+    /// Starts tasks on the node, with writes of the other node in between.
     async fn run(&self, tasks: Vec<NewTask>) -> Vec<Lease> {
         let count = tasks.len();
         self.node.apply(tasks.into_iter().map(submit).collect()).await.unwrap();
@@ -164,8 +165,8 @@ fn turn(lease: Lease, length: u64, next: AfterTurn) -> Write {
     Write::Turn(Box::new(Turn { events: 1, chunk: vec![7; 20].into(), ..Turn::new(lease, length, next) }))
 }
 
-/// The other has heard of the task from a write that changed nothing, and appends to its history
-/// without a look at the store.
+/// The other node has the task in its row cache after a write that changed nothing. It appends to
+/// the history without reading the store.
 #[tokio::test]
 async fn a_step_that_another_node_has_appended_is_seen_by_the_one_that_runs_the_orchestration() {
     let Some(pair) = Pair::open().await else { return };
@@ -178,8 +179,8 @@ async fn a_step_that_another_node_has_appended_is_seen_by_the_one_that_runs_the_
     assert!(matches!(same, Outcome::Refused(_)), "{same:?}");
 }
 
-/// It is heard of with the next transaction, and counts for tasks that are looked at long after
-/// that.
+/// The node is notified with its next transaction. The notification also counts for tasks that are
+/// read long afterwards.
 #[tokio::test]
 async fn what_another_node_has_done_counts_however_late_the_task_is_looked_at() {
     let Some(pair) = Pair::open().await else { return };
@@ -204,8 +205,8 @@ async fn a_task_that_was_completed_by_a_statement_and_ended_by_another_node_is_l
     assert_eq!(apply(&pair.node, complete(lease)).await, Outcome::Refused(Refusal::LeaseLost(lease)));
 }
 
-/// Two nodes work side by side, on tasks that they run and look at with timeouts, and neither
-/// compares what it runs with its rows, or reads it.
+/// Two nodes run, read and time out their own tasks. Neither compares its running tasks with their
+/// rows, or reads them.
 #[tokio::test]
 async fn nodes_that_run_their_own_tasks_look_at_none_of_them_again() {
     let Some(server) = Server::with_settings(&["shared_preload_libraries=pg_stat_statements"]) else { return };

@@ -1,4 +1,4 @@
-//! Writes that fail, and servers that take them no more.
+//! Writes that fail, and servers that end connections.
 
 use onward_store::{NewTask, Outcome, PostgresStore, Store, Submitted, TaskFilter, Write};
 
@@ -13,7 +13,7 @@ async fn count(store: &PostgresStore) -> u64 {
     store.count(TaskFilter::default()).await.unwrap()
 }
 
-/// Its connections are made again.
+/// The store opens its connections again.
 #[tokio::test]
 async fn a_store_goes_on_after_the_server_has_ended_its_connections() {
     let Some(url) = url() else { return };

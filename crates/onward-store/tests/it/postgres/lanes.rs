@@ -1,5 +1,5 @@
-//! Waiting tasks of many groups, kinds and queues, of which a claim takes few: it looks at the
-//! first of all, and into as few of the lines as it can.
+//! Claims of few tasks among waiting tasks of many groups, kinds and queues. A claim reads the
+//! first task of all sub-queues, and into as few of them as possible.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,18 +12,19 @@ use onward_store::{
 use super::fixture::options;
 use super::server::{open, url};
 
-/// So many that most lanes are not looked into by a claim of few.
+/// The number of groups. It is so large that a claim of few tasks does not read into most
+/// sub-queues.
 const GROUPS: usize = 40;
 
-/// How many tasks each has.
+/// The number of tasks in each group.
 const EACH: usize = 3;
 
 fn name(text: &str) -> Name {
     Name::new(text).unwrap()
 }
 
-/// Tasks whose order has nothing to do with that of their lanes' names: of urgencies that repeat in
-/// another beat than groups and kinds do.
+/// Returns submits of tasks whose order is unrelated to the names of their sub-queues: priorities,
+/// groups and kinds repeat at different intervals.
 fn submits() -> Vec<Write> {
     let task = |number: usize| {
         let mut new = NewTask::new(if number.is_multiple_of(3) { "mail" } else { "letter" }).unwrap();
@@ -42,8 +43,8 @@ async fn session(store: &dyn Store) -> SessionId {
     session
 }
 
-/// What claims of a few each hand out until nothing is left, with a completion of what each had
-/// before the next.
+/// Claims a few tasks at a time until none is left, with the completions of each claim before the
+/// next. Returns the numbers that each claim returned.
 async fn claimed(store: &dyn Store, before: &[Write], claim: impl Fn(SessionId) -> Claim) -> Vec<Vec<TaskId>> {
     let session = session(store).await;
     store.apply(submits()).await.unwrap();
@@ -57,7 +58,7 @@ async fn claimed(store: &dyn Store, before: &[Write], claim: impl Fn(SessionId) 
             return all;
         }
         all.push(claimed.tasks.iter().map(|task| task.lease.task).collect());
-        // Some go on running, so that limits hold others back.
+        // The first task of each claim keeps running, so that limits hold others back.
         writes.extend(claimed.tasks.iter().skip(1).map(|task| Write::Complete { lease: task.lease, result: None }));
     }
 }

@@ -1,4 +1,4 @@
-//! What waits for orchestrations, as rows.
+//! The messages of orchestrations, which are stored as rows.
 
 use onward_store::{Durability, NewTask, Outcome, PostgresStore, Recipient, Signal, Store, Submitted, TaskId, Write};
 use onward_testkit::postgres::Server;
@@ -6,7 +6,7 @@ use tokio_postgres::Client;
 
 use super::trouble::connect;
 
-/// How many signals are measured at once.
+/// The number of signals in one measurement.
 const SIGNALS: usize = 50;
 
 async fn orchestration(store: &PostgresStore) -> TaskId {
@@ -21,7 +21,7 @@ fn signal(to: TaskId, number: usize) -> Write {
     Write::Signal(Box::new(Signal { to: Recipient::Task(to), name: "paid".parse().unwrap(), payload }))
 }
 
-/// How many bytes the server writes into its log for signals that come one by one.
+/// Returns the number of bytes that the server writes to its log for single signals.
 async fn cost(client: &Client, store: &PostgresStore, task: TaskId) -> i64 {
     let place = async || -> i64 {
         let text = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint";
@@ -34,7 +34,7 @@ async fn cost(client: &Client, store: &PostgresStore, task: TaskId) -> i64 {
     place().await - before
 }
 
-/// With the whole mailbox in one value, each message had all of it written again.
+/// If the whole mailbox were one value, each message would rewrite all of it.
 ///
 /// Shows: D3
 #[tokio::test]

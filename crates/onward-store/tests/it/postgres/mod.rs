@@ -1,5 +1,5 @@
-//! The PostgreSQL store under the conformance suite and against the specification, on a server that
-//! `cargo xtask test` starts.
+//! Runs the conformance suite on the PostgreSQL store and compares it with the specification, on a
+//! server that `cargo xtask test` starts.
 
 mod ahead;
 mod bloat;

@@ -1,4 +1,4 @@
-//! Limits and priorities, set on one node and kept by all.
+//! Limits and priorities that are set on one node and apply on all.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::server::{open, url};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Two nodes on a store of their own, whose time stands still.
+/// Two nodes on a store of their own, with a clock that stands still.
 struct Pair {
     nodes: [PostgresStore; 2],
     clock: Arc<ManualClock>,
@@ -41,7 +41,7 @@ impl Pair {
         session
     }
 
-    /// How many tasks the node gets.
+    /// Returns the number of tasks that the node claims.
     async fn claim(&self, node: usize, session: SessionId) -> usize {
         let Outcome::Claimed(claimed) = self.apply(node, Write::Claim(Claim::any(session, 100))).await else {
             panic!("no claim")

@@ -16,7 +16,7 @@ async fn apply(store: &PostgresStore, write: Write) -> Outcome {
     store.apply(vec![write]).await.unwrap().remove(0)
 }
 
-/// Far longer than a test takes on a busy machine.
+/// A lease far longer than a test takes on a busy machine.
 const LONG: Duration = Duration::from_secs(600);
 
 async fn session(store: &PostgresStore, lease: Duration) -> SessionId {
@@ -29,7 +29,7 @@ fn submits(count: usize) -> Vec<Write> {
     (0..count).map(|_| Write::Submit(Box::new(NewTask::new("mail").unwrap()))).collect()
 }
 
-/// Claims and completes until nothing waits; answers how many.
+/// Claims and completes tasks until none waits. Returns their number.
 async fn work(store: &PostgresStore) -> usize {
     let session = session(store, LONG).await;
     let mut done = 0;
@@ -47,8 +47,8 @@ async fn work(store: &PostgresStore) -> usize {
     }
 }
 
-/// Each has asked whether there is a store before one has made it, so that what the server knows in
-/// a connection is old.
+/// Each node checks whether there is a store before one node has created it. So what the server has
+/// cached for each connection is outdated.
 #[tokio::test]
 async fn nodes_that_start_at_once_on_an_empty_database_make_one_store() {
     let Some(url) = url() else { return };
@@ -62,13 +62,12 @@ async fn nodes_that_start_at_once_on_an_empty_database_make_one_store() {
     }
 }
 
-/// Callers of a store that was just opened compare moments with its clock before they write
-/// anything.
+/// Callers of a newly opened store compare times with its clock before their first write.
 #[tokio::test]
 async fn a_store_knows_the_time_of_the_server_as_soon_as_it_is_open() {
     let Some(url) = url() else { return };
     let store = open(&url, options()).await;
-    // The server is on this machine.
+    // The server is on this machine, so the clocks must agree.
     assert!(store.clock().now().plus(LONG) > SystemClock.now(), "{:?}", store.clock().now());
 }
 
@@ -101,7 +100,8 @@ async fn nodes_together_never_exceed_a_limit() {
     assert_eq!(one.tasks.len() + other.tasks.len(), 3);
 }
 
-/// A writer keeps in mind what its node runs, as long as nobody else has written.
+/// A writer keeps the running tasks of its node in its row cache as long as no other node has
+/// written.
 #[tokio::test]
 async fn what_another_node_did_to_a_running_task_counts_for_the_node_that_runs_it() {
     let Some(url) = url() else { return };
@@ -122,7 +122,7 @@ async fn what_another_node_did_to_a_running_task_counts_for_the_node_that_runs_i
     assert_eq!(renewed, Outcome::Renewed { cancel: vec![stopped.task] });
 }
 
-/// As above, for what follows from a task of which others know.
+/// That also holds for tasks that depend on a running task.
 #[tokio::test]
 async fn what_another_node_has_wait_for_a_running_task_is_set_free_by_the_node_that_runs_it() {
     let Some(url) = url() else { return };
@@ -136,7 +136,7 @@ async fn what_another_node_has_wait_for_a_running_task_is_set_free_by_the_node_t
     let lease = claimed.tasks[0].lease;
     apply(&nodes[0], Write::RenewSession { session }).await;
     for (at, node) in nodes.iter().enumerate() {
-        // The node that runs the task hears of the second one from itself alone.
+        // The node that runs the task learns of the second dependent only from its own write.
         let depends_on = Dependencies::on([lease.task]);
         let waits = NewTask { depends_on, ..NewTask::new("mail").unwrap() };
         let submitted = apply(node, Write::Submit(Box::new(waits))).await;
@@ -147,7 +147,7 @@ async fn what_another_node_has_wait_for_a_running_task_is_set_free_by_the_node_t
     assert_eq!(nodes[1].count(waiting).await.unwrap(), 2);
 }
 
-/// As above, of an orchestration for which a message comes.
+/// That also holds for an orchestration that gets a message.
 #[tokio::test]
 async fn an_orchestration_to_which_another_node_has_sent_something_is_not_parked() {
     let Some(url) = url() else { return };
@@ -166,7 +166,7 @@ async fn an_orchestration_to_which_another_node_has_sent_something_is_not_parked
     assert_eq!(turned.state, TaskState::Waiting);
 }
 
-/// As above, where both write in turn, and a node compares what it keeps in mind with its rows.
+/// That also holds if both nodes write in turn, and a node compares its row cache with the rows.
 #[tokio::test]
 async fn what_nodes_that_take_turns_do_to_one_anothers_running_tasks_counts() {
     let Some(url) = url() else { return };
@@ -182,7 +182,7 @@ async fn what_nodes_that_take_turns_do_to_one_anothers_running_tasks_counts() {
     apply(&nodes[0], with_key(OnDuplicate::Skip)).await;
     let mut leases = Vec::new();
     for _ in 0..6 {
-        // Each is started in a transaction of its own, after one of the other node.
+        // Each task is started in a transaction of its own, after a transaction of the other node.
         nodes[1].apply(vec![Write::Sweep]).await.unwrap();
         let Outcome::Claimed(claimed) = apply(&nodes[0], Write::Claim(Claim::any(session, 1))).await else {
             panic!("no claim")
@@ -246,8 +246,8 @@ async fn a_node_hears_of_what_another_wrote() {
     assert!(hint.work > 0, "{hint:?}");
 }
 
-/// Who runs anything is asked of the server as soon as others write, but for what the batch itself
-/// names.
+/// The store asks the server which sessions run tasks as soon as other nodes write, except for the
+/// tasks that the batch itself names.
 #[tokio::test]
 async fn a_claim_beside_the_end_of_the_last_task_that_runs_says_that_nothing_will_come_due() {
     let Some(url) = url() else { return };

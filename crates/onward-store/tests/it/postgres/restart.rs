@@ -1,8 +1,8 @@
-//! A server that goes away under load and comes back: no caller hears of it, nothing acknowledged
-//! is lost, nothing happens twice. (That it is killed, `survive` shows.)
+//! A server that goes down under load and comes back. No caller gets an error, no acknowledged
+//! write is lost, and nothing happens twice. (`survive` tests a killed server.)
 //!
-//! `ONWARD_ROUNDS` says how often it goes away (default: 6), `ONWARD_SEED` how the chances fall
-//! (default: another way each time).
+//! `ONWARD_ROUNDS` sets how often the server goes down (default: 6). `ONWARD_SEED` sets the random
+//! seed (default: random).
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -19,11 +19,11 @@ use tokio::time::timeout;
 use crate::ledger::{Known, Tally};
 use crate::load::{Fact, Load};
 
-/// How many nodes there are, where there are several.
+/// The number of nodes in the test with several nodes.
 const NODES: usize = 3;
-/// How long the nodes' leases are: longer than the server is away.
+/// The nodes' leases, longer than the server is down.
 const LEASE: Duration = Duration::from_secs(10);
-/// Something stands still if nothing is heard for so long.
+/// The longest time without a fact. A longer silence is a failure.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Shows: T21, B4, W10
@@ -32,7 +32,7 @@ fn a_server_that_stops_or_recovers_under_three_nodes_loses_and_doubles_nothing()
     lose_and_double_nothing(NODES);
 }
 
-/// One that is alone decides calls ahead, and counts on transactions that may never happen.
+/// A node that is alone plans speculatively, and relies on transactions that may never commit.
 ///
 /// Shows: T21, B4, W10
 #[test]
@@ -64,7 +64,7 @@ fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// Nodes at work on one store, each over connections of its own.
+/// Nodes that work on one store, each with connections of its own.
 struct Nodes {
     stores: Vec<Arc<dyn Store>>,
     loads: Vec<JoinHandle<()>>,
@@ -88,13 +88,13 @@ impl Nodes {
         Self { stores, loads, facts, gate }
     }
 
-    /// So many facts.
+    /// Receives `count` facts.
     fn hear(&self, count: usize) -> Vec<Fact> {
         (0..count).map(|_| self.facts.recv_timeout(SILENCE).expect("the nodes go on")).collect()
     }
 
-    /// Waits until every call under way has been answered, and holds what was said against what is
-    /// there, as one of the nodes sees it.
+    /// Waits until every call under way has returned, and compares the facts with the store as one
+    /// of the nodes sees it.
     async fn examine(&self, node: usize, mut facts: Vec<Fact>, known: &mut Known, tally: &mut Tally) {
         let _quiet = timeout(SILENCE, self.gate.write()).await.expect("every call is answered");
         assert!(self.loads.iter().all(|load| !load.is_finished()), "a node gave up");
@@ -105,7 +105,7 @@ impl Nodes {
         known.examine_sizes(&*self.stores[node], tally).await;
     }
 
-    /// Ends the work, and sees that nothing is held for ever.
+    /// Stops the load, and checks that no task is held for ever.
     async fn stop(self, tally: &Tally) {
         let _quiet = self.gate.write().await;
         self.loads.iter().for_each(JoinHandle::abort);

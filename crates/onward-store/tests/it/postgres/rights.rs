@@ -1,4 +1,4 @@
-//! Roles that are not the owner of the store: what they lack is said, and what is said is enough.
+//! Roles that do not own the store. The error names the missing right, and granting it is enough.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use super::fixture::options;
 use super::schemas::new_name;
 use super::server::{open, url};
 
-/// A role that may do nothing but log in, and a schema.
+/// A role with no right except to log in, and a schema.
 struct Stranger {
     schema: String,
     role: String,
-    /// As the role.
+    /// The URL for the role.
     url: String,
     owner: Client,
     owner_url: String,
@@ -58,8 +58,8 @@ async fn session(store: &PostgresStore) -> SessionId {
     session
 }
 
-/// Every table and sequence is touched: tasks come, one of them by the inbox, run, end, and are
-/// forgotten.
+/// Uses every table and sequence: tasks are submitted, one of them through the inbox, run, end, and
+/// are pruned.
 async fn work(store: &PostgresStore) {
     let session = session(store).await;
     let claim = Write::Claim(Claim::any(session, 10));

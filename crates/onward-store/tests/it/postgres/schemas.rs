@@ -1,5 +1,5 @@
-//! Schemas for many tests: each is used again when its test is over, for emptying one takes a
-//! fraction of what making one does.
+//! A pool of schemas for many tests. A schema is reused when its test is over, because emptying one
+//! takes a fraction of the time of creating one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -7,36 +7,37 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use tokio::runtime::Runtime;
 use tokio_postgres::{Client, NoTls};
 
-/// Those that no test has at the moment; each has the tables of a store.
+/// The schemas that no test uses at the moment. Each has the tables of a store.
 static FREE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Where the connection lives that empties them: longer than any test.
+/// The runtime of the connection that empties schemas. It lives longer than any test.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime can be made")
 });
 
 static CLIENT: tokio::sync::Mutex<Option<Client>> = tokio::sync::Mutex::const_new(None);
 
-/// A schema with an empty store or none, of which nobody else knows. Given back when it is dropped.
+/// A schema with an empty store or none, which no other test uses. It returns to the pool when it
+/// is dropped.
 #[derive(Debug)]
 pub(crate) struct Schema(pub(crate) String);
 
 impl Drop for Schema {
     fn drop(&mut self) {
-        // What a failed test leaves is left for whoever looks for the reason.
+        // A failed test keeps its schema, so that a developer can look for the reason.
         if !std::thread::panicking() {
             FREE.lock().unwrap_or_else(PoisonError::into_inner).push(std::mem::take(&mut self.0));
         }
     }
 }
 
-/// A name that no schema has yet.
+/// Returns a name that no schema has yet.
 pub(crate) fn new_name() -> String {
     static SCHEMAS: AtomicU64 = AtomicU64::new(0);
     format!("t{}_{}", std::process::id(), SCHEMAS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// One that another test has had, emptied, or a new one.
+/// Takes a schema that another test has used and empties it, or returns a new one.
 pub(crate) async fn take(url: &str) -> Schema {
     let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
     let Some(schema) = free else { return Schema(new_name()) };
@@ -56,7 +57,8 @@ async fn empty(url: &str, statements: &str) {
     client.as_ref().expect("it was made").batch_execute(statements).await.expect("a schema can be emptied");
 }
 
-/// Under the lock of the store, so that what its last user has under way is over.
+/// Returns the statements that empty a schema. They take the lock of the store, so that all calls
+/// of its last user are over.
 fn emptying(schema: &str) -> String {
     const TABLES: [&str; 15] = [
         "task",

@@ -1,14 +1,14 @@
-//! Stores on PostgreSQL against the specification, on sequences made up at random.
+//! Compares stores on PostgreSQL with the specification, on random sequences.
 
 use onward_testkit::{MemoryFixture, agreement};
 
 use super::fixture::{CompletedByFunction, Direct, InTurn, ThroughPooler};
 
-/// How many sequences are played: each read is a transaction. `cargo xtask soak postgres-agrees`
-/// plays more.
+/// The number of sequences. It is small because each read is a transaction; `cargo xtask soak
+/// postgres-agrees` plays more.
 const SEQUENCES: u64 = 12;
 
-/// After each step one in so many reads is compared.
+/// After each step one read in this many is compared.
 const TURNS: usize = 12;
 
 #[test]

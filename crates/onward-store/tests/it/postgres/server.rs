@@ -1,11 +1,11 @@
-//! The server that the tests have, if they have one.
+//! The server of the tests, if there is one.
 
 use onward_store::{PostgresOptions, PostgresStore};
 
-/// Where the server is; `cargo xtask test` sets it.
+/// The variable with the URL of the server; `cargo xtask test` sets it.
 const URL: &str = "ONWARD_POSTGRES_URL";
 
-/// Where a pooler in transaction mode before the same server is.
+/// The variable with the URL of a pooler in transaction mode in front of the same server.
 const POOLER_URL: &str = "ONWARD_PGBOUNCER_URL";
 
 /// A way to the server.
@@ -16,7 +16,7 @@ pub(crate) enum Way {
 }
 
 impl Way {
-    /// The URL, if `cargo xtask test` started a server.
+    /// Returns the URL, if `cargo xtask test` started a server.
     pub(crate) fn url(self) -> Result<String, String> {
         let variable = match self {
             Self::Direct => URL,
@@ -30,7 +30,8 @@ impl Way {
     }
 }
 
-/// The URL of the server; where there is none, that is said, and the test is over.
+/// Returns the URL of the server. If there is none, prints that and returns `None`, and the test
+/// ends.
 pub(crate) fn url() -> Option<String> {
     let url = Way::Direct.url();
     if let Err(why) = &url {

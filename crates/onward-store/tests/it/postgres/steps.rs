@@ -1,4 +1,4 @@
-//! Turns that only append events, which are written without a look at the store.
+//! Turns that only append events, which are written without reading the store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use onward_testkit::postgres::Server;
 use super::server::url;
 use super::trouble::{Moment, Troubled, connect, in_time};
 
-/// Far longer than a test takes on a busy machine.
+/// A lease far longer than a test takes on a busy machine.
 const LONG: Duration = Duration::from_secs(600);
 
-/// How many steps are counted.
+/// The number of steps that are counted.
 const STEPS: u64 = 10;
 
 /// Starts and claims orchestrations.
@@ -29,13 +29,13 @@ async fn claimed(store: &PostgresStore, count: usize) -> Vec<Lease> {
     claimed.tasks.iter().map(|task| task.lease).collect()
 }
 
-/// The end of a step, of which the history has so many already.
+/// Returns the write of a step that follows `length` events in the history.
 fn step(lease: Lease, length: u64) -> Write {
     let turn = Turn { events: 1, chunk: vec![7; 20].into(), ..Turn::new(lease, length, AfterTurn::Continue) };
     Write::Turn(Box::new(turn))
 }
 
-/// Does one, and answers whether it was taken.
+/// Applies a step, and returns whether the store accepted it.
 async fn takes(store: &PostgresStore, lease: Lease, length: u64) -> bool {
     match &store.apply(vec![step(lease, length)]).await.unwrap()[0] {
         Outcome::Turned(turned) => turned.state == TaskState::Running,
@@ -44,7 +44,8 @@ async fn takes(store: &PostgresStore, lease: Lease, length: u64) -> bool {
     }
 }
 
-/// Starts and claims an orchestration, and does three steps of it, so that the writer keeps it.
+/// Starts and claims an orchestration, and applies three steps, so that the writer has it in its
+/// row cache.
 async fn begun(store: &PostgresStore) -> Lease {
     let lease = claimed(store, 1).await[0];
     for before in 0..3 {
@@ -53,7 +54,7 @@ async fn begun(store: &PostgresStore) -> Lease {
     lease
 }
 
-/// How many events a history has, by its own words and by what there is of it.
+/// Returns the number of events of a history, according to its record and according to its chunks.
 async fn length(store: &PostgresStore, lease: Lease) -> (u64, u64) {
     let record = store.instance(lease.task).await.unwrap().unwrap();
     let chunks = store.instance_history(lease.task, 0, 1000).await.unwrap();
@@ -98,7 +99,7 @@ async fn a_step_sees_what_another_node_has_written_meanwhile() {
     let troubled = Troubled::new(&url, &[]).await;
     let (store, other) = (&troubled.store, troubled.another().await);
     let lease = begun(store).await;
-    // The other has the lease as well as this process: it is the process's affair who writes.
+    // The other node may use the lease as well, because a lease does not tell which node writes.
     assert!(takes(&other, lease, 3).await);
     assert!(!takes(store, lease, 3).await);
     assert!(takes(store, lease, 4).await);
@@ -145,7 +146,7 @@ async fn of_several_steps_at_once_one_that_is_refused_disturbs_no_other() {
     }
 }
 
-/// What is kept of the first steps in memory must not be written with the next.
+/// The cached result of the first steps must not be written again with the next one.
 #[tokio::test]
 async fn a_step_whose_connection_breaks_is_done_again_once() {
     let Some(url) = url() else { return };

@@ -1,8 +1,8 @@
 //! The conformance suite.
 //!
-//! It is not run on two nodes used in turn: its cases on news ask for those of one process, and
-//! there half of the writes are the other's. The [sequences](super::sequences) are, and compare
-//! everything else.
+//! It does not run on two nodes used in turn. Its cases on notifications expect those of one
+//! process, and there half of the writes are made by the other. The [sequences](super::sequences)
+//! do run on them, and compare everything else.
 
 mod direct {
     onward_testkit::conformance!(crate::postgres::fixture::Direct);

@@ -1,8 +1,8 @@
-//! Faults under load, three nodes: nothing acknowledged is lost, nothing is completed twice,
-//! nothing stands still.
+//! Faults under load on three nodes. No acknowledged write is lost, no task is completed twice, and
+//! every node makes progress.
 //!
-//! `ONWARD_ROUNDS` says how often each fault happens (default: 10), `ONWARD_SEED` how the chances
-//! fall (default: another way each time).
+//! `ONWARD_ROUNDS` sets how often each fault happens (default: 10). `ONWARD_SEED` sets the random
+//! seed (default: random).
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use onward_testkit::soak;
 
 use super::cluster::{Cluster, NODES, server};
 
-/// Shorter than what happens to a node.
+/// A lease shorter than the fault of a node.
 const SHORT_LEASE: Duration = Duration::from_secs(1);
-/// Longer than the server is away.
+/// A lease longer than the server is down.
 const LONG_LEASE: Duration = Duration::from_secs(10);
 
 fn rounds() -> u64 {
@@ -31,7 +31,7 @@ fn a_node_that_is_killed_loses_and_doubles_nothing() {
     });
 }
 
-/// What it reports when it goes on is refused, for others have its tasks by then.
+/// The node's reports after it continues are rejected, because other nodes have its tasks by then.
 ///
 /// Shows: T21, B4, W10
 #[test]

@@ -8,7 +8,7 @@ use tokio_postgres::{Client, NoTls};
 use super::fixture::options;
 use super::schemas::new_name;
 
-/// When the server fails.
+/// The moment at which the server fails.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Moment {
     /// While the change is written.
@@ -17,7 +17,7 @@ pub(crate) enum Moment {
     Commit,
 }
 
-/// A store, and somebody who makes its server fail.
+/// A store, and a connection that makes its server fail.
 #[derive(Debug)]
 pub(crate) struct Troubled {
     pub(crate) store: PostgresStore,
@@ -27,7 +27,7 @@ pub(crate) struct Troubled {
 }
 
 impl Troubled {
-    /// A store of its own on a server; `settings` are those of its connections, as for `postgres
+    /// Opens a store of its own on a server. `settings` apply to its connections, as with `postgres
     /// -c`.
     pub(crate) async fn new(url: &str, settings: &[&str]) -> Self {
         let name = new_name();
@@ -38,7 +38,7 @@ impl Troubled {
         Self { store, url, options, client }
     }
 
-    /// Another node of the same store.
+    /// Opens another node of the same store.
     pub(crate) async fn another(&self) -> PostgresStore {
         self.try_another(&self.url).await.expect("a store opens")
     }
@@ -47,7 +47,7 @@ impl Troubled {
         self.options.clone().open(url).await
     }
 
-    /// Another node, which hardly waits for the server.
+    /// Opens another node with a retry budget of 100 ms.
     pub(crate) async fn impatient(&self) -> PostgresStore {
         let options = self.options.clone().patience(Duration::from_millis(100));
         options.open(&self.url).await.expect("a store opens")
@@ -57,20 +57,20 @@ impl Troubled {
         self.client.batch_execute(statements).await.expect("the server does as it is told");
     }
 
-    /// Has the server do something for each of the next `times` rows of tasks that are written:
-    /// `what` is a statement of PL/pgSQL.
+    /// Makes the server run a statement for each of the next `times` rows of tasks that are
+    /// written. `what` is a statement of PL/pgSQL.
     pub(crate) async fn prepare(&self, moment: Moment, times: u32, what: &str) {
         self.prepare_for("task", moment, times, what).await;
     }
 
-    /// The same for rows of another table.
+    /// Makes the server run a statement for rows of another table.
     pub(crate) async fn prepare_for(&self, table: &str, moment: Moment, times: u32, what: &str) {
         let schema = self.schema();
         let when = match moment {
             Moment::Change => "NOT DEFERRABLE",
             Moment::Commit => "DEFERRABLE INITIALLY DEFERRED",
         };
-        // A sequence counts on when its transaction is rolled back.
+        // A sequence keeps its value when its transaction is rolled back.
         self.execute(&format!(
             "CREATE SEQUENCE IF NOT EXISTS {schema}.troubles; \
              CREATE FUNCTION {schema}.trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
@@ -81,24 +81,25 @@ impl Troubled {
         .await;
     }
 
-    /// Has it fail with an error for each of the next `times` rows of tasks that are written.
+    /// Makes the server fail with an error for each of the next `times` rows of tasks that are
+    /// written.
     pub(crate) async fn fail(&self, moment: Moment, times: u32, code: &str) {
         self.prepare(moment, times, &format!("RAISE EXCEPTION 'on purpose' USING ERRCODE = '{code}'")).await;
     }
 
-    /// How often it was about to fail.
+    /// Returns the number of times that the trigger ran.
     pub(crate) async fn troubles(&self) -> i64 {
         let text = format!("SELECT last_value FROM {}.troubles", self.schema());
         self.client.query_one(&text, &[]).await.unwrap().get(0)
     }
 
-    /// Ends the connections of the store, and those alone.
+    /// Ends the connections of the store, and no others.
     pub(crate) async fn end_connections(&self) {
         let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1";
         self.client.query(end, &[&self.schema()]).await.unwrap();
     }
 
-    /// How many connections of a name the server has.
+    /// Returns the number of connections with this name.
     pub(crate) async fn connections(&self, name: &str) -> i64 {
         let count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1";
         self.client.query_one(count, &[&name]).await.unwrap().get(0)
@@ -112,7 +113,7 @@ impl Troubled {
         self.store.apply(vec![submit()]).await
     }
 
-    /// A submit goes well, and happens once.
+    /// Checks that a submit succeeds, and takes effect once.
     pub(crate) async fn assert_submits(&self) {
         let before = self.count().await;
         let outcomes = self.submit().await.unwrap();
@@ -129,10 +130,10 @@ pub(crate) fn submit() -> Write {
     Write::Submit(Box::new(NewTask::new("mail").unwrap()))
 }
 
-/// Longer than anything takes that is waited for.
+/// The time limit of every wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits for something; fails, and says for what, if it does not come.
+/// Waits for a future. Fails with a description of it if it takes too long.
 pub(crate) async fn in_time<T>(what: &str, done: impl Future<Output = T>) -> T {
     let outcome = tokio::time::timeout(PATIENCE, done).await;
     outcome.unwrap_or_else(|_| panic!("within {PATIENCE:?} it did not come to this: {what}"))
@@ -144,7 +145,7 @@ pub(crate) async fn connect(url: &str) -> Client {
     client
 }
 
-/// A URL whose connections have settings.
+/// Returns a URL whose connections have these settings.
 pub(crate) fn with_settings(url: &str, settings: &[&str]) -> String {
     let options: Vec<String> = settings.iter().map(|setting| format!("-c%20{setting}")).collect();
     format!("{url}?options={}", options.join("%20"))

@@ -1,7 +1,6 @@
-//! Stores of earlier schemas are brought up to date where they lie, and what this version does not
-//! support is refused.
+//! Stores of earlier schemas are upgraded in place, and unsupported schemas are rejected.
 //!
-//! There is one schema so far. The later version is made up: this one, with a script more.
+//! There is one schema so far. The later version is made up: this version with one more script.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +16,7 @@ use super::server::{open, url};
 use super::trouble::connect;
 use crate::old_store::{LEASE, apply, fill, key, new, submit, tasks, work_off};
 
-/// What the later version changes. Roles that may write tasks may write into its new table, too.
+/// The changes of the later version. Roles that may write tasks may write to its new table, too.
 const LATER: &[&str] = &["ALTER TABLE {schema}.task ADD COLUMN remark text; \
      ALTER TABLE {schema}.ended ADD COLUMN remark text; \
      CREATE TABLE {schema}.remarked (task bigint PRIMARY KEY); \
@@ -27,11 +26,11 @@ const LATER: &[&str] = &["ALTER TABLE {schema}.task ADD COLUMN remark text; \
          WHERE c.oid = '{schema}.task'::regclass AND h.privilege_type = 'INSERT' AND h.grantee <> c.relowner \
        LOOP EXECUTE format('GRANT INSERT ON {schema}.remarked TO %s', held.grantee::regrole); END LOOP; END $$"];
 
-/// The same, and then a mistake.
+/// An upgrade that fails after its first changes.
 const MISTAKEN: &[&str] =
     &["ALTER TABLE {schema}.task ADD COLUMN remark text; DELETE FROM {schema}.ended; INSERT INTO nowhere VALUES (1)"];
 
-/// The same, and then the server process dies.
+/// An upgrade during which the server process dies after its first changes.
 const KILLED: &[&str] = &["ALTER TABLE {schema}.task ADD COLUMN remark text; DELETE FROM {schema}.ended; \
      SELECT pg_terminate_backend(pg_backend_pid())"];
 
@@ -65,7 +64,7 @@ impl Old {
         open(&self.url, self.options()).await
     }
 
-    /// Opens it with the later version.
+    /// Opens the store with the later version.
     async fn upgrade(&self) -> PostgresStore {
         open(&self.url, self.later()).await
     }
@@ -74,7 +73,7 @@ impl Old {
         self.client.query_one(&sql.replace("{s}", &self.schema), &[]).await.unwrap().get(0)
     }
 
-    /// How many tasks the later version's script found.
+    /// Returns the number of tasks that the later version's script found.
     async fn remarked(&self) -> i64 {
         self.number("SELECT count(*) FROM {s}.remarked").await
     }
@@ -144,7 +143,7 @@ async fn an_upgrade_that_fails_or_is_killed_half_way_leaves_the_store_as_it_was(
     drop(old.upgrade().await);
 }
 
-/// All of them at the same moment, while a process of the version before goes on writing.
+/// All nodes start at the same moment, while a process of the earlier version keeps writing.
 ///
 /// Shows: T21
 #[tokio::test]
@@ -174,7 +173,7 @@ async fn opened<F: Future<Output = PostgresStore>>(nodes: [F; 4]) -> [PostgresSt
     tokio::join!(one, two, three, four).into()
 }
 
-/// Whatever a newer version keeps where, this one does not touch it.
+/// This version does not touch a newer store, wherever that keeps its data.
 ///
 /// Shows: T21
 #[tokio::test]

@@ -17,7 +17,7 @@ use super::workload::{self, Run};
 /// The store's name in the directory of a cut.
 const FILE: &str = "onward.db";
 
-/// The first cut after which something was wrong, with the files as it left them.
+/// The first cut after which a check failed, with the files as it left them.
 #[derive(Debug)]
 struct Finding {
     moment: usize,
@@ -38,8 +38,8 @@ async fn a_power_cut_in_class_full_loses_nothing_acknowledged() {
     }
 }
 
-/// The class promises no more than a store that is whole; and a harness that finds no loss here
-/// would find none anywhere.
+/// The durability level `normal` promises only a store that is whole. A harness that finds no loss
+/// here would find none anywhere.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_power_cut_in_class_normal_loses_something_and_damages_nothing() {
     let run = workload::run(Durability::Normal, 1).await;
@@ -47,7 +47,7 @@ async fn a_power_cut_in_class_normal_loses_something_and_damages_nothing() {
     assert!(tally.lost > 0 && tally.recovered == 50, "{tally}");
 }
 
-/// Shows that the log starts anew within the run: else nothing would hang on the syncs of the
+/// Shows that the log restarts within the run. Otherwise nothing would depend on the syncs of the
 /// database.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_disk_that_lies_about_syncs_of_the_database_is_found_out() {
@@ -65,8 +65,7 @@ async fn a_disk_that_lies_about_syncs_of_the_database_is_found_out() {
     assert!(finding.is_some());
 }
 
-/// Cuts the power at random moments and at moments in which something was acknowledged, as many of
-/// the one as of the other.
+/// Cuts the power at random moments and at moments of an acknowledgement, equally often.
 async fn cut(run: &Run, points: u64, seed: u64) -> (Tally, Option<Finding>) {
     let mut random = Rng::with_seed(seed);
     let mut moments: Vec<usize> = (0..points).map(|point| moment(run, point, &mut random)).collect();
@@ -99,7 +98,7 @@ async fn recover(run: &Run, files: &BTreeMap<Part, Vec<u8>>, moment: usize) -> R
     judge(&directory.path().join(FILE), run.clock.clone(), &expected).await
 }
 
-/// Puts the files into a directory of their own.
+/// Writes the files into a directory of their own.
 fn put(files: &BTreeMap<Part, Vec<u8>>) -> TempDir {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let path = directory.path().join(FILE);
@@ -122,8 +121,8 @@ fn given(run: &Run, moment: usize) -> impl Iterator<Item = &Acknowledgement> {
     run.acknowledgements.iter().filter(move |acknowledgement| acknowledgement.given <= moment)
 }
 
-/// Adds a cut: the changes before it, and what became of them. A store that opened and was whole
-/// has recovered.
+/// Counts a cut: the changes before it, and their fate. A store that opened and was whole has
+/// recovered.
 fn add(tally: &mut Tally, run: &Run, moment: usize, verdict: Option<&Verdict>) {
     let asked = run.acknowledgements.iter().filter(|acknowledgement| acknowledgement.asked < moment);
     tally.attempted += changes(asked);

@@ -7,25 +7,25 @@ use fastrand::Rng;
 
 use super::recording::{Inode, Operation, Part};
 
-/// What a disk writes as a whole.
+/// The bytes that a disk writes as a whole.
 const SECTOR: u64 = 512;
 
 /// The disk at one moment of a recording.
 #[derive(Debug, Default)]
 pub(super) struct Disk {
     files: Vec<File>,
-    /// The directory as it is on disk.
+    /// The directory on the disk.
     entries: BTreeMap<Part, Inode>,
-    /// What was done to the directory since: a file under a name, or none.
+    /// The changes of the directory since the last sync: a file under a name, or none.
     entry_changes: Vec<(Part, Option<Inode>)>,
 }
 
 #[derive(Debug, Default)]
 struct File {
     synced: Vec<u8>,
-    /// What was done since the last sync.
+    /// The changes since the last sync.
     changes: Vec<Change>,
-    /// Whether it was ever synced.
+    /// True if the file was ever synced.
     known: bool,
 }
 
@@ -36,7 +36,7 @@ enum Change {
 }
 
 impl Disk {
-    /// Does the next operation.
+    /// Performs the next operation.
     pub(super) fn perform(&mut self, operation: &Operation) {
         match operation {
             Operation::Create { part, inode } => {
@@ -52,8 +52,8 @@ impl Disk {
         }
     }
 
-    /// SQLite syncs the directory with the first sync of a log or a journal that it has made, and a
-    /// file system does so with that of any new file.
+    /// Syncs a file. The first sync also syncs the directory: SQLite does that for a new log or
+    /// journal, and a file system does it for any new file.
     fn sync(&mut self, inode: Inode) {
         let File { synced, changes, known } = &mut self.files[inode];
         changes.drain(..).for_each(|change| change.apply(synced));
@@ -63,7 +63,7 @@ impl Disk {
         }
     }
 
-    /// The directory with the first so many of its changes.
+    /// Returns the directory with the first `changes` of its changes.
     fn link(&self, changes: usize) -> BTreeMap<Part, Inode> {
         let mut entries = self.entries.clone();
         for (part, inode) in &self.entry_changes[..changes] {
@@ -75,9 +75,9 @@ impl Disk {
         entries
     }
 
-    /// The files that may be found after a power cut now. Of what was not synced, directories keep
-    /// the first changes, as file systems with a journal do; files keep any, applied in any order,
-    /// some of them torn.
+    /// Returns the files as they may be after a power cut now. Of the unsynced changes, a directory
+    /// keeps the first ones, as journaling file systems do. A file keeps any, applied in any order,
+    /// and some of them torn.
     pub(super) fn after_power_cut(&self, random: &mut Rng) -> BTreeMap<Part, Vec<u8>> {
         let entries = self.link(random.usize(..=self.entry_changes.len()));
         entries.into_iter().map(|(part, inode)| (part, self.files[inode].after_power_cut(random))).collect()
@@ -86,8 +86,8 @@ impl Disk {
 
 impl File {
     fn after_power_cut(&self, random: &mut Rng) -> Vec<u8> {
-        // Nothing, all and everything between are each likely enough to be seen in a few hundred
-        // cuts.
+        // This makes nothing, everything, and all in between likely enough to occur in a few
+        // hundred cuts.
         let kept = [0.0, 1.0, 0.5, random.f64()][random.usize(..4)];
         let mut survivors: Vec<&Change> = self.changes.iter().filter(|_| random.f64() < kept).collect();
         random.shuffle(&mut survivors);
@@ -118,7 +118,7 @@ impl Change {
         }
     }
 
-    /// The change as far as some boundary between sectors.
+    /// Returns a part of the change, up to a sector boundary.
     fn torn(&self, random: &mut Rng) -> Self {
         match self {
             Self::Write { offset, bytes } => {
@@ -139,7 +139,7 @@ fn length(bytes: u64) -> usize {
 mod tests {
     use super::*;
 
-    /// Every content that a file may have after these operations, as far as so many cuts show.
+    /// Returns the contents that a file may have after these operations, as found by 1000 cuts.
     fn seen(operations: &[Operation]) -> std::collections::BTreeSet<Option<Vec<u8>>> {
         let mut disk = Disk::default();
         operations.iter().for_each(|operation| disk.perform(operation));

@@ -1,20 +1,20 @@
-//! What somebody was told, and so what has to hold after a power cut.
+//! The acknowledged facts, and what must hold after a power cut because of them.
 
 use std::collections::BTreeMap;
 
 use onward_store::{Name, TaskId, TaskState};
 
-/// What a fact is about.
+/// The subject of a fact.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Subject {
     Task(TaskId),
     Queue(Name),
 }
 
-/// What holds of it until something else about it is asked for.
+/// A fact that holds until another change of its subject is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fact {
-    /// The task is there, in whatever state.
+    /// The task exists, in any state.
     Submitted,
     /// The task is in this state.
     Is(TaskState),
@@ -22,24 +22,24 @@ pub(super) enum Fact {
     Paused(bool),
 }
 
-/// What one call was told had been done.
+/// The facts that the reply to one call acknowledged.
 #[derive(Debug)]
 pub(super) struct Acknowledgement {
     pub(super) facts: Vec<(Subject, Fact)>,
-    /// How many operations there had been when the call was made.
+    /// The number of operations when the call was made.
     pub(super) asked: usize,
-    /// And when the answer came.
+    /// The number of operations when the reply came.
     pub(super) given: usize,
 }
 
-/// What may be found of each subject after a cut at a moment: what was acknowledged of it last, or
-/// anything that was asked for since, for a change whose answer had not come may have happened.
+/// The facts that may hold for each subject after a cut at a moment: the last acknowledged one, or
+/// any requested since. A change may have happened even if its reply had not come.
 #[derive(Debug, Default)]
 pub(super) struct Expected(BTreeMap<Subject, Vec<Fact>>);
 
 impl Expected {
-    /// Calls about one subject were asked for one after the other, whatever the order in which
-    /// those who had asked saw their answers.
+    /// Returns the facts that may hold at a moment. Calls about one subject were made one after the
+    /// other, in whatever order the callers received their replies.
     pub(super) fn at(moment: usize, acknowledgements: &[Acknowledgement]) -> Self {
         let mut asked: Vec<&Acknowledgement> = acknowledgements.iter().filter(|call| call.asked < moment).collect();
         asked.sort_by_key(|call| call.asked);
@@ -56,7 +56,7 @@ impl Expected {
         Self(facts)
     }
 
-    /// The subjects of which none of what may be found holds.
+    /// Returns the subjects for which none of the possible facts holds.
     pub(super) fn broken(&self, holds: impl Fn(&Subject, Fact) -> bool) -> Vec<Subject> {
         let broken = self.0.iter().filter(|(subject, facts)| !facts.iter().any(|fact| holds(subject, *fact)));
         broken.map(|(subject, _)| subject.clone()).collect()
@@ -66,12 +66,12 @@ impl Expected {
         self.0.contains_key(&Subject::Task(task))
     }
 
-    /// Whether nobody may run the task: it has ended for sure.
+    /// Returns whether no worker may run the task, because it has certainly ended.
     pub(super) fn has_ended(&self, task: TaskId) -> bool {
         self.all(&Subject::Task(task), |fact| matches!(fact, Fact::Is(state) if state.is_ended()))
     }
 
-    /// Whether nobody may run what is in the queue.
+    /// Returns whether no worker may run the tasks of the queue.
     pub(super) fn is_paused(&self, queue: &Name) -> bool {
         self.all(&Subject::Queue(queue.clone()), |fact| fact == Fact::Paused(true))
     }
@@ -89,7 +89,7 @@ mod tests {
         Acknowledgement { facts: vec![(queue, Fact::Paused(paused))], asked, given }
     }
 
-    /// Whether a store is wrong in which the queue is paused, or is not.
+    /// Returns whether a store is wrong if it has the queue paused, or not paused.
     fn is_broken(found: bool, moment: usize, calls: &[Acknowledgement]) -> bool {
         !Expected::at(moment, calls).broken(|_, fact| fact == Fact::Paused(found)).is_empty()
     }

@@ -1,4 +1,4 @@
-//! What is left of a store after a power cut.
+//! Checks a store after a power cut.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,27 +13,27 @@ use super::workload::{claim, open_session};
 /// More tasks than a workload has.
 const ALL_TASKS: usize = 4096;
 
-/// What somebody had been told before the power went, and does not hold after it.
+/// The acknowledged facts that do not hold after the power cut.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
-    /// Tasks that are not there or in another state, and queues that are paused and should not be,
-    /// or the other way round.
+    /// Tasks that are missing or in another state, and queues that are wrongly paused or not
+    /// paused.
     pub(super) lost: Vec<Subject>,
-    /// Tasks that are handed out though they have ended or their queue is paused, and numbers that
-    /// are given again.
+    /// Tasks that are claimed although they have ended or their queue is paused, and numbers that
+    /// are reused.
     pub(super) duplicated: Vec<TaskId>,
 }
 
-/// What a store says there is.
+/// The content of a store.
 struct Found {
     tasks: BTreeMap<TaskId, TaskState>,
     queues: BTreeMap<Name, bool>,
 }
 
-/// Opens what is left, as any program would, and holds it against what is expected of it.
+/// Opens the files as any program would, and compares the store with the expected facts.
 ///
 /// # Errors
-/// If it cannot be opened, or is not whole.
+/// Returns an error if the store cannot be opened, or is not whole.
 pub(super) async fn judge(path: &Path, clock: Arc<ManualClock>, expected: &Expected) -> Result<Verdict, String> {
     let store = SqliteStore::options().clock(clock).open(path).await.map_err(|error| error.to_string())?;
     let report = store.check().await.map_err(|error| error.to_string())?;
@@ -72,7 +72,7 @@ async fn queues(store: &SqliteStore) -> BTreeMap<Name, bool> {
     queues.into_iter().map(|queue| (queue.name, queue.paused)).collect()
 }
 
-/// Goes on with the work, as the next process would.
+/// Continues the work, as the next process would.
 async fn duplicated(store: &SqliteStore, expected: &Expected) -> Vec<TaskId> {
     let outcomes = store.apply(vec![Write::Submit(Box::new(task("next")))]).await.expect("the store can be written");
     let onward_store::Outcome::Submitted(next) = outcomes[0] else { panic!("a task is submitted, not {outcomes:?}") };

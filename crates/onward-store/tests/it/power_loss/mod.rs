@@ -1,9 +1,10 @@
-//! Power loss, which a kill cannot show: what was written but not synced is forgotten, or torn.
+//! Power loss, which a kill cannot simulate: data that was written but not synced is lost or torn.
 //!
-//! [`vfs`] sits between SQLite and the disk and has a [`recording`] made of every change to the
+//! [`vfs`] sits between SQLite and the disk and makes a [`recording`] of every change to the
 //! store's files. After a [`workload`] has run, [`disk`] plays the recording up to any moment and
-//! answers what the files may be after a power cut there; [`judge`] opens them and looks for
-//! everything that had been acknowledged by then, as [`facts`] puts it. [`cuts`] are the tests.
+//! returns the files as they may be after a power cut then. [`judge`] opens them and checks
+//! everything that had been acknowledged by then, described by [`facts`]. [`cuts`] contains the
+//! tests.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod cuts;

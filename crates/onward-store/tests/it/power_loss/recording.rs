@@ -1,4 +1,4 @@
-//! What was done to a store's files, in order.
+//! Records the operations on a store's files, in order.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,20 +6,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use rusqlite::ffi::SQLITE_OK;
 
-/// Which of a store's files. The shared memory beside the log is not kept over a power cut, and not
-/// recorded.
+/// A file of a store. The shared memory beside the log is not recorded, because it does not survive
+/// a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
     Database,
     Log,
-    /// The rollback journal, which there is until the write-ahead log is switched on.
+    /// The rollback journal, which exists until the write-ahead log is switched on.
     Journal,
 }
 
 impl Part {
     const ALL: [Self; 3] = [Self::Database, Self::Log, Self::Journal];
 
-    /// Where the part lies, for a store at `path`.
+    /// Returns the path of the part, for a store at `path`.
     pub(super) fn beside(self, path: &Path) -> PathBuf {
         let mut name = path.as_os_str().to_owned();
         name.push(match self {
@@ -31,14 +31,14 @@ impl Part {
     }
 }
 
-/// Which file in the course of the recording: one that is deleted and made anew gets another
+/// The number of a file within the recording. A file that is deleted and created again gets another
 /// number.
 pub(super) type Inode = usize;
 
-/// One change, or a sync.
+/// A change, or a sync.
 #[derive(Debug, Clone)]
 pub(super) enum Operation {
-    /// A file that was not there was made.
+    /// A new file was created.
     Create {
         part: Part,
         inode: Inode,
@@ -69,16 +69,16 @@ pub(super) struct Recording {
 #[derive(Debug, Default)]
 struct Log {
     operations: Vec<Operation>,
-    /// The files there are.
+    /// The existing files.
     linked: BTreeMap<Part, Inode>,
-    /// How many files there have been.
+    /// The number of files so far.
     inodes: usize,
 }
 
-/// The recordings under way, by the store's path.
+/// The active recordings, by the store's path.
 static RECORDINGS: Mutex<Vec<(PathBuf, Weak<Recording>)>> = Mutex::new(Vec::new());
 
-/// The recording to which a file belongs, if it is recorded.
+/// Returns the recording to which a file belongs, if it is recorded.
 pub(super) fn find(file: &Path) -> Option<(Arc<Recording>, Part)> {
     let recordings = RECORDINGS.lock().unwrap_or_else(PoisonError::into_inner);
     recordings.iter().find_map(|(store, recording)| {
@@ -88,8 +88,8 @@ pub(super) fn find(file: &Path) -> Option<(Arc<Recording>, Part)> {
 }
 
 impl Recording {
-    /// Records what is done to the store that will be made at this absolute path, as long as the
-    /// answer lives.
+    /// Records the operations on the store that will be created at this absolute path, as long as
+    /// the returned value lives.
     pub(super) fn of(store: &Path) -> Arc<Self> {
         let recording = Arc::new(Self::default());
         let mut recordings = RECORDINGS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,12 +98,12 @@ impl Recording {
         recording
     }
 
-    /// How many operations there were.
+    /// Returns the number of operations so far.
     pub(super) fn position(&self) -> usize {
         self.log().operations.len()
     }
 
-    /// The operations; the recording is empty after that.
+    /// Takes the operations, which leaves the recording empty.
     pub(super) fn take(&self) -> Vec<Operation> {
         std::mem::take(&mut self.log().operations)
     }
@@ -145,8 +145,8 @@ impl Log {
     }
 }
 
-/// An open file. The order of the recording is that in which things happened: one at a time, each
-/// while the recording is held.
+/// An open file. The order of the recording is the order of the operations, because each runs while
+/// the recording is locked.
 #[derive(Debug)]
 pub(super) struct RecordedFile {
     recording: Arc<Recording>,

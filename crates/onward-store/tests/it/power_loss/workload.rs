@@ -1,4 +1,4 @@
-//! What the store is doing when the power goes.
+//! The load on the store when the power fails.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -15,31 +15,31 @@ use super::facts::{Acknowledgement, Fact, Subject};
 use super::recording::{Operation, Recording};
 use super::vfs;
 
-/// How often the store is opened, used and closed.
+/// The number of times that the store is opened, used and closed.
 const LIVES: usize = 3;
 
-/// How many callers submit at once.
+/// The number of concurrent callers.
 const CALLERS: usize = 12;
 
-/// How many calls each makes in one life.
+/// The number of calls that each makes in one use of the store.
 const CALLS: usize = 6;
 
-/// How often the worker claims in one life.
+/// The number of claims of the worker in one use.
 const CLAIMS: usize = 20;
 
-/// How often the operator changes something in one life.
+/// The number of changes of the operator in one use.
 const CHANGES: usize = 30;
 
-/// A queue that the operator keeps paused, and whose tasks therefore nobody else touches.
+/// A queue that the operator keeps paused, so that no worker touches its tasks.
 const HELD: &str = "held";
 
 /// A queue that the operator pauses and resumes.
 const TOGGLED: &str = "toggled";
 
-/// How long the write-ahead log gets, in pages, before it is copied back: a few dozen commits.
+/// The length of the write-ahead log, in pages, at which it is copied back: a few dozen commits.
 const LONG_LOG: i32 = 100;
 
-/// What happened in the end.
+/// The result of a workload.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) operations: Vec<Operation>,
@@ -55,8 +55,8 @@ struct Scene {
     acknowledgements: Mutex<Vec<Acknowledgement>>,
 }
 
-/// Opens, uses and closes a store a few times, and answers everything that was done to its files.
-/// The seed decides what the callers ask for; how their calls meet is up to the scheduler.
+/// Opens, uses and closes a store a few times. Returns every operation on its files. The seed
+/// determines the calls; the scheduler determines their order.
 pub(super) async fn run(durability: Durability, seed: u64) -> Run {
     vfs::register();
     let directory = tempfile::tempdir().expect("a directory can be made");
@@ -78,7 +78,7 @@ async fn open(path: &Path, durability: Durability, clock: Arc<dyn Clock>) -> Sql
     options.durability(durability).clock(clock).open(path).await.expect("a store opens on the layer")
 }
 
-/// One life of the store, to its close.
+/// Uses the store once, until its close.
 async fn live(scene: Scene, random: &mut Rng) -> Vec<Acknowledgement> {
     let scene = Arc::new(scene);
     let mut parts = tokio::task::JoinSet::new();
@@ -94,8 +94,8 @@ async fn live(scene: Scene, random: &mut Rng) -> Vec<Acknowledgement> {
     scene.acknowledgements.into_inner().expect("no part of the workload failed")
 }
 
-/// A caller: one task, or several in one call, of all sizes; and now and then a look at what became
-/// of them.
+/// Runs a caller. It submits one task or several in a call, of all sizes, and sometimes reads their
+/// state.
 async fn submit(scene: Arc<Scene>, mut random: Rng) {
     for _ in 0..CALLS {
         let count = if random.bool() { 1 } else { random.usize(2..9) };
@@ -109,7 +109,7 @@ async fn submit(scene: Arc<Scene>, mut random: Rng) {
     }
 }
 
-/// A task whose payload fits into its row, or does not, and that has a series, or has none.
+/// Returns a task whose payload may or may not fit into its row, with or without an affinity key.
 fn any_task(random: &mut Rng) -> NewTask {
     let payload = vec![random.u8(..); random.usize(..6000)];
     let series = random.u8(..6);
@@ -128,8 +128,8 @@ fn submitted(outcome: &Outcome) -> TaskId {
     }
 }
 
-/// The worker: ends what it claims one by one or in one call, and keeps some until the store is
-/// closed.
+/// Runs the worker. It ends claimed tasks one by one or in one call, and keeps some until the store
+/// is closed.
 async fn work(scene: Arc<Scene>, mut random: Rng) {
     let session = open_session(&scene.store).await;
     for _ in 0..CLAIMS {
@@ -143,8 +143,8 @@ async fn work(scene: Arc<Scene>, mut random: Rng) {
     }
 }
 
-/// The operator: cancels, kills and tries again tasks of a queue that is paused, and pauses and
-/// resumes another.
+/// Runs the operator. It cancels, kills and retries tasks of a paused queue, and pauses and resumes
+/// another queue.
 async fn operate(scene: Arc<Scene>, mut random: Rng) {
     scene.pause(HELD, true).await;
     let mut tasks: Vec<(TaskId, bool)> = Vec::new();
@@ -181,7 +181,7 @@ impl Scene {
         self.store.apply(writes).await.expect("the store can be written")
     }
 
-    /// Ends the attempts, and the tasks with them, most of them well.
+    /// Ends the attempts and their tasks, most of them as completed.
     async fn end(&self, tasks: &[ClaimedTask], random: &mut Rng) {
         let (writes, states): (Vec<Write>, Vec<TaskState>) = tasks.iter().map(|task| any_end(task, random)).unzip();
         let asked = self.recording.position();
@@ -198,7 +198,7 @@ impl Scene {
         self.know(write, Subject::Queue(name(queue)), Fact::Paused(is_paused)).await;
     }
 
-    /// Ends a task that nobody runs, or has one that has ended tried again.
+    /// Ends a task that does not run, or retries one that has ended.
     async fn change(&self, task: TaskId, is_ended: bool, is_cancelled: bool) {
         let (write, state) = match (is_ended, is_cancelled) {
             (true, _) => (Write::Retry { task }, TaskState::Waiting),
@@ -230,7 +230,7 @@ impl Scene {
     }
 }
 
-/// An end of the attempt after which the task is not tried again, and how the task has ended then.
+/// Returns an end of the attempt without a retry, and the state in which the task ends.
 fn any_end(task: &ClaimedTask, random: &mut Rng) -> (Write, TaskState) {
     let lease = task.lease;
     let failed = |next| Write::Fail { lease, error: "an error".into(), next };
