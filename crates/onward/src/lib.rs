@@ -49,7 +49,7 @@
 //!   not succeed, and [`RetryPolicy`] what follows from that.
 //! * [`HandlerOptions`] is what holds for kinds and patterns of them, [`Next`] what a middleware goes on with, [`Module`] what a library offers.
 //! * [`EventStream`] tells everything that happens; [`Snapshot`] what happens now, [`Overview`] with the store's part.
-//! * [`testing`] moves time; [`telemetry`] lists metrics and traces; [`limits`] has every limit.
+//! * [`testing`] moves time; [`telemetry`] lists metrics and traces; [`bounds`] has every limit.
 //!
 //! # What holds
 //!
