@@ -43,6 +43,7 @@ mod decorator;
 mod memory;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod migrations;
+mod model;
 mod number_map;
 #[cfg(feature = "postgres")]
 mod postgres;

@@ -7,7 +7,7 @@ use crate::api::error::{Error, Result};
 use crate::api::outcome::Outcome;
 use crate::api::store::Store;
 use crate::api::write::Write;
-use crate::memory::{Counters, Difference, ItemRow};
+use crate::postgres::{Counters, Difference, ItemRow};
 use crate::postgres::{PostgresSource, PostgresTarget};
 use crate::sqlite::{SqliteSource, SqliteTarget};
 

@@ -5,8 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::events::Log;
-use super::state::{Moment, State};
 use crate::api::aggregate::{CollectionRecord, CollectionSelection};
 use crate::api::event::{EventCursor, EventPage};
 use crate::api::history::QueueDay;
@@ -26,6 +24,7 @@ use crate::api::task::{TaskId, TaskRecord};
 use crate::api::write::{Claim, Write};
 use crate::bounds;
 use crate::clock::{Clock, SystemClock};
+use crate::model::{Log, Moment, State};
 
 /// A store that keeps everything in memory: the specification of a store, and one for tests.
 /// Nothing survives it.

@@ -7,20 +7,24 @@ use std::time::Duration;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-use super::clock::ServerClock;
-use super::connection::{Link, connect};
-use super::error::classified;
-use super::inbox;
-use super::migrate;
-use super::options::PostgresOptions;
-use super::reads::{self, STATISTICS};
-use super::row::{ITEMS, item, task_alone};
-use super::save::save_rows;
-use super::sql::{BEGIN, BEGIN_TO_READ, COLUMNS, Sql};
 use crate::api::error::{Error, Result};
 use crate::clock::Clock;
 use crate::copy::{Begun, PIECE, Source, Target};
-use crate::memory::{Counters, DayCounts, Difference, KeyRow, MessageRow, TaskRow, TurnRow};
+use crate::postgres::commit::inbox;
+use crate::postgres::commit::write_rows::save_rows;
+use crate::postgres::connect::connection::{Link, connect};
+use crate::postgres::connect::error::classified;
+use crate::postgres::connect::options::PostgresOptions;
+use crate::postgres::connect::server_clock::ServerClock;
+use crate::postgres::load::row::ITEMS;
+use crate::postgres::load::row::item;
+use crate::postgres::load::row::task_alone;
+use crate::postgres::migrations::migrate;
+use crate::postgres::reads::{self, STATISTICS};
+use crate::postgres::sql::{BEGIN, BEGIN_TO_READ, COLUMNS, Sql};
+use crate::postgres::working_set::change_set::{DayCounts, Difference, KeyRow, MessageRow, TurnRow};
+use crate::postgres::working_set::counters::Counters;
+use crate::postgres::working_set::task_row::TaskRow;
 
 /// What is read next.
 #[derive(Debug, Clone)]

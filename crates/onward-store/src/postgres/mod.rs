@@ -11,47 +11,32 @@
 //! [`own`] and [`unchanged`] say what a writer need not read again, [`reads`] answers what is
 //! asked, [`wake`] listens to other processes. See `docs/design/0005-postgresql.md`.
 
-mod ahead;
-mod alike;
-mod append;
-mod begin;
-mod beside;
-mod caller;
-mod check;
-mod clock;
-mod completions;
-mod connection;
+mod commit;
+mod connect;
 #[cfg(feature = "sqlite")]
 mod copy;
-mod early;
-mod encryption;
-mod environment;
-mod error;
-mod fetch;
-mod flusher;
-mod inbox;
-mod migrate;
-mod next;
-mod numbers;
-mod options;
-mod own;
-mod patience;
+mod load;
+mod migrations;
 mod reads;
-mod rights;
-mod row;
-mod save;
+mod shared;
+mod speculation;
 mod sql;
 mod store;
-mod tasks;
-mod transaction;
-mod unchanged;
 mod wake;
-mod writer;
+mod working_set;
 
-pub use caller::AppliedOnServer;
-pub use check::PostgresReport;
-pub use completions::CompletionStatement;
+pub use commit::caller::AppliedOnServer;
+pub use commit::completions::CompletionStatement;
+pub use connect::check::PostgresReport;
+pub use connect::options::PostgresOptions;
 #[cfg(feature = "sqlite")]
 pub(crate) use copy::{PostgresSource, PostgresTarget};
-pub use options::PostgresOptions;
 pub use store::PostgresStore;
+#[cfg(feature = "sqlite")]
+pub(crate) use working_set::{
+    change_set::{DayCounts, Difference, KeyRow, MessageRow, TurnRow, tag},
+    counters::Counters,
+    log_entry::{decode, encode, read_changes},
+    small_state::{CollectionBody, ItemRow, Settings, SharesBody},
+    task_row::TaskRow,
+};

@@ -7,12 +7,13 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_postgres::AsyncMessage;
 
-use super::connection::{Address, Link, LinkTo};
-use super::error::{classified, nothing_said};
-use super::sql::Sql;
-use super::store::Shared;
 use crate::api::error::{Error, Result};
 use crate::api::store::Hint;
+use crate::postgres::connect::connection::{Address, Link, LinkTo};
+use crate::postgres::connect::error::classified;
+use crate::postgres::connect::error::nothing_said;
+use crate::postgres::shared::Shared;
+use crate::postgres::sql::Sql;
 
 /// How long to wait until the next try, where no connection can be made.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -36,7 +37,7 @@ const WHERE_LISTENING: u32 = 6;
 
 /// Tells this process of what others wrote, until the store is gone: over `listener`, or by looking
 /// where there is none.
-pub(super) async fn run(shared: Weak<Shared>, listener: Option<Listener>, poll: Duration) {
+pub(in crate::postgres) async fn run(shared: Weak<Shared>, listener: Option<Listener>, poll: Duration) {
     let Some(mut listener) = listener else { return look_now_and_then(&shared, poll).await };
     loop {
         follow(&shared, listener, poll * WHERE_LISTENING).await;
@@ -85,7 +86,12 @@ pub(super) struct Listener {
 impl Listener {
     /// Listens, and tests it by a message from another connection; `None` if that does not come, as
     /// behind a pooler.
-    pub(super) async fn new(address: &Address, sql: &Sql, node: u64, other: &Link) -> Result<Option<Self>> {
+    pub(in crate::postgres) async fn new(
+        address: &Address,
+        sql: &Sql,
+        node: u64,
+        other: &Link,
+    ) -> Result<Option<Self>> {
         let mut listener = Self::connect(address, sql).await?;
         if listener.test(sql, node, other).await? {
             return Ok(Some(listener));

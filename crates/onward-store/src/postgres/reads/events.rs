@@ -3,20 +3,20 @@
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::super::begin::is_ahead;
-use super::super::connection::Link;
-use super::super::error::classified;
-use super::super::fetch::number;
-use super::super::sql::BEGIN_TO_READ;
-use super::super::store::Shared;
-use super::look::end;
+use super::model_reads::end;
 use crate::api::error::Result;
 use crate::api::event::{Change, Event, EventCursor, EventPage, Resumed};
 use crate::api::name::Name;
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
-use crate::memory::{decode, read_changes};
+use crate::postgres::commit::begin::is_ahead;
+use crate::postgres::connect::connection::Link;
+use crate::postgres::connect::error::classified;
+use crate::postgres::load::query::number;
+use crate::postgres::shared::Shared;
+use crate::postgres::sql::BEGIN_TO_READ;
+use crate::postgres::working_set::log_entry::{decode, read_changes};
 
 /// How many entries of the log are read at once.
 const ENTRIES: i64 = 64;
@@ -34,7 +34,7 @@ struct Reading<'a> {
     events: Vec<Event>,
 }
 
-pub(in super::super) async fn events(shared: &Shared, after: EventCursor, limit: usize) -> Result<EventPage> {
+pub(in crate::postgres) async fn events(shared: &Shared, after: EventCursor, limit: usize) -> Result<EventPage> {
     let client = shared.pool.get().await?;
     client.batch_execute(BEGIN_TO_READ).await.map_err(classified)?;
     let room = limit.min(bounds::PAGE);

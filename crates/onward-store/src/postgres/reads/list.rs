@@ -5,18 +5,19 @@ use std::collections::BTreeSet;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::super::error::classified;
-use super::super::fetch::number;
-use super::super::store::Shared;
 use super::filter::Condition;
-use super::look::{ask, end, within};
+use super::model_reads::{ask, end, within};
 use crate::api::error::Result;
 use crate::api::store::{Page, TaskFilter, TaskIdPage, TaskPage};
 use crate::api::task::TaskId;
 use crate::bounds;
-use crate::memory::{Partial, Want};
+use crate::model::Want;
+use crate::postgres::connect::error::classified;
+use crate::postgres::load::query::number;
+use crate::postgres::shared::Shared;
+use crate::postgres::working_set::contents::Partial;
 
-pub(in super::super) async fn tasks(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskPage> {
+pub(in crate::postgres) async fn tasks(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskPage> {
     let limit = page.limit.clamp(1, bounds::PAGE);
     let client = shared.pool.get().await?;
     // The tasks may have changed since their numbers were found; then some show what they were
@@ -35,7 +36,7 @@ pub(in super::super) async fn tasks(shared: &Shared, filter: TaskFilter, page: P
     Ok(TaskPage { tasks, next })
 }
 
-pub(in super::super) async fn task_ids(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskIdPage> {
+pub(in crate::postgres) async fn task_ids(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskIdPage> {
     let limit = page.limit.clamp(1, bounds::ID_PAGE);
     let client = shared.pool.get().await?;
     let (statement, condition) = numbers(&filter, page.before, limit + 1);
@@ -63,7 +64,7 @@ fn id(row: &Row) -> TaskId {
     TaskId(row.get(0))
 }
 
-pub(in super::super) async fn count(shared: &Shared, filter: TaskFilter) -> Result<u64> {
+pub(in crate::postgres) async fn count(shared: &Shared, filter: TaskFilter) -> Result<u64> {
     let condition = Condition::of(&filter);
     let text = condition.text();
     let statement = format!(

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use tokio_postgres::Row;
 
-use super::super::connection::Link;
-use super::super::error::classified;
-use super::super::store::Shared;
-use super::look::{end, within};
+use super::model_reads::{end, within};
 use crate::api::error::Result;
 use crate::api::store::QueueRecord;
 use crate::api::task::TaskState;
 use crate::api::timestamp::Timestamp;
-use crate::memory::state_of;
+use crate::postgres::connect::connection::Link;
+use crate::postgres::connect::error::classified;
+use crate::postgres::shared::Shared;
+use crate::postgres::working_set::reads::state_of;
 
-pub(in super::super) async fn queues(shared: &Shared) -> Result<Vec<QueueRecord>> {
+pub(in crate::postgres) async fn queues(shared: &Shared) -> Result<Vec<QueueRecord>> {
     let client = shared.pool.get().await?;
     let (mut queues, is_ahead) =
         within(&client, shared, BTreeSet::new(), |partial, now| Ok(partial.queues(now))).await?;

@@ -9,7 +9,8 @@ use crate::api::error::Result;
 use crate::api::orchestration::{Instance, MessageBody, decode_message};
 use crate::api::task::TaskId;
 use crate::copy::PIECE;
-use crate::memory::{MessageRow, Task, TurnRow};
+use crate::model::Task;
+use crate::postgres::{MessageRow, TurnRow};
 use crate::sqlite::instance_column::names_text;
 use crate::sqlite::reads;
 

@@ -9,7 +9,7 @@ use super::{orchestrations, settings, tasks};
 use crate::api::error::Result;
 use crate::api::store::Durability;
 use crate::copy::{Begun, PIECE, Source};
-use crate::memory::{Counters, Difference, KeyRow};
+use crate::postgres::{Counters, Difference, KeyRow};
 use crate::sqlite::cache::shared;
 use crate::sqlite::connection::Database;
 use crate::sqlite::flow::Flow;
@@ -171,8 +171,8 @@ impl SqliteSource {
     }
 }
 
-fn rows(tasks: IntoIter<crate::memory::Task>) -> Result<Vec<crate::memory::TaskRow>> {
-    tasks.map(|task| crate::memory::TaskRow::of(&task, true)).collect()
+fn rows(tasks: IntoIter<crate::model::Task>) -> Result<Vec<crate::postgres::TaskRow>> {
+    tasks.map(|task| crate::postgres::TaskRow::of(&task, true)).collect()
 }
 
 impl Source for SqliteSource {

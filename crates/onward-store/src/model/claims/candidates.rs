@@ -1,0 +1,239 @@
+//! The tasks among which a claim chooses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::api::name::Name;
+use crate::api::queue::{QueueChoice, QueueMode};
+use crate::api::task::{SessionId, TaskId};
+use crate::api::timestamp::Timestamp;
+use crate::api::write::{Claim, QueueSelection};
+use crate::model::claims::affinity::{SeriesLine, line_of};
+use crate::model::limits::headroom::Room;
+use crate::model::state::{Moment, State};
+use crate::model::tasks::sub_queue::Lane;
+use crate::model::tasks::task::Task;
+use crate::rules::choice::{Chooser, Line};
+use crate::rules::order::Place;
+use crate::rules::share::Rank;
+
+/// The lines of tasks among which a claim chooses, each with the first task that it may take.
+pub(super) struct Lines<'a> {
+    claim: &'a Claim,
+    /// What limits leave.
+    pub(super) room: Room,
+    /// What stands behind it is not urgent enough.
+    last: Option<Place>,
+    mode: QueueMode,
+    pub(super) choice: QueueChoice,
+    /// How many more the claim asks for from each queue.
+    asked: BTreeMap<Name, usize>,
+    /// Up to where each line has been looked at; what comes before that later is left to the next
+    /// claim.
+    passed: BTreeMap<Line, Place>,
+    heads: BTreeMap<Line, Place>,
+    /// Whose turn it is.
+    picked: Option<Line>,
+    /// Whether groups share queues. Then their order is not that of the places, so what was looked
+    /// at is noted one by one.
+    pub(in crate::model) is_shared: bool,
+    looked_at: BTreeSet<TaskId>,
+    /// Lines of series that are reserved for other sessions.
+    reserved: BTreeSet<SeriesLine>,
+}
+
+impl<'a> Lines<'a> {
+    pub(in crate::model) fn of(state: &State, claim: &'a Claim, now: Moment) -> Self {
+        let mut lines = Self {
+            claim,
+            room: Room::at(state, now.steady),
+            last: claim.last_place(now.wall),
+            mode: claim.choice.mode.unwrap_or(state.mode),
+            choice: claim.choice.clone(),
+            asked: BTreeMap::new(),
+            passed: BTreeMap::new(),
+            heads: BTreeMap::new(),
+            picked: None,
+            is_shared: state.are_shared(),
+            looked_at: BTreeSet::new(),
+            reserved: reserved_for_others(state, claim.session, now.wall),
+        };
+        lines.look_again(state);
+        lines
+    }
+
+    /// Finds the first task of every line.
+    pub(super) fn look_again(&mut self, state: &State) {
+        for (queue, asked) in asked(state, &self.claim.queues) {
+            self.asked.entry(queue.clone()).or_insert(asked);
+        }
+        let lines: Vec<Line> = self.asked.keys().map(|queue| self.line_of(state, queue)).collect();
+        lines.into_iter().for_each(|line| self.find_head(state, line));
+    }
+
+    /// Wants more of the lanes of a line that may have a task before its head, or any if it has
+    /// none.
+    fn know_before(&mut self, state: &State, line: &Line, head: Option<Place>) {
+        let end = [head, self.last].into_iter().flatten().min();
+        for (_, task) in state.tasks.more_waiting_before(end) {
+            let is_of_line = self.line_of(state, &task.new.queue) == *line;
+            if is_of_line && self.wants(task) && self.may_start(state, task) {
+                state.tasks.want_lane_of(task);
+            }
+        }
+    }
+
+    /// Wants more of the lanes that may have a task before a place.
+    pub(super) fn know_behind(&mut self, state: &State, end: Option<Place>) {
+        for (_, task) in state.tasks.more_waiting_before(end) {
+            if self.wants(task) && self.may_start(state, task) {
+                state.tasks.want_lane_of(task);
+            }
+        }
+    }
+
+    fn line_of(&self, state: &State, queue: &Name) -> Line {
+        Line::of(self.mode, queue, state.settings_of(queue).weight)
+    }
+
+    fn find_head(&mut self, state: &State, line: Line) {
+        if self.is_shared {
+            return self.find_head_by_shares(state, line);
+        }
+        let mut place = self.passed.get(&line).copied();
+        while let Some((next, task)) = state.tasks.waiting_behind(place)
+            && self.last.is_none_or(|last| next <= last)
+        {
+            if self.wants(task) && self.line_of(state, &task.new.queue) == line && self.may_start(state, task) {
+                self.know_before(state, &line, Some(next));
+                self.heads.insert(line, next);
+                return;
+            }
+            place = Some(next);
+        }
+        self.know_before(state, &line, None);
+        self.heads.remove(&line);
+    }
+
+    fn know_of_every_lane(&mut self, state: &State, line: &Line) {
+        for (known, task) in state.tasks.more_waiting() {
+            let may_have = self.line_of(state, &task.new.queue) == *line && self.wants(task);
+            if may_have && self.may_start(state, task) {
+                let lane = Lane::of(task);
+                let is_next =
+                    |at: Place, one: &Task| at <= known && !self.looked_at.contains(&at.task) && Lane::of(one) == lane;
+                if !state.tasks.any_waiting(is_next) {
+                    state.tasks.want_lane_of(task);
+                }
+            }
+        }
+    }
+
+    /// Where several queues are one line, that goes first whose next task does; in each the group
+    /// whose turn it is.
+    fn find_head_by_shares(&mut self, state: &State, line: Line) {
+        // In the order of the shares any lane may be the first, so one task more of each is to be
+        // known than was looked at.
+        self.know_of_every_lane(state, &line);
+        let (mut first, mut behind) = (BTreeMap::<Name, (Rank, Place)>::new(), None);
+        while let Some((place, task)) = state.tasks.waiting_behind(behind)
+            && self.last.is_none_or(|last| place <= last)
+        {
+            behind = Some(place);
+            let is_of_line = self.wants(task) && self.line_of(state, &task.new.queue) == line;
+            if is_of_line && !self.looked_at.contains(&place.task) && self.may_start(state, task) {
+                let next = (state.rank(task), place);
+                first.entry(task.new.queue.clone()).and_modify(|first| *first = next.min(*first)).or_insert(next);
+            }
+        }
+        let next = first.into_values().min_by_key(|(rank, place)| (!rank.is_guaranteed(), *place));
+        match next {
+            Some((_, place)) => self.heads.insert(line, place),
+            None => self.heads.remove(&line),
+        };
+    }
+
+    /// Whether neither a pause nor a limit holds a waiting task back.
+    pub(super) fn may_start(&mut self, state: &State, task: &Task) -> bool {
+        !state.is_paused(task) && self.room.lets_start(state, task)
+    }
+
+    pub(in crate::model) fn wants(&self, task: &Task) -> bool {
+        let is_reserved = || line_of(task).is_some_and(|line| self.reserved.contains(&line));
+        self.claim.selects_kind(&task.new.kind, task.new.orchestration)
+            && self.asked.get(&task.new.queue).is_some_and(|asked| *asked > 0)
+            && !is_reserved()
+    }
+
+    /// The first task of the line whose turn it is. It counts as looked at, whatever becomes of it.
+    pub(in crate::model) fn next(&mut self, state: &State) -> Option<TaskId> {
+        if self.is_shared {
+            // Each start may have changed whose turn it is.
+            self.look_again(state);
+        }
+        let mut chooser = self.chooser(state);
+        let picked = chooser.pick()?;
+        let line = chooser.line(picked)?.clone();
+        let place = *self.heads.get(&line)?;
+        self.passed.insert(line.clone(), place);
+        self.looked_at.insert(place.task);
+        self.picked = Some(line);
+        Some(place.task)
+    }
+
+    /// Has lines whose first task a limit holds back by now begin with a later one.
+    fn drop_held_back(&mut self, state: &State) {
+        let Self { heads, room, .. } = self;
+        let mut is_held_back =
+            |place: &Place| state.tasks.get(place.task).is_none_or(|task| !room.lets_start(state, task));
+        let held_back = heads.iter().filter(|(_, place)| is_held_back(place)).map(|(line, _)| line.clone());
+        let held_back: Vec<Line> = held_back.collect();
+        held_back.into_iter().for_each(|line| self.find_head(state, line));
+    }
+
+    fn chooser(&self, state: &State) -> Chooser {
+        let weight = |line: &Line| match line {
+            Line::Weight(weight) => weight.0,
+            Line::Queue(queue) => state.settings_of(queue).weight,
+        };
+        let lines = self.heads.keys().map(|line| (line.clone(), weight(line)));
+        Chooser::new(self.mode, self.choice.clone(), lines)
+    }
+
+    /// Notes that the task that [`next`](Self::next) named was handed out.
+    pub(in crate::model) fn took(&mut self, state: &State) {
+        let mut chooser = self.chooser(state);
+        chooser.pick();
+        chooser.took();
+        self.choice = chooser.choice();
+        let Some(line) = self.picked.take() else { return };
+        let task = self.heads.remove(&line).and_then(|place| state.tasks.get(place.task));
+        if let Some(task) = task {
+            self.room.start(state, task);
+            self.asked.entry(task.new.queue.clone()).and_modify(|asked| *asked = asked.saturating_sub(1));
+        }
+        if self.room.is_limited() && !self.is_shared {
+            self.drop_held_back(state);
+        }
+        self.find_head(state, line);
+    }
+}
+
+fn reserved_for_others(state: &State, session: SessionId, now: Timestamp) -> BTreeSet<SeriesLine> {
+    let is_for_another = |task: &Task| state.reservation(task, now).is_some_and(|(preferred, _)| preferred != session);
+    state.waiting_in_series().filter(|task| is_for_another(task)).filter_map(line_of).collect()
+}
+
+/// How many tasks a claim asks for from each queue at the most.
+fn asked<'a>(state: &'a State, queues: &'a QueueSelection) -> BTreeMap<&'a Name, usize> {
+    let mut asked = BTreeMap::<&Name, usize>::new();
+    match queues {
+        QueueSelection::All => asked.extend(state.queues.iter().map(|queue| (queue, usize::MAX))),
+        QueueSelection::Only(queues) => {
+            for (queue, limit) in queues {
+                let asked = asked.entry(queue).or_default();
+                *asked = asked.saturating_add(*limit);
+            }
+        }
+    }
+    asked
+}

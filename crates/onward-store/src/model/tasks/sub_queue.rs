@@ -1,0 +1,42 @@
+//! Sub-queues: tasks that wait in one order.
+
+use crate::api::name::Name;
+#[cfg(feature = "postgres")]
+use crate::api::task::NewTask;
+#[cfg(feature = "postgres")]
+use crate::api::task::TaskId;
+#[cfg(feature = "postgres")]
+use crate::api::timestamp::Timestamp;
+use crate::model::tasks::task::Task;
+
+/// Queue, kind, group and series: waiting tasks that have all of them in common go in the order of
+/// their places. Orchestrations have lanes of their own, for claims may leave them out.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Lane {
+    pub(crate) queue: Name,
+    pub(crate) kind: Name,
+    pub(crate) group: Option<Name>,
+    pub(crate) series: Option<Name>,
+    pub(crate) orchestration: bool,
+}
+
+impl Lane {
+    pub(crate) fn of(task: &Task) -> Self {
+        let new = &task.new;
+        Self {
+            queue: new.queue.clone(),
+            kind: new.kind.clone(),
+            group: new.group.clone(),
+            series: new.affinity.clone(),
+            orchestration: new.orchestration,
+        }
+    }
+
+    /// A task as all of it are.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn task(&self, id: TaskId) -> Task {
+        let Self { queue, kind, group, series, orchestration } = self.clone();
+        let new = NewTask { queue, group, affinity: series, orchestration, ..NewTask::of(kind) };
+        Task::submitted(id, new, Timestamp::MIN)
+    }
+}

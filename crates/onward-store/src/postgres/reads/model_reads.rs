@@ -1,0 +1,114 @@
+//! Reads that the memory store's code answers over what is loaded.
+
+use std::collections::BTreeSet;
+
+use futures_util::future::join;
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::api::error::{Error, Result};
+use crate::api::reason::WaitReason;
+use crate::api::store::Durability;
+use crate::api::task::{TaskId, TaskRecord};
+use crate::api::write::Claim;
+use crate::model::Want;
+use crate::postgres::commit::begin::{begin_to_read, is_ahead};
+use crate::postgres::connect::connection::Link;
+use crate::postgres::connect::error::classified;
+use crate::postgres::load::found::take;
+use crate::postgres::load::loader::Fetcher;
+use crate::postgres::shared::Shared;
+use crate::postgres::sql::SYNC;
+use crate::postgres::working_set::applied::Answered;
+use crate::postgres::working_set::contents::Partial;
+use crate::postgres::working_set::counters::Now;
+
+/// How often what a read looks for is loaded at the most.
+const ROUNDS: usize = 10_000;
+
+pub(in crate::postgres) async fn task(shared: &Shared, task: TaskId) -> Result<Option<TaskRecord>> {
+    look_first(shared, BTreeSet::from([Want::Task(task)]), move |partial, _| partial.record(task)).await
+}
+
+pub(in crate::postgres) async fn why(shared: &Shared, task: TaskId) -> Result<Option<Vec<WaitReason>>> {
+    look_first(shared, BTreeSet::from([Want::Task(task)]), move |partial, now| partial.why(task, now)).await
+}
+
+pub(in crate::postgres) async fn peek(shared: &Shared, claim: Claim) -> Result<Option<TaskRecord>> {
+    look_first(shared, BTreeSet::from([Want::Lanes]), move |partial, now| partial.peek(&claim, now)).await
+}
+
+/// Answers from what is loaded, and loads until it can be answered.
+pub(in crate::postgres) async fn look<T>(
+    shared: &Shared,
+    answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
+) -> Result<T> {
+    look_first(shared, BTreeSet::new(), answer).await
+}
+
+async fn look_first<T>(
+    shared: &Shared,
+    first: BTreeSet<Want>,
+    answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
+) -> Result<T> {
+    let client = shared.pool.get().await?;
+    let (answer, is_ahead) = within(&client, shared, first, answer).await?;
+    end(&client, shared, is_ahead).await?;
+    client.give_back();
+    Ok(answer)
+}
+
+/// Ends a transaction that has read. What it saw may be ahead of the disk, and nobody is told of
+/// that before a crash of the server could no longer undo it.
+pub(in crate::postgres) async fn end(client: &Link, shared: &Shared, is_ahead: bool) -> Result<()> {
+    client.batch_execute("COMMIT").await.map_err(classified)?;
+    if is_ahead && must_wait(shared) {
+        client.batch_execute(SYNC).await.map_err(classified)?;
+    }
+    Ok(())
+}
+
+/// What a single statement answers, which needs no transaction around it. What it saw is on disk
+/// then, as with [`end`].
+pub(in crate::postgres) async fn ask(
+    client: &Link,
+    shared: &Shared,
+    statement: &str,
+    parameters: &[(&(dyn ToSql + Sync), Type)],
+) -> Result<Vec<Row>> {
+    let statement = shared.sql.text(statement);
+    let rows = async { client.query_typed(&statement, parameters).await.map_err(classified) };
+    if !must_wait(shared) {
+        return rows.await;
+    }
+    // Sent at once, and answered behind it: by then all that it saw is in the server's log.
+    let (rows, is_ahead) = join(rows, is_ahead(client)).await;
+    let rows = rows?;
+    if is_ahead? {
+        client.batch_execute(SYNC).await.map_err(classified)?;
+    }
+    Ok(rows)
+}
+
+fn must_wait(shared: &Shared) -> bool {
+    shared.options.durability == Durability::Full
+}
+
+/// Answers in a transaction of its own, which is begun and not ended here, and says whether it was
+/// ahead of the disk.
+pub(in crate::postgres) async fn within<T>(
+    client: &Link,
+    shared: &Shared,
+    first: BTreeSet<Want>,
+    mut answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
+) -> Result<(T, bool)> {
+    let mut fetcher = Fetcher::new(client, &shared.sql, 1, false, 0);
+    let mut header = begin_to_read(client, shared, &mut fetcher, first).await?;
+    for _ in 0..ROUNDS {
+        match answer(&mut header.partial, header.now) {
+            Ok(answer) => return Ok((answer, header.is_ahead)),
+            Err(wants) => take(&mut header.partial, fetcher.fetch(wants).await?)?,
+        }
+    }
+    Err(Error::io("what a read looks for cannot be loaded; this is a defect of the PostgreSQL store"))
+}

@@ -1,0 +1,96 @@
+//! Rows that are written while the rest of their batch is decided: the server need not wait for the
+//! program, nor the program for the server.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+
+use futures_util::FutureExt;
+use futures_util::future::{MaybeDone, join_all, maybe_done, ready};
+use tokio_postgres::Error;
+
+use crate::api::write::Write;
+use crate::bounds;
+use crate::model::Want;
+use crate::postgres::commit::write_rows::{Sent, save_rows};
+use crate::postgres::connect::connection::LinkTo;
+use crate::postgres::speculation::ordered_polling::beside;
+use crate::postgres::sql::Sql;
+use crate::postgres::working_set::change_set::Difference;
+use crate::postgres::working_set::decision::Written;
+
+/// What is on its way of a batch that is being decided.
+pub(in crate::postgres) struct Early<'c> {
+    client: &'c LinkTo<'c>,
+    sql: &'c Sql,
+    sent: Vec<MaybeDone<Sent<'c>>>,
+    pub(in crate::postgres) written: Written,
+    is_allowed: bool,
+}
+
+impl<'c> Early<'c> {
+    /// For calls, where they are many writes.
+    pub(in crate::postgres) fn of(client: &'c LinkTo<'c>, sql: &'c Sql, calls: &[&[Write]]) -> Self {
+        let is_allowed = calls.iter().map(|call| call.len()).sum::<usize>() >= 2 * bounds::DECIDED_AT_ONCE;
+        Self { is_allowed, ..Self::never(client, sql) }
+    }
+
+    /// Everything is decided before anything is written.
+    pub(in crate::postgres) fn never(client: &'c LinkTo<'c>, sql: &'c Sql) -> Self {
+        Self { client, sql, sent: Vec::new(), written: Written::default(), is_allowed: false }
+    }
+
+    pub(in crate::postgres) fn is_allowed(&self) -> bool {
+        self.is_allowed
+    }
+
+    /// Has rows of before go with what is asked for next, behind it.
+    pub(in crate::postgres) fn takes(&mut self, rows: Vec<Difference>, written: Written) {
+        let saving = rows.into_iter().map(|rows| maybe_done(self.saving(rows)));
+        self.sent = saving.collect();
+        self.written = written;
+    }
+
+    /// Sends rows. What came of them is heard in the end.
+    pub(in crate::postgres) async fn send(&mut self, rows: Difference) {
+        let mut saving = maybe_done(self.saving(rows));
+        // They are on their way when this is first polled, and who carries them gets a turn.
+        let _ = (&mut saving).now_or_never();
+        self.sent.push(saving);
+        tokio::task::yield_now().await;
+    }
+
+    fn saving(&self, rows: Difference) -> Sent<'c> {
+        let (client, sql) = (self.client, self.sql);
+        Box::pin(async move { save_rows(client, sql, &rows).await })
+    }
+
+    /// Whether what is wanted can be loaded after this was written as before it: what looks at
+    /// nothing that was written, but by numbers of tasks that are known.
+    pub(in crate::postgres) fn leaves(&self, wants: &BTreeSet<Want>) -> bool {
+        let is_left = |want: &Want| matches!(want, Want::Task(_) | Want::Key(..) | Want::Lane(_) | Want::Lanes);
+        self.sent.is_empty() || (!self.written.has_new() && wants.iter().all(is_left))
+    }
+
+    /// Waits until what was sent is written.
+    pub(in crate::postgres) async fn written(&mut self) -> Result<(), Error> {
+        join_all(std::mem::take(&mut self.sent).into_iter().map(saved)).await.into_iter().collect()
+    }
+
+    /// Waits for something that was asked for before or after what was sent.
+    pub(in crate::postgres) async fn beside<T>(&mut self, one: impl Future<Output = T>) -> T {
+        beside(&mut self.sent, one).await
+    }
+
+    /// What was sent, and which tasks these are.
+    pub(in crate::postgres) fn into_sent(self) -> Vec<Sent<'c>> {
+        self.sent.into_iter().map(saved).collect()
+    }
+}
+
+fn saved(sent: MaybeDone<Sent<'_>>) -> Sent<'_> {
+    match sent {
+        MaybeDone::Future(sent) => sent,
+        MaybeDone::Done(done) => Box::pin(ready(done)),
+        MaybeDone::Gone => Box::pin(ready(Ok(()))),
+    }
+}

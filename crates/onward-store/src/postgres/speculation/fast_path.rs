@@ -1,0 +1,155 @@
+//! Turns that only append events to histories, as steps of an orchestration do: one statement, and
+//! nothing is read before it.
+//!
+//! They are decided over what the writer keeps since its last batch, before anybody knows whether
+//! that is still so. The statement finds that out: it takes the store's lock, compares the number
+//! of the last transaction that wrote, and writes where that is the writer's own. Else it leaves no
+//! trace, and the turns are decided the ordinary way. As it is one statement, it is one
+//! transaction, whatever stands before the server.
+
+use std::collections::BTreeSet;
+
+use tokio_postgres::Error as DriverError;
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::api::error::Result;
+use crate::api::orchestration::AfterTurn;
+use crate::api::store::Hint;
+use crate::api::write::Write;
+use crate::model::Want;
+use crate::postgres::commit::outcome::{Fate, Mode};
+use crate::postgres::commit::writer_state::{Last, Marker};
+use crate::postgres::connect::connection::Link;
+use crate::postgres::connect::error::{classified, is_to_be_repeated, leaves_commit_unknown};
+use crate::postgres::shared::Shared;
+use crate::postgres::working_set::applied::Ran;
+use crate::postgres::working_set::change_set::Difference;
+use crate::postgres::working_set::contents::Partial;
+use crate::postgres::working_set::counters::Now;
+use crate::postgres::working_set::decision::Written;
+use crate::postgres::working_set::expected_requests::wanted_by;
+
+/// What it finds out it finds out behind the lock, for who holds that is about to change it: each
+/// look depends on the lock. Nobody is waited for, because whoever has the lock writes, and what
+/// was decided is then of no use; and so no lock on a table is held while another is waited for.
+///
+/// What is looked at is seen as it was before the lock, but for the sequence, which has no
+/// versions. Nothing has been committed since, if its number is that of the writer's last
+/// transaction, which it has heard of.
+const APPEND: &str = "WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(hashtextextended('onward {s}', 0)) AS is_had), \
+     same AS MATERIALIZED (SELECT true AS it FROM lock WHERE is_had \
+       AND (SELECT last_value FROM {s}.last_write WHERE is_had) = $1 \
+       AND (SELECT batch FROM {s}.writer WHERE id = $2 AND is_had) = $3 \
+       AND (SELECT version FROM {s}.version WHERE is_had) = $4), \
+     turns AS (INSERT INTO {s}.turn (task, first, events, chunk) SELECT u.* FROM same, unnest($5, $6, $7, $8) AS u), \
+     advanced AS (UPDATE {s}.task t SET instance = u.instance FROM same, unnest($9, $10) AS u (id, instance) WHERE t.id = u.id), \
+     marker AS (UPDATE {s}.writer w SET batch = $3 + 1, at = now() FROM same WHERE w.id = $2) \
+     SELECT setval('{s}.last_write', $1 + 1), CASE WHEN $11 THEN set_config('synchronous_commit', 'off', true) END FROM same";
+
+/// Turns that are decided, if nobody else has written.
+struct Decided {
+    partial: Partial,
+    ran: Ran,
+    difference: Difference,
+    /// The number of the last transaction that wrote.
+    write: i64,
+}
+
+/// Applies calls that do nothing but append events to histories of which the writer knows
+/// everything. `None` if it cannot be done so, and then nothing was done.
+pub(in crate::postgres) async fn append(
+    client: &Link,
+    shared: &Shared,
+    calls: &[&[Write]],
+    last: &mut Last,
+    mode: Mode,
+) -> Option<Fate> {
+    if !calls.iter().copied().flatten().all(only_appends) {
+        return None;
+    }
+    let Ok(Some(decided)) = decide(shared, calls, last) else { return None };
+    let Decided { partial, mut ran, difference, write } = decided;
+    let marker = Marker { batch: last.marker.batch + 1, ..last.marker };
+    match send(client, shared, &difference, (write, last.marker, mode)).await {
+        Ok(true) => {
+            last.kept.follow(&partial, &ran, None, last.interference);
+            last.marker = marker;
+            last.write = Some((write + 1, difference.counters));
+            last.items = last.items.take().map(|(version, _)| (version, ran.items()));
+            Some(Fate::Committed { ran, marker, mode })
+        }
+        Ok(false) => None,
+        Err(error) => {
+            last.forget();
+            Some(fate_of(error, ran, marker))
+        }
+    }
+}
+
+fn fate_of(error: DriverError, ran: Ran, marker: Marker) -> Fate {
+    if leaves_commit_unknown(&error) {
+        return Fate::Unknown { ran, marker, error: classified(error) };
+    }
+    let again = is_to_be_repeated(&error);
+    Fate::Failed { error: classified(error), again }
+}
+
+/// Whether a write may do nothing but append events. Neither the time nor another task has a part
+/// in it.
+fn only_appends(write: &Write) -> bool {
+    let Write::Turn(turn) = write else { return false };
+    turn.next == AfterTurn::Continue && turn.submits.is_empty() && turn.cancels.is_empty() && turn.tags.is_empty()
+}
+
+fn decide(shared: &Shared, calls: &[&[Write]], last: &Last) -> Result<Option<Decided>> {
+    let mut wants = Vec::new();
+    calls.iter().copied().flatten().for_each(|write| wanted_by(write, &mut wants));
+    let wants: BTreeSet<Want> = wants.into_iter().collect();
+    let (Some((write, counters)), Some((_, items))) = (last.write, &last.items) else { return Ok(None) };
+    if !wants.iter().all(|want| last.kept.has(want)) {
+        return Ok(None);
+    }
+    let clock = shared.clock();
+    let now = Now { wall: clock.now(), steady: clock.steady() };
+    let mut partial = Partial::new(counters, None, shared.options.payload_limit, items.clone())?;
+    last.kept.give(&wants, &mut partial);
+    let mut decision = partial.decision(now);
+    while decision.advance(calls, usize::MAX)? {}
+    let Ok(mut ran) = decision.end(&partial) else { return Ok(None) };
+    let difference = partial.difference(&mut ran, &Written::default())?;
+    let interferes = partial.interferes(&ran, &last.own.open_in(&partial));
+    let is_that_all = difference.only_appends() && ran.hint == Hint::default() && !interferes;
+    Ok(is_that_all.then_some(Decided { partial, ran, difference, write }))
+}
+
+/// Answers whether it was written: not where somebody else has written meanwhile.
+async fn send(
+    client: &Link,
+    shared: &Shared,
+    difference: &Difference,
+    (write, last, mode): (i64, Marker, Mode),
+) -> std::result::Result<bool, DriverError> {
+    let (turns, advanced) = (&difference.turns, &difference.advanced);
+    let tasks: Vec<i64> = turns.iter().map(|row| row.task).collect();
+    let first: Vec<i64> = turns.iter().map(|row| row.first).collect();
+    let events: Vec<i64> = turns.iter().map(|row| row.events).collect();
+    let chunks: Vec<&[u8]> = turns.iter().map(|row| &row.chunk[..]).collect();
+    let ids: Vec<i64> = advanced.iter().map(|row| row.id).collect();
+    let instances: Vec<&[u8]> = advanced.iter().map(|row| row.instance.as_slice()).collect();
+    let is_synced_later = mode != Mode::Synced;
+    let schema = shared.options.migrations.newest().cast_signed();
+    let parameters: [(&(dyn ToSql + Sync), Type); 11] = [
+        (&write, Type::INT8),
+        (&last.writer, Type::INT8),
+        (&last.batch, Type::INT8),
+        (&schema, Type::INT4),
+        (&tasks, Type::INT8_ARRAY),
+        (&first, Type::INT8_ARRAY),
+        (&events, Type::INT8_ARRAY),
+        (&chunks, Type::BYTEA_ARRAY),
+        (&ids, Type::INT8_ARRAY),
+        (&instances, Type::BYTEA_ARRAY),
+        (&is_synced_later, Type::BOOL),
+    ];
+    client.query_typed(&shared.sql.text(APPEND), &parameters).await.map(|rows| !rows.is_empty())
+}

@@ -1,0 +1,69 @@
+//! Tasks in sessions that a writer has opened itself: they are what they were, though others have
+//! written, as long as nobody has interfered.
+//!
+//! Whoever changes a task that runs in a session of another writer, or anything that has to do with
+//! it, sets the sequence `last_interference` to the number of its transaction, under the lock. Most
+//! who write beside a node concern nothing that it runs: they submit, and end what they run
+//! themselves.
+//!
+//! A session is a writer's own if it has opened it, and if the store has one with that number that
+//! was opened at that time: a number that was given in a transaction that the server lost in a
+//! crash is given again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::api::task::SessionId;
+use crate::api::timestamp::Timestamp;
+use crate::bounds;
+use crate::model::Want;
+use crate::postgres::speculation::row_cache::Kept;
+use crate::postgres::working_set::applied::Ran;
+use crate::postgres::working_set::contents::Partial;
+
+/// The sessions that a writer has opened.
+#[derive(Debug, Clone, Default)]
+pub(in crate::postgres) struct OwnSessions {
+    opened: Arc<BTreeMap<SessionId, Timestamp>>,
+}
+
+impl OwnSessions {
+    /// With those that a transaction has opened: it gave the numbers behind `before`, up to `last`.
+    /// Those that are over make room, and then the oldest ones.
+    pub(in crate::postgres) fn with_those_of(&self, ran: &Ran, before: i64, last: i64) -> Self {
+        let mut own = self.clone();
+        if before == last {
+            return own;
+        }
+        let opened = Arc::make_mut(&mut own.opened);
+        opened.retain(|session, at| ran.opened_at(*session) == Some(*at));
+        opened.extend((before + 1..=last).map(SessionId).filter_map(|new| Some((new, ran.opened_at(new)?))));
+        while opened.len() > bounds::OWN_SESSIONS {
+            opened.pop_first();
+        }
+        own
+    }
+
+    /// Those of them that are open.
+    pub(in crate::postgres) fn open_in(&self, partial: &Partial) -> BTreeSet<SessionId> {
+        let is_open = |(session, at): &(&SessionId, &Timestamp)| partial.opened_at(**session) == Some(**at);
+        self.opened.iter().filter(is_open).map(|(session, _)| *session).collect()
+    }
+
+    /// Whether a task that is wanted runs in one of these, and nobody has interfered since it was
+    /// sure.
+    pub(in crate::postgres) fn presume(&self, want: &Want, kept: &Kept, interference: i64) -> bool {
+        is_undisturbed(want, kept, interference, |session| self.opened.contains_key(session))
+    }
+}
+
+/// Whether a task that is wanted runs in one of the writer's own sessions that are open, and nobody
+/// has interfered since it was sure.
+pub(in crate::postgres) fn is_as_kept(want: &Want, kept: &Kept, interference: i64, own: &BTreeSet<SessionId>) -> bool {
+    is_undisturbed(want, kept, interference, |session| own.contains(session))
+}
+
+fn is_undisturbed(want: &Want, kept: &Kept, interference: i64, is_own: impl Fn(&SessionId) -> bool) -> bool {
+    let Want::Task(task) = want else { return false };
+    kept.undisturbed(*task).is_some_and(|(session, since)| since == interference && is_own(&session))
+}

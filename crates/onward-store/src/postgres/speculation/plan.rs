@@ -1,0 +1,113 @@
+//! Calls that are decided, as far as that can be, before the transaction begins in which they are
+//! written: while the server writes the one before it.
+//!
+//! They are decided over what the writer will keep if that transaction is committed and nobody else
+//! writes, as of the time that the server's clock is about to show. Whether it was so shows at the
+//! beginning of their own transaction, under the lock; if not, what was decided is forgotten, and
+//! what was sent of it is rolled back.
+
+use crate::api::error::Result;
+use crate::api::write::Write;
+use crate::bounds;
+use crate::postgres::commit::begin::{Header, wanted_before_claims};
+use crate::postgres::commit::server_numbers::Said;
+use crate::postgres::commit::writer_state::Last;
+use crate::postgres::shared::Shared;
+use crate::postgres::speculation::eager_writes::Early;
+use crate::postgres::working_set::change_set::Difference;
+use crate::postgres::working_set::contents::Partial;
+use crate::postgres::working_set::counters::{Counters, Now};
+use crate::postgres::working_set::decision::{Decision, Written};
+
+/// Calls of which the first writes are decided.
+#[derive(Debug)]
+pub(in crate::postgres) struct Ahead {
+    /// The number of the transaction that is to be the last before theirs, and the numbers that it
+    /// gives.
+    write: i64,
+    counters: Counters,
+    partial: Partial,
+    now: Now,
+    decision: Box<Decision>,
+    /// What is settled of them, as rows.
+    rows: Vec<Difference>,
+    written: Written,
+}
+
+/// Over what calls were decided, and how far, once their rows are sent.
+#[derive(Debug)]
+pub(in crate::postgres) struct Presumed {
+    write: i64,
+    counters: Counters,
+    pub(in crate::postgres) header: Header,
+    pub(in crate::postgres) decision: Box<Decision>,
+}
+
+impl Ahead {
+    /// Nothing is decided yet, by a writer that will know so much after its last transaction.
+    /// `None` if that is too little to decide anything by.
+    pub(in crate::postgres) fn begin(shared: &Shared, after: &Last) -> Result<Option<Box<Self>>> {
+        let (Some((write, counters)), Some((_, items)), Some(time)) = (after.write, &after.items, after.time) else {
+            return Ok(None);
+        };
+        if !after.is_alone() {
+            return Ok(None);
+        }
+        let about = shared.about_now();
+        let now = if about.wall < time.wall { time } else { about };
+        let partial = Partial::new(counters, after.latest_day.clone(), shared.options.payload_limit, items.clone())?;
+        let decision = Box::new(partial.decision(now));
+        let (rows, written) = (Vec::new(), Written::default());
+        Ok(Some(Box::new(Self { write, counters, partial, now, decision, rows, written })))
+    }
+
+    /// Whether it is of a writer that knows this.
+    pub(super) fn is_after(&self, after: &Last) -> bool {
+        after.write == Some((self.write, self.counters))
+    }
+
+    /// Takes a call that is to be decided behind the others. Answers whether everything is here
+    /// that it will surely look for before it claims anything: else it cannot be decided together
+    /// with them.
+    pub(in crate::postgres) fn takes(&mut self, after: &Last, call: &[Write]) -> bool {
+        let wants = wanted_before_claims(call);
+        if !wants.iter().all(|want| after.kept.has(want)) {
+            return false;
+        }
+        self.partial.note();
+        after.kept.give(&wants, &mut self.partial);
+        self.decision.goes_on_over(&mut self.partial)
+    }
+
+    /// Decides a few more writes of these calls, up to the first that claims: what that looks at is
+    /// not here. Answers whether there is more to be decided; `None` where something was looked for
+    /// that is not here, so that all of it is to be decided again.
+    pub(in crate::postgres) fn advance(&mut self, calls: &[&[Write]]) -> Result<Option<bool>> {
+        if self.decision.is_over(calls) || self.decision.claims_next(calls) {
+            return Ok(Some(false));
+        }
+        self.decision.advance(calls, bounds::DECIDED_AT_ONCE)?;
+        if self.partial.wants_anything() {
+            return Ok(None);
+        }
+        // New tasks are not settled: a claim that comes yet may begin them.
+        self.rows.extend(self.decision.settled(&self.partial, &mut self.written, false)?);
+        Ok(Some(true))
+    }
+
+    /// Has the rows of what is settled go with what is asked for next.
+    pub(in crate::postgres) fn sent_by(self, early: &mut Early<'_>) -> Box<Presumed> {
+        let Self { write, counters, partial, now, decision, rows, written } = self;
+        early.takes(rows, written);
+        Box::new(Presumed { write, counters, header: Header { now, partial, is_ahead: false }, decision })
+    }
+}
+
+impl Presumed {
+    /// Whether calls were decided behind the last transaction that has written, over these numbers,
+    /// and at a time not long ago.
+    pub(in crate::postgres) fn is_of(&self, write: i64, said: &Said) -> bool {
+        let (then, now) = (self.header.now.wall, said.now.wall);
+        (write, said.counters) == (self.write, self.counters) && then <= now && now - then <= bounds::DECIDED_AHEAD
+    }
+}

@@ -1,0 +1,221 @@
+//! What a writer keeps of the tasks that run, so that what finishes them need not be loaded again.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use crate::api::name::Name;
+use crate::api::task::{SessionId, TaskId};
+use crate::bounds;
+use crate::model::{RunningCounts, State, Task, Want};
+use crate::number_map::NumberMap;
+use crate::postgres::working_set::applied::Ran;
+use crate::postgres::working_set::contents::Partial;
+
+/// Tasks that run and have nothing to do with others: nobody waits for them, they wait for nobody,
+/// are in no bundle, have no children, and no message waits for them; and how many run in all. It
+/// is brought up to date with what each batch changes. Once somebody else has written, nothing of
+/// it is sure: how many run is forgotten, and tasks are what they were if [nobody has
+/// interfered](Self::undisturbed), or if [their rows are](Self::written_by).
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    tasks: NumberMap<TaskId, KeptTask>,
+    /// Those of them that have a key, by that.
+    keys: HashMap<(Name, String), TaskId>,
+    /// How many each session runs of those that are sure.
+    held: BTreeMap<SessionId, u64>,
+    /// How many tasks run in the store, as far as anybody has asked.
+    running: Option<RunningCounts>,
+    /// How often others have written between two batches.
+    interruptions: u64,
+}
+
+#[derive(Debug)]
+struct KeptTask {
+    task: Arc<Task>,
+    /// The transaction of this writer that has written its row last; `None` if that is not known.
+    written_by: Option<i64>,
+    /// The last interference that the writer had heard of when it was sure.
+    interference: i64,
+    /// It is sure as long as there are no more interruptions than these.
+    interruptions: u64,
+}
+
+impl Kept {
+    /// Whether what is wanted need not be loaded, if nobody else has written since the last batch.
+    pub(crate) fn has(&self, want: &Want) -> bool {
+        match want {
+            Want::Task(id) => self.tasks.get(id).is_some_and(|kept| self.is_sure(kept)),
+            Want::Running | Want::Holders => self.running.is_some(),
+            Want::ToCancel(session) => self.has_all_of(*session),
+            _ => false,
+        }
+    }
+
+    /// Which transaction has written the row of a task last, if that is all that need be known of
+    /// the row: where it is so still, and the task has nothing to do with others still, nothing of
+    /// it need be loaded.
+    pub(super) fn written_by(&self, id: TaskId) -> Option<i64> {
+        self.tasks.get(&id)?.written_by
+    }
+
+    /// In which session a task runs, and with which interference it was sure: it is so still if the
+    /// session is the writer's and there has been none since.
+    pub(super) fn undisturbed(&self, id: TaskId) -> Option<(SessionId, i64)> {
+        let kept = self.tasks.get(&id)?;
+        Some((kept.task.session?, kept.interference))
+    }
+
+    fn is_sure(&self, kept: &KeptTask) -> bool {
+        kept.interruptions == self.interruptions
+    }
+
+    /// Somebody else has written since the last batch.
+    pub(in crate::postgres) fn interrupted(&mut self) {
+        self.interruptions += 1;
+        self.held.clear();
+        self.running = None;
+    }
+
+    /// Whether everything that a session runs is here.
+    fn has_all_of(&self, session: SessionId) -> bool {
+        let Some(running) = &self.running else { return false };
+        self.held.get(&session).copied().unwrap_or_default() == running.by(session)
+    }
+
+    /// Gives what is wanted and here, and is known to be so still, to a part of the store.
+    pub(crate) fn give(&self, wants: &BTreeSet<Want>, partial: &mut Partial) {
+        for want in wants {
+            match want {
+                Want::Task(id) => self.tasks.get(id).into_iter().for_each(|kept| partial.kept(Arc::clone(&kept.task))),
+                Want::Running | Want::Holders => {
+                    self.running.iter().for_each(|running| partial.running_as_kept(running.clone()));
+                }
+                // Who is to stop is not kept.
+                Want::ToCancel(_) => partial.known(want.clone()),
+                _ => {}
+            }
+        }
+        partial.settle();
+    }
+
+    /// Follows what a batch has changed in a transaction, if its number is known, with this last
+    /// interference.
+    pub(crate) fn follow(&mut self, partial: &Partial, ran: &Ran, transaction: Option<i64>, interference: i64) {
+        let (before, after) = (partial.state(), ran.after());
+        self.count(partial, before, after);
+        let mut written_before: NumberMap<TaskId, i64> = NumberMap::default();
+        for task in before.tasks.shared().chain(after.tasks.shared()) {
+            written_before.extend(self.forget(task.id).and_then(|kept| Some((task.id, kept.written_by?))));
+        }
+        self.forget_linked(before, after);
+        self.make_room(after.tasks.here());
+        let parents: BTreeSet<TaskId> = after.tasks.iter().filter_map(|task| task.new.parent).collect();
+        for task in after.tasks.shared().filter(|task| task.session.is_some()) {
+            let is_as_before = before.tasks.share(task.id).is_some_and(|old| Arc::ptr_eq(old, task));
+            let written_by = if is_as_before { written_before.get(&task.id).copied() } else { transaction };
+            if !parents.contains(&task.id) && is_alone(after, task) {
+                self.keep(task, written_by, interference);
+            }
+        }
+    }
+
+    /// What is not sure makes room: nobody may ever ask for it, for others may have ended it.
+    fn make_room(&mut self, tasks: usize) {
+        let sure = self.held.values().sum::<u64>();
+        if self.tasks.len().saturating_add(tasks) > bounds::KEPT_TASKS && sure < self.tasks.len() as u64 {
+            let unsure = self.tasks.iter().filter(|(_, kept)| !self.is_sure(kept)).map(|(id, _)| *id);
+            let unsure: Vec<TaskId> = unsure.collect();
+            unsure.into_iter().for_each(|id| drop(self.forget(id)));
+        }
+    }
+
+    fn count(&mut self, partial: &Partial, before: &State, after: &State) {
+        let known = partial.running_in_store().cloned().or_else(|| self.running.take());
+        self.running = known.map(|mut running| {
+            running.take_all(before.tasks.running_here());
+            running.add_all(after.tasks.running_here());
+            running
+        });
+    }
+
+    /// Who waits for a task, or is a member of one, may change where the task itself is not looked
+    /// at.
+    fn forget_linked(&mut self, before: &State, after: &State) {
+        for state in [before, after] {
+            for (one, other) in state.waits.dependents.iter().chain(&state.bundles.members) {
+                self.forget(*one);
+                self.forget(*other);
+            }
+            for key in state.keys.taken.keys() {
+                self.keys.get(key).copied().into_iter().for_each(|id| drop(self.forget(id)));
+            }
+        }
+        for parent in after.tasks.iter().filter_map(|task| task.new.parent) {
+            self.forget(parent);
+        }
+    }
+
+    fn forget(&mut self, id: TaskId) -> Option<KeptTask> {
+        let kept = self.tasks.remove(&id)?;
+        // Another may have got the key since.
+        if let Some(key) = key_of(&kept.task).filter(|key| self.keys.get(key) == Some(&id)) {
+            self.keys.remove(&key);
+        }
+        let is_sure = self.is_sure(&kept);
+        if let Some(count) = kept.task.session.filter(|_| is_sure).and_then(|session| self.held.get_mut(&session)) {
+            *count = count.saturating_sub(1);
+        }
+        Some(kept)
+    }
+
+    fn keep(&mut self, task: &Arc<Task>, written_by: Option<i64>, interference: i64) {
+        let Some(session) = task.session else { return };
+        if self.tasks.len() >= bounds::KEPT_TASKS {
+            return;
+        }
+        self.keys.extend(key_of(task).map(|key| (key, task.id)));
+        *self.held.entry(session).or_default() += 1;
+        let mut task = Arc::clone(task);
+        if task.instance.as_ref().is_some_and(|instance| !instance.chunks.is_empty()) {
+            // What was appended is in the store, as if this had been loaded.
+            let instance = Arc::make_mut(&mut task).instance.as_mut();
+            instance.into_iter().for_each(|instance| Arc::make_mut(instance).chunks.clear());
+        }
+        self.tasks.insert(task.id, KeptTask { task, written_by, interference, interruptions: self.interruptions });
+    }
+}
+
+fn key_of(task: &Task) -> Option<(Name, String)> {
+    task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()))
+}
+
+/// Whether a task that runs has nothing to do with others, has its key itself, has taken in all
+/// that came for it, is not to stop, and is small.
+fn is_alone(state: &State, task: &Task) -> bool {
+    let id = task.id;
+    let (first, last) = ((id, TaskId(i64::MIN)), (id, TaskId(i64::MAX)));
+    let is_linked = state.waits.dependents.range(first..=last).next().is_some()
+        || state.waits.open.range(first..=last).next().is_some()
+        || state.bundles.members.range(first..=last).next().is_some()
+        || state.bundles.bundle_of.contains_key(&id);
+    let has_own_key = key_of(task)
+        .is_none_or(|key| state.keys.taken.get(&key).is_some_and(|taken| taken.by == id && taken.until.is_none()));
+    let is_childless =
+        state.tasks.known.part().is_some_and(|part| id.0 > part.last_task || part.children.contains(&id));
+    !is_linked
+        && has_own_key
+        && is_childless
+        && !task.cancel_requested
+        && task.instance.as_ref().is_none_or(|instance| instance.waiting() == 0)
+        && bytes_of(task) <= bounds::KEPT_TASK_BYTES
+}
+
+/// What of a task may be large.
+fn bytes_of(task: &Task) -> usize {
+    let bytes = |bytes: &Option<bytes::Bytes>| bytes.as_ref().map_or(0, bytes::Bytes::len);
+    let shown = task.instance.as_ref().map_or(0, |instance| {
+        let values = instance.values.iter().map(|(key, value)| key.len() + value.len());
+        bytes(&instance.status) + values.sum::<usize>()
+    });
+    task.new.payload.len() + bytes(&task.memo) + shown
+}

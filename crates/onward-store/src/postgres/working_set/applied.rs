@@ -1,0 +1,107 @@
+//! What writes did to a working set.
+
+use std::collections::BTreeSet;
+
+use crate::api::error::Result;
+use crate::api::news::TaskNews;
+use crate::api::outcome::Outcome;
+use crate::api::store::Hint;
+use crate::api::write::Write;
+use crate::bounds;
+use crate::model::{State, Want};
+use crate::postgres::working_set::change_set::Difference;
+use crate::postgres::working_set::contents::Partial;
+use crate::postgres::working_set::counters::Now;
+use crate::postgres::working_set::decision::{Decision, Written};
+use crate::postgres::working_set::small_state::Items;
+
+/// What writes did.
+#[derive(Debug)]
+pub(in crate::postgres) struct Ran {
+    pub(crate) outcomes: Vec<Vec<Outcome>>,
+    pub(crate) hint: Hint,
+    pub(crate) news: Vec<TaskNews>,
+    pub(in crate::postgres) stamp: i64,
+    pub(in crate::postgres) log: Vec<(i64, i64, String)>,
+    pub(in crate::postgres) forget_before: i64,
+    pub(in crate::postgres) after: State,
+}
+
+/// What was asked for, or what is to be loaded before it can be answered.
+pub(in crate::postgres) type Answered<T> = std::result::Result<T, BTreeSet<Want>>;
+
+impl Partial {
+    /// Decides calls, one after another.
+    #[cfg(test)]
+    pub(crate) fn run(&self, calls: &[&[Write]], now: Now) -> Result<Answered<Ran>> {
+        let mut decision = self.decision(now);
+        while decision.advance(calls, usize::MAX)? {}
+        Ok(decision.end(self))
+    }
+
+    /// Begins to decide calls.
+    pub(crate) fn decision(&self, now: Now) -> Decision {
+        Decision::new(&self.state, now)
+    }
+
+    /// Whether anything was looked for that is not loaded.
+    pub(crate) fn wants_anything(&self) -> bool {
+        self.state.tasks.known.wants_anything()
+    }
+
+    pub(in crate::postgres) fn take_wants(&self) -> BTreeSet<Want> {
+        self.state.tasks.known.take_wants()
+    }
+
+    /// What writes have changed, but for what was written of it already.
+    pub(crate) fn difference(&self, ran: &mut Ran, written: &Written) -> Result<Difference> {
+        let mut difference = Difference::between(&self.state, &ran.after, written)?;
+        difference.log = std::mem::take(&mut ran.log);
+        difference.forget_before = ran.forget_before;
+        Ok(difference)
+    }
+
+    /// The [stamp](Ran::stamp) of the store as it was loaded.
+    pub(in crate::postgres) fn stamp(&self) -> i64 {
+        stamp(&self.state)
+    }
+}
+
+impl Ran {
+    /// What was loaded, as it is after the writes.
+    pub(in crate::postgres) fn after(&self) -> &State {
+        &self.after
+    }
+
+    /// One queue of the latest day on which a task has ended.
+    pub(crate) fn latest_day(&self) -> Option<(i64, String)> {
+        let ((day, queue), _) = self.after.history.days.last_key_value()?;
+        Some((*day, queue.to_string()))
+    }
+
+    /// Everything that is not a task, as it is after the writes. Takes it out of this.
+    pub(crate) fn items(&mut self) -> Items {
+        Items::left_by(std::mem::take(&mut self.after))
+    }
+
+    /// A number that is another one after every write that changes a task.
+    pub(in crate::postgres) fn stamp(&self) -> i64 {
+        self.stamp
+    }
+}
+
+pub(in crate::postgres) fn stamp(state: &State) -> i64 {
+    state.entry - 1 + state.last_task
+}
+
+/// How many tasks claims among writes ask for together.
+pub(in crate::postgres) fn claimed_by(writes: &[Write]) -> usize {
+    let one = |write: &Write| match write {
+        Write::Claim(claim) => claim.limit.min(bounds::CLAIM),
+        Write::All(writes) => claimed_by(writes),
+        Write::Prune(prune) => prune.limit,
+        Write::Purge { limit, .. } => *limit,
+        _ => 0,
+    };
+    writes.iter().map(one).fold(0, usize::saturating_add)
+}

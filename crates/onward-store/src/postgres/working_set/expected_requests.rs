@@ -1,0 +1,94 @@
+//! What writes will look for, so far as it can be seen from them.
+
+use crate::api::completion::CompletionToken;
+use crate::api::dependency::Dependency;
+use crate::api::orchestration::Recipient;
+use crate::api::task::{Lease, NewTask, TaskId};
+use crate::api::write::Write;
+use crate::model::Want;
+
+/// What is to be loaded before writes are decided. What they look for beyond that is loaded when
+/// they do.
+pub(in crate::postgres) fn wanted_by(write: &Write, wants: &mut Vec<Want>) {
+    match write {
+        Write::Submit(new) => submitted(new, wants),
+        Write::Claim(claim) => {
+            wants.extend([Want::Lanes, Want::ToCancel(claim.session)]);
+            due(wants);
+        }
+        Write::Sweep => due(wants),
+        Write::RenewSession { session } => wants.push(Want::ToCancel(*session)),
+        Write::CloseSession { session } => wants.push(Want::Held(*session)),
+        Write::Complete { lease, .. }
+        | Write::Fail { lease, .. }
+        | Write::Release { lease, .. }
+        | Write::AwaitCompletion { lease, .. }
+        | Write::ConfirmCancel { lease, .. }
+        | Write::RecordIo { lease, .. }
+        | Write::KeepMemo { lease, .. }
+        | Write::Report { lease, .. } => wants.push(Want::Task(of_lease(*lease))),
+        Write::AwaitChildren { lease, .. } => {
+            wants.extend([Want::Task(lease.task), Want::Children(lease.task)]);
+        }
+        Write::Finish { token: CompletionToken { task, .. }, .. }
+        | Write::Cancel { task }
+        | Write::Retry { task }
+        | Write::RunNow { task }
+        | Write::Kill { task }
+        | Write::Delete { task }
+        | Write::Terminate { task, .. }
+        | Write::PauseOrchestration { task }
+        | Write::ResumeOrchestration { task }
+        | Write::Move { task, .. } => wants.push(Want::Task(*task)),
+        Write::Turn(turn) => {
+            wants.push(Want::Task(turn.lease.task));
+            turn.submits.iter().for_each(|new| submitted(new, wants));
+            wants.extend(turn.cancels.iter().copied().map(Want::Task));
+        }
+        Write::Signal(signal) => wants.push(match &signal.to {
+            Recipient::Task(task) => Want::Task(*task),
+            Recipient::Key { kind, key } | Recipient::KeyOrStart { kind, key, .. } => {
+                Want::Key(kind.clone(), key.clone())
+            }
+        }),
+        Write::Prune(prune) => {
+            wants.extend([Want::KeysOver, Want::Retained, Want::Ended]);
+            wants.extend(prune.keep.map(|_| Want::EndedCount));
+        }
+        Write::Purge { queue, states, .. } => wants.push(Want::OfQueue(queue.clone(), states.clone())),
+        Write::DeleteQueue { queue } => wants.push(Want::LiveIn(queue.clone())),
+        Write::All(writes) => writes.iter().for_each(|write| wanted_by(write, wants)),
+        Write::SetSchedule(set) => submitted(&set.schedule.task, wants),
+        Write::OpenSession(_)
+        | Write::Pause { .. }
+        | Write::Resume { .. }
+        | Write::SetQueue(_)
+        | Write::SetLimit(_)
+        | Write::SetQueueMode(_)
+        | Write::DeleteSchedule { .. }
+        | Write::PauseSchedule { .. }
+        | Write::ResumeSchedule { .. }
+        | Write::FireSchedule(_)
+        | Write::Bulk(_)
+        | Write::Retire { .. } => {}
+    }
+}
+
+fn of_lease(lease: Lease) -> TaskId {
+    lease.task
+}
+
+/// What time brings.
+fn due(wants: &mut Vec<Want>) {
+    wants.extend([Want::Scheduled, Want::Expiring, Want::Overdue, Want::Holders]);
+}
+
+fn submitted(new: &NewTask, wants: &mut Vec<Want>) {
+    wants.extend(new.unique.as_ref().map(|unique| Want::Key(new.kind.clone(), unique.key.clone())));
+    wants.extend(new.parent.map(Want::Task));
+    let on = |dependency: &Dependency| match dependency {
+        Dependency::Task(task) => Some(Want::Task(*task)),
+        Dependency::Member(_) => None,
+    };
+    wants.extend(new.depends_on.tasks.iter().filter_map(on));
+}
