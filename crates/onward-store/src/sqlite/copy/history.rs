@@ -12,8 +12,8 @@ use crate::api::error::{Error, Result};
 use crate::api::name::Name;
 use crate::api::store::{EndedCounts, KindStatistics};
 use crate::api::task::TaskState;
-use crate::sqlite::connection::Database;
-use crate::sqlite::names::Names;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::Names;
 
 const STATES: [TaskState; 5] =
     [TaskState::Completed, TaskState::Failed, TaskState::Dead, TaskState::Cancelled, TaskState::Expired];

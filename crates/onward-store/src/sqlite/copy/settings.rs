@@ -12,13 +12,13 @@ use crate::api::task::{TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::memory::{CollectionBody, DayCounts, Difference, ItemRow, Line, Over, Settings, SharesBody};
 use crate::rules::history::day_of;
-use crate::sqlite::connection::Database;
-use crate::sqlite::flow::Flow;
-use crate::sqlite::index::meta;
-use crate::sqlite::pauses::Pauses;
-use crate::sqlite::queues::Queues;
+use crate::sqlite::columns::meta::meta;
+use crate::sqlite::columns::schedules;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::limits::limit_usage::Flow;
+use crate::sqlite::limits::pauses::Pauses;
+use crate::sqlite::limits::queue_settings::Queues;
 use crate::sqlite::reads::{LaneNames, history, statistics};
-use crate::sqlite::schedules;
 
 /// Reads it into a piece.
 pub(super) fn read(connection: &Connection, now: Timestamp, piece: &mut Difference) -> Result<()> {
@@ -112,7 +112,7 @@ fn shares(connection: &Connection, queues: &BTreeMap<i64, Name>, items: &mut Vec
         let shares = by_queue.entry(row.get(0)?).or_insert_with(|| SharesBody { now: (0, 0), tags: Vec::new() });
         let time = (row.get(3)?, row.get(4)?);
         match row.get::<_, i64>(1)? {
-            crate::sqlite::shares::QUEUE => shares.now = time,
+            crate::sqlite::limits::fair_shares::QUEUE => shares.now = time,
             _ => shares.tags.push((row.get::<_, Option<String>>(2)?.map(Name::new).transpose()?, time)),
         }
     }

@@ -10,15 +10,15 @@ use crate::api::error::Result;
 use crate::api::store::Durability;
 use crate::copy::{Begun, PIECE, Source};
 use crate::memory::{Counters, Difference, KeyRow};
-use crate::sqlite::cache::shared;
-use crate::sqlite::connection::Database;
-use crate::sqlite::flow::Flow;
-use crate::sqlite::names::Names;
-use crate::sqlite::open::{SqliteOptions, connect_first, prepare};
-use crate::sqlite::queues::Queues;
-use crate::sqlite::unsaved_groups::{Counts, Moment};
-use crate::sqlite::verbs::microseconds;
-use crate::sqlite::verbs::removal::ended_tasks;
+use crate::sqlite::columns::durations::microseconds;
+use crate::sqlite::commit::cache::shared;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::Names;
+use crate::sqlite::limits::deferred_counters::{Counts, Moment};
+use crate::sqlite::limits::limit_usage::Flow;
+use crate::sqlite::limits::queue_settings::Queues;
+use crate::sqlite::store::open::{SqliteOptions, connect_first, prepare};
+use crate::sqlite::verbs::tasks::removal::ended_tasks;
 
 /// Puts tasks that ended in one call in the order in which they did, which the log alone tells.
 fn order_within_calls(connection: &Connection) -> Result<()> {

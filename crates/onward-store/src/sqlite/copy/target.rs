@@ -19,14 +19,14 @@ use crate::api::task::{NewTask, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::copy::Target;
 use crate::memory::{Counters, Difference, KeyRow, Task, TaskRow, decode, read_changes};
-use crate::sqlite::connection::Database;
-use crate::sqlite::dependents::{AWAITED, BUNDLE, MEMO, MOVING};
-use crate::sqlite::log::LogBuffer;
-use crate::sqlite::maintenance::put_in_place;
-use crate::sqlite::migrations::{MIGRATIONS, migrate};
-use crate::sqlite::names::{Names, SERIES_SHIFT};
-use crate::sqlite::open::{SqliteOptions, check_before_open, check_place, connect, prepare, real_path};
-use crate::sqlite::options_column::TaskOptions;
+use crate::sqlite::columns::links::{AWAITED, BUNDLE, MEMO, MOVING};
+use crate::sqlite::columns::task_options::TaskOptions;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::{Names, SERIES_SHIFT};
+use crate::sqlite::commit::transition_log::LogBuffer;
+use crate::sqlite::migrations::migrate::{MIGRATIONS, migrate};
+use crate::sqlite::store::maintenance::put_in_place;
+use crate::sqlite::store::open::{SqliteOptions, check_before_open, check_place, connect, prepare, real_path};
 
 /// A store that is being written.
 #[derive(Debug)]

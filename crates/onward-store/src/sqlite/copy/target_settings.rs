@@ -15,9 +15,10 @@ use crate::api::store::KindStatistics;
 use crate::api::timestamp::Timestamp;
 use crate::api::write::{Scope, Write};
 use crate::memory::{CollectionBody, DayCounts, ItemRow, Line, Over, Settings, SharesBody};
-use crate::sqlite::connection::Database;
-use crate::sqlite::names::Names;
-use crate::sqlite::schedules;
+use crate::sqlite::columns::durations::nanoseconds;
+use crate::sqlite::columns::schedules;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::Names;
 
 /// What is written when the tasks are there.
 #[derive(Debug, Default)]
@@ -137,14 +138,10 @@ fn limit(scope: LimitScope, limit: Limit) -> SetLimit {
     }
 }
 
-fn nanoseconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
-}
-
 fn shares(connection: &Connection, names: &mut Names, queue: &Name, shares: SharesBody) -> Result<()> {
     let database = Database::from(connection);
     let queue = names.ensure_queue(&database, queue)?;
-    let mut rows = BTreeMap::from([(crate::sqlite::shares::QUEUE, shares.now)]);
+    let mut rows = BTreeMap::from([(crate::sqlite::limits::fair_shares::QUEUE, shares.now)]);
     for (group, time) in shares.tags {
         let group = group.map_or(Ok(0), |group| names.ensure_group(&database, &group))?;
         rows.insert(group, time);
@@ -160,7 +157,7 @@ fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &Co
     let (queue, kind, group) = line;
     let lane = names.ensure_lane(&Database::from(connection), queue, kind, group.as_ref(), false)?;
     connection.execute(
-        include_str!("../sql/put_collection.sql"),
+        include_str!("../sql/relations/put_pending_batch.sql"),
         params![
             lane,
             body.began_with.0,

@@ -12,11 +12,11 @@ use crate::api::task::{NewTask, OnDuplicate, Priority, TaskId, TaskState, Unique
 use crate::api::timestamp::Timestamp;
 use crate::copy::PIECE;
 use crate::memory::{Awaited, End, Logged, Task, TaskRow, encode, tag};
-use crate::sqlite::dependents::{AWAITED, MEMO, MOVING};
-use crate::sqlite::log::decode;
-use crate::sqlite::options_column::TaskOptions;
+use crate::sqlite::columns::links::{AWAITED, MEMO, MOVING};
+use crate::sqlite::columns::task_options::TaskOptions;
+use crate::sqlite::commit::transaction::id_values;
+use crate::sqlite::commit::transition_log::decode;
 use crate::sqlite::reads::{LaneNames, NamesOfLane, errors, progress};
-use crate::sqlite::transaction::id_values;
 
 const LIVE: &str = "SELECT id, lane, scheduled, priority, run_at, claims, attempts, cancel_requested > 0, submitted_at, started_at, expires_at, \
      options, key, payload, lost, links FROM task WHERE id > ?1 ORDER BY id LIMIT ?2";

@@ -11,7 +11,10 @@
 //! log has checksums of its own, and what is in it stays as SQLite made it.
 
 mod database_file;
+pub(in crate::sqlite) mod identity;
 mod log_file;
+pub(in crate::sqlite) mod log_owner;
+pub(in crate::sqlite) mod open_files;
 mod page;
 mod raw;
 mod vfs;

@@ -7,8 +7,8 @@ use crate::api::event::{Change, Event, EventCursor, EventPage, Resumed};
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
-use crate::sqlite::log::{Logged, decode};
-use crate::sqlite::reads::lane_names::{LaneNames, NamesOfLane};
+use crate::sqlite::commit::transition_log::{Logged, decode};
+use crate::sqlite::reads::sub_queue_names::{LaneNames, NamesOfLane};
 
 /// A row of the log.
 struct LogRow {
@@ -83,7 +83,7 @@ impl Reader<'_> {
     /// Adds the submissions of tasks up to a number, told from the tasks that are still known.
     fn submissions(&mut self, before: i64) -> Result<()> {
         let left = self.limit - self.events.len();
-        let mut statement = self.connection.prepare_cached(include_str!("../sql/submissions.sql"))?;
+        let mut statement = self.connection.prepare_cached(include_str!("../sql/reads/submissions.sql"))?;
         let mut rows = statement.query(params![self.cursor.submitted, before, left.cast_signed()])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::api::error::Result;
 use crate::api::limit::{Limit, LimitRecord, LimitScope};
-use crate::sqlite::cache::{Cache, shared};
-use crate::sqlite::connection::Database;
-use crate::sqlite::flow::Shared;
+use crate::sqlite::commit::cache::{Cache, shared};
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::limits::limit_usage::Shared;
 
 pub(in crate::sqlite) fn limits(
     connection: &Database<'_>,

@@ -7,9 +7,9 @@ use crate::api::error::Result;
 use crate::api::store::{Page, TaskFilter, TaskIdPage, TaskPage};
 use crate::api::task::{TaskId, TaskRecord};
 use crate::bounds;
-use crate::sqlite::filter::{Query, Range, Selection};
-use crate::sqlite::reads::lane_names::LaneNames;
+use crate::sqlite::reads::filter::{Query, Range, Selection};
 use crate::sqlite::reads::record::{ENDED, LIVE, complete, read};
+use crate::sqlite::reads::sub_queue_names::LaneNames;
 
 /// A page of tasks, newest first: the newest of the live and of the ended ones, merged.
 pub(in crate::sqlite) fn tasks(connection: &Connection, filter: &TaskFilter, page: Page) -> Result<TaskPage> {

@@ -7,14 +7,14 @@ use crate::api::store::Hint;
 use crate::api::task::TaskRecord;
 use crate::api::timestamp::Timestamp;
 use crate::api::write::Claim;
-use crate::sqlite::cache::Cache;
-use crate::sqlite::connection::Database;
-use crate::sqlite::index::MemoryTasks;
-use crate::sqlite::log::LogBuffer;
+use crate::sqlite::columns::durations::microseconds;
+use crate::sqlite::commit::cache::Cache;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::transaction::Transaction;
+use crate::sqlite::commit::transition_log::LogBuffer;
 use crate::sqlite::reads::task::task;
 use crate::sqlite::reads::why::reserved;
-use crate::sqlite::transaction::Transaction;
-use crate::sqlite::verbs::microseconds;
+use crate::sqlite::ready::index::MemoryTasks;
 
 pub(in crate::sqlite) fn peek(
     connection: &Database<'_>,

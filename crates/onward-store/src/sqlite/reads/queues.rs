@@ -11,7 +11,7 @@ use crate::api::task::{TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules::order::Place;
-use crate::sqlite::cache::Cache;
+use crate::sqlite::commit::cache::Cache;
 
 /// What is gathered for each queue.
 struct Gathered {
@@ -93,7 +93,7 @@ fn add_tables(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> 
 
 /// Counts what runs: no more than there are leases.
 fn add_running(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
-    let mut statement = connection.prepare_cached(include_str!("../sql/running_of_queues.sql"))?;
+    let mut statement = connection.prepare_cached(include_str!("../sql/reads/running_of_queues.sql"))?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         if let Some(Gathered { record, .. }) = queues.get_mut(&row.get(0)?) {
@@ -120,7 +120,7 @@ fn add_memory(cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) {
 
 /// Finds the first task of each line in the tables, by one seek each.
 fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
-    let mut statement = connection.prepare_cached(include_str!("../sql/next_line.sql"))?;
+    let mut statement = connection.prepare_cached(include_str!("../sql/reads/next_ready_list.sql"))?;
     let mut last = -1;
     for _ in 0..bounds::LINES_LOOKED_AT {
         let first = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, Place { at: row.get(1)?, task: TaskId(row.get(2)?) }));

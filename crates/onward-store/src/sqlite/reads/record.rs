@@ -11,9 +11,9 @@ use crate::api::error::{Error, Result};
 use crate::api::result::TaskResult;
 use crate::api::task::{AttemptError, ByteProgress, Priority, Progress, SessionId, TaskId, TaskRecord, TaskState};
 use crate::api::timestamp::Timestamp;
-use crate::sqlite::options_column::TaskOptions;
-use crate::sqlite::reads::lane_names::{LaneNames, NamesOfLane};
-use crate::sqlite::transaction::id_values;
+use crate::sqlite::columns::task_options::TaskOptions;
+use crate::sqlite::commit::transaction::id_values;
+use crate::sqlite::reads::sub_queue_names::{LaneNames, NamesOfLane};
 
 /// The columns of a live task, in the order that [`read`] expects.
 pub(super) const LIVE: &str = "t.id, t.lane, \
@@ -153,7 +153,7 @@ fn open_dependencies(connection: &Connection, records: &[TaskRecord]) -> Result<
     if ids.is_empty() {
         return Ok(open);
     }
-    let mut statement = connection.prepare_cached(include_str!("../sql/open_dependencies.sql"))?;
+    let mut statement = connection.prepare_cached(include_str!("../sql/reads/open_dependencies.sql"))?;
     let mut rows = statement.query([ids])?;
     while let Some(row) = rows.next()? {
         open.entry(TaskId(row.get(0)?)).or_default().push(TaskId(row.get(1)?));
@@ -166,7 +166,7 @@ pub(in crate::sqlite) fn errors(
     connection: &Connection,
     ids: &Rc<Vec<Value>>,
 ) -> Result<HashMap<TaskId, BTreeMap<i64, AttemptError>>> {
-    let mut statement = connection.prepare_cached(include_str!("../sql/errors_of_tasks.sql"))?;
+    let mut statement = connection.prepare_cached(include_str!("../sql/reads/errors_of_tasks.sql"))?;
     let mut rows = statement.query([ids])?;
     let mut errors: HashMap<TaskId, BTreeMap<i64, AttemptError>> = HashMap::new();
     while let Some(row) = rows.next()? {
@@ -178,7 +178,7 @@ pub(in crate::sqlite) fn errors(
 }
 
 pub(in crate::sqlite) fn progress(connection: &Connection, ids: &Rc<Vec<Value>>) -> Result<HashMap<TaskId, Progress>> {
-    let mut statement = connection.prepare_cached(include_str!("../sql/progress_of_tasks.sql"))?;
+    let mut statement = connection.prepare_cached(include_str!("../sql/reads/progress_of_tasks.sql"))?;
     let mut rows = statement.query([ids])?;
     let mut progress = HashMap::new();
     while let Some(row) = rows.next()? {

@@ -4,8 +4,8 @@ use rusqlite::Connection;
 
 use crate::api::error::Result;
 use crate::api::task::{TaskId, TaskRecord};
-use crate::sqlite::reads::lane_names::LaneNames;
 use crate::sqlite::reads::record::{ENDED, FROM_ENDED, FROM_LIVE, LIVE, complete, read};
+use crate::sqlite::reads::sub_queue_names::LaneNames;
 
 pub(in crate::sqlite) fn task(connection: &Connection, id: TaskId) -> Result<Option<TaskRecord>> {
     let live = format!("SELECT {LIVE}, t.payload, NULL FROM {FROM_LIVE} WHERE t.id = ?");

@@ -17,10 +17,10 @@ use crate::rules;
 use crate::rules::limit::Bucket;
 use crate::rules::order::{Place, place};
 use crate::rules::why::{LimitUse, OrchestrationFacts, WaitFacts, reasons};
-use crate::sqlite::cache::Cache;
-use crate::sqlite::connection::Database;
-use crate::sqlite::flow::{Shared, Usage};
-use crate::sqlite::instance_column::names;
+use crate::sqlite::columns::awaited_events::names;
+use crate::sqlite::commit::cache::Cache;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::limits::limit_usage::{Shared, Usage};
 use crate::sqlite::reads::sessions;
 use crate::sqlite::reads::task::task;
 

@@ -1,0 +1,213 @@
+//! What the writer keeps in memory between transactions; all of it can be read again from the file.
+
+use std::time::Duration;
+
+use rusqlite::OptionalExtension;
+
+use crate::api::error::Result;
+use crate::api::limit::LimitScope;
+use crate::bounds;
+use crate::rules;
+use crate::rules::share::Rank;
+use crate::sqlite::columns::meta::exists;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::deferred_tags::NewTags;
+use crate::sqlite::commit::names::{Names, SERIES_LINES};
+use crate::sqlite::limits::deferred_counters::Moment;
+use crate::sqlite::limits::limit_usage::{Flow, Shared};
+use crate::sqlite::limits::pauses::Pauses;
+use crate::sqlite::limits::queue_settings::Queues;
+use crate::sqlite::ready::affinity_keys::Series;
+use crate::sqlite::ready::affinity_lists::base_of_head;
+use crate::sqlite::ready::claimable_heads::{GroupHead, GroupHeads};
+use crate::sqlite::ready::index::Index;
+use crate::sqlite::row_cache::running_tasks::HeldTasks;
+
+/// What need not be read again though another process has written.
+#[derive(Default)]
+struct Known {
+    names: Option<Names>,
+    flow: Option<Flow>,
+    settle_groups: bool,
+    /// When lines of series were last looked at.
+    looked_at: Option<i64>,
+    pruned_to: i64,
+}
+
+/// The writer's memory. It is dropped and read again when another process has written, and when a
+/// transaction was rolled back.
+#[derive(Debug)]
+pub(in crate::sqlite) struct Cache {
+    pub(in crate::sqlite) names: Names,
+    pub(in crate::sqlite) index: Index,
+    pub(in crate::sqlite) tags: NewTags,
+    pub(in crate::sqlite) pauses: Pauses,
+    pub(in crate::sqlite) queues: Queues,
+    pub(in crate::sqlite) flow: Flow,
+    pub(in crate::sqlite) heads: GroupHeads,
+    pub(in crate::sqlite) series: Series,
+    /// Whether groups that wait for a token are to be looked at whatever was noted of when it
+    /// comes.
+    pub(in crate::sqlite) settle_groups: bool,
+    pub(in crate::sqlite) held: HeldTasks,
+    /// Whether there may be keys that outlive their task.
+    pub(in crate::sqlite) kept_keys: bool,
+    /// Whether there may be tasks that follow others.
+    pub(in crate::sqlite) followers: bool,
+    /// Whether dependents of tasks that are over do not all know yet.
+    pub(in crate::sqlite) is_unsettled: bool,
+    /// When the next attempt has not been finished in time that waits for that.
+    pub(in crate::sqlite) next_overdue: Option<i64>,
+    /// When something that is collected is handed over if nothing more comes.
+    pub(in crate::sqlite) next_ripe: Option<i64>,
+    /// The number of the next task. Numbers are never used again: every task that leaves `task`
+    /// leaves a log row, and that row carries the number of the next task.
+    pub(in crate::sqlite) next_task: i64,
+    /// The number of the next log row.
+    pub(in crate::sqlite) next_log: i64,
+    /// No row of the log before this one tells of the end of a task that a prune has to look at:
+    /// those are gone, or said how long they are kept.
+    pub(in crate::sqlite) pruned_to: i64,
+    /// The number of the next tag, once somebody asked.
+    pub(in crate::sqlite) next_tag: Option<i64>,
+    /// The latest day on which a task ended, once it is known that there is one.
+    pub(in crate::sqlite) day: Option<i64>,
+}
+
+impl Cache {
+    pub(in crate::sqlite) fn load(connection: &Database<'_>, now: Moment) -> Result<Self> {
+        Self::load_with(connection, Known { settle_groups: true, ..Known::default() }, now)
+    }
+
+    /// Reads again what another process may have changed.
+    pub(in crate::sqlite) fn reload(self, connection: &Database<'_>, now: Moment) -> Result<Self> {
+        let known = Known {
+            names: Some(self.names),
+            flow: Some(self.flow),
+            settle_groups: self.settle_groups,
+            looked_at: self.series.looked_at,
+            pruned_to: self.pruned_to,
+        };
+        Self::load_with(connection, known, now)
+    }
+
+    fn load_with(connection: &Database<'_>, known: Known, now: Moment) -> Result<Self> {
+        let last_task: Option<i64> =
+            connection.prepare_cached("SELECT max(id) FROM task")?.query_row([], |row| row.get(0))?;
+        let last_log: Option<(i64, i64)> = connection
+            .prepare_cached("SELECT id, next_task FROM log ORDER BY id DESC LIMIT 1")?
+            .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let (last_log, next_task) = last_log.unwrap_or((0, 1));
+        let names = Names::load(connection, known.names)?;
+        let mut index = Index::load(connection)?;
+        let queues = Queues::load(connection)?;
+        let mut flow = Flow::load(connection, queues.configuration(), known.flow, |scope| shared(&names, scope))?;
+        flow.work_out_counts(connection, &names, now)?;
+        Ok(Self {
+            heads: heads(connection, &names, &mut index, &mut flow)?,
+            names,
+            index,
+            tags: NewTags::load(connection)?,
+            pauses: Pauses::load(connection)?,
+            queues,
+            flow,
+            series: Series::load(connection, known.looked_at)?,
+            settle_groups: known.settle_groups,
+            held: HeldTasks::default(),
+            is_unsettled: exists(connection, "SELECT EXISTS (SELECT 1 FROM over)")?,
+            next_overdue: next_overdue(connection)?,
+            next_ripe: next_ripe(connection)?,
+            kept_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM kept_key)")?,
+            followers: exists(connection, "SELECT EXISTS (SELECT 1 FROM follower)")?,
+            next_task: next_task.max(last_task.unwrap_or(0) + 1),
+            next_log: last_log + 1,
+            pruned_to: known.pruned_to,
+            next_tag: None,
+            day: None,
+        })
+    }
+}
+
+impl Cache {
+    /// Where the tasks of a lane stand among those of its queue.
+    pub(in crate::sqlite) fn rank_of(&mut self, connection: &Database<'_>, lane: i64) -> Result<Rank> {
+        rank_of(connection, &self.names, &mut self.flow, lane)
+    }
+
+    /// The lanes of a base whose groups have got a token since the last sweep.
+    pub(in crate::sqlite) fn lanes_with_tokens(
+        &mut self,
+        connection: &Database<'_>,
+        base: i64,
+        now: Duration,
+    ) -> Result<Vec<i64>> {
+        let mut lanes = Vec::new();
+        for (_, group) in self.heads.due(connection, i64::MAX, bounds::GROUPS)? {
+            let state = self.flow.group(connection, group)?;
+            if state.usage.room(now) > 0 && !self.pauses.group_is_paused(&state.name) {
+                let of_group = self.names.lanes_of_group(group).iter().copied();
+                lanes.extend(of_group.filter(|lane| self.names.base_of(*lane) == base));
+            }
+        }
+        Ok(lanes)
+    }
+}
+
+fn rank_of(connection: &Database<'_>, names: &Names, flow: &mut Flow, number: i64) -> Result<Rank> {
+    if !flow.shares.are_shared() {
+        return Ok(Rank::default());
+    }
+    let Some(lane) = names.lane(number) else { return Ok(Rank::default()) };
+    let group = names.group_of(number);
+    let tags = flow.shares.tags(connection, lane.queue, group)?;
+    let is_below_minimum =
+        group.map_or(Ok(false), |group| flow.group(connection, group).map(|state| state.is_below_minimum))?;
+    Ok(rules::share::rank(tags, is_below_minimum))
+}
+
+/// When the next attempt has not been finished in time that waits for that.
+pub(in crate::sqlite) fn next_overdue(connection: &Database<'_>) -> Result<Option<i64>> {
+    let mut statement = connection.prepare_cached("SELECT min(until) FROM awaited WHERE until IS NOT NULL")?;
+    Ok(statement.query_row([], |row| row.get(0))?)
+}
+
+/// When something that is collected is handed over if nothing more comes.
+pub(in crate::sqlite) fn next_ripe(connection: &Database<'_>) -> Result<Option<i64>> {
+    Ok(connection.prepare_cached("SELECT min(ripe_at) FROM collecting")?.query_row([], |row| row.get(0))?)
+}
+
+/// The number of a limit's scope, unless it is of groups.
+pub(in crate::sqlite) fn shared(names: &Names, scope: &LimitScope) -> Option<Shared> {
+    match scope {
+        LimitScope::All => Some(Shared::All),
+        LimitScope::Queue(name) => names.queue(name).map(Shared::Queue),
+        LimitScope::Kind(name) => names.kind(name).map(Shared::Kind),
+        LimitScope::Group(_) | LimitScope::Groups(_) => None,
+    }
+}
+
+/// The heads of groups' lines: in the tables of a shared file, else found by the lines.
+fn heads(connection: &Database<'_>, names: &Names, index: &mut Index, flow: &mut Flow) -> Result<GroupHeads> {
+    if index.is_shared() {
+        return Ok(GroupHeads::Tables);
+    }
+    let mut heads = GroupHeads::default();
+    for lane in index.group_lanes() {
+        let (group, place) = (names.group_of(lane), index.first_ready(connection, lane)?);
+        let Some(place) = place.filter(|_| group.is_some() || lane >= SERIES_LINES) else { continue };
+        if let Some(group) = group {
+            let state = flow.group(connection, group)?;
+            if let Some(at) = state.due {
+                heads.add_due(connection, at, group)?;
+            }
+            if state.held_back {
+                continue;
+            }
+        }
+        let rank = rank_of(connection, names, flow, lane)?;
+        let base = base_of_head(connection, names, lane)?;
+        heads.insert(connection, base, GroupHead { rank, place, lane })?;
+    }
+    Ok(heads)
+}

@@ -1,0 +1,566 @@
+//! The writing connection and what belongs to it: one at a time commits everybody's writes.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rusqlite::Connection;
+use tokio::sync::{oneshot, watch};
+
+use crate::api::error::{Error, Result};
+use crate::api::news::{NewsSender, TaskNews};
+use crate::api::outcome::Outcome;
+use crate::api::store::Hint;
+use crate::api::task::SessionId;
+use crate::api::write::Write;
+use crate::clock::Clock;
+use crate::sqlite::columns::durations::microseconds;
+use crate::sqlite::commit::cache::Cache;
+use crate::sqlite::commit::commit_counts::CommitSizes;
+use crate::sqlite::commit::connection::{Database, WritingConnection};
+use crate::sqlite::commit::transaction::{Stop, Transaction};
+use crate::sqlite::commit::transition_log::LogBuffer;
+use crate::sqlite::file_layer::open_files::{Fate, OwnFile};
+use crate::sqlite::limits::deferred_counters::Moment;
+use crate::sqlite::processes::housekeeping::{self, Bell};
+use crate::sqlite::processes::notification_watermark::ToldTasks;
+use crate::sqlite::processes::peers::Presence;
+use crate::sqlite::ready::index::{MemoryTasks, SHARED};
+use crate::sqlite::store::sqlite_errors::in_file;
+
+/// One caller's writes and where the answer goes.
+#[derive(Debug)]
+pub(in crate::sqlite) struct Job {
+    pub(in crate::sqlite) writes: Vec<Write>,
+    /// Whether tags are to be in the tables when it is answered.
+    pub(in crate::sqlite) tags: bool,
+    pub(in crate::sqlite) answer: oneshot::Sender<Result<Vec<Outcome>>>,
+}
+
+/// What a commit has to tell its callers. Telling them takes a while, and nobody need wait for it.
+pub(in crate::sqlite) struct Answers(Vec<(Job, Result<Vec<Outcome>>)>);
+
+impl Answers {
+    pub(in crate::sqlite) fn send(self) {
+        for (job, outcomes) in self.0 {
+            // A caller that no longer waits has dropped its end; its writes stand.
+            let _ = job.answer.send(outcomes);
+        }
+    }
+}
+
+/// What whoever commits holds.
+pub(in crate::sqlite) struct Core {
+    pub(in crate::sqlite) connection: WritingConnection,
+    pub(in crate::sqlite) clock: Arc<dyn Clock>,
+    pub(in crate::sqlite) payload_limit: usize,
+    pub(in crate::sqlite) memory_tasks: MemoryTasks,
+    pub(in crate::sqlite) presence: Option<Presence>,
+    /// `None` for a store in memory, and for a file that has no name yet.
+    pub(in crate::sqlite) file: Option<OwnFile>,
+    /// `None` for a store in memory, which has no write-ahead log.
+    pub(in crate::sqlite) bell: Option<Arc<Bell>>,
+    pub(in crate::sqlite) hints: watch::Sender<Hint>,
+    pub(in crate::sqlite) news: NewsSender,
+    pub(in crate::sqlite) sizes: Arc<CommitSizes>,
+    /// Whether callers of this process write to the file on connections of their own. Once set, it
+    /// stays.
+    pub(in crate::sqlite) callers_write: Arc<AtomicBool>,
+    /// Whether tags are in rows of tasks and not in the tables.
+    pub(in crate::sqlite) has_new_tags: Arc<AtomicBool>,
+    /// Of which tasks news were told.
+    pub(in crate::sqlite) told: Arc<ToldTasks>,
+    /// Of which entries of the log news were told.
+    pub(in crate::sqlite) told_entries: Arc<ToldTasks>,
+    /// `None` after a rollback: what was in memory may be wrong, and is read again.
+    cache: Option<Cache>,
+    data_version: i64,
+    /// Whether others may write to the store: one in memory has nobody but this.
+    is_file: bool,
+    /// Whether neighbours came or went and that has had no consequences yet.
+    unsettled: bool,
+    /// Whether the index was settled for callers who write themselves.
+    settled_for_callers: bool,
+    /// The number of the next task when it was last looked at.
+    next_task_seen: i64,
+    /// The number of the next entry of the log then.
+    next_entry_seen: i64,
+    /// The version of the data when this process last looked for what others wrote.
+    version_noticed: i64,
+    /// Whether a brief process has taken tasks, or may.
+    has_sessions: bool,
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").finish_non_exhaustive()
+    }
+}
+
+/// What a [`Core`] is made of.
+pub(in crate::sqlite) struct CoreParts {
+    pub(in crate::sqlite) connection: Connection,
+    pub(in crate::sqlite) clock: Arc<dyn Clock>,
+    pub(in crate::sqlite) payload_limit: usize,
+    /// How many tasks may wait in memory before they move to the tables.
+    pub(in crate::sqlite) memory_tasks: MemoryTasks,
+    pub(in crate::sqlite) presence: Option<Presence>,
+    pub(in crate::sqlite) file: Option<OwnFile>,
+    pub(in crate::sqlite) hints: watch::Sender<Hint>,
+    pub(in crate::sqlite) news: NewsSender,
+    pub(in crate::sqlite) sizes: Arc<CommitSizes>,
+}
+
+impl Core {
+    pub(in crate::sqlite) fn new(parts: CoreParts) -> Self {
+        let CoreParts { connection, clock, payload_limit, memory_tasks, presence, file, hints, news, sizes } = parts;
+        Self {
+            connection: connection.into(),
+            clock,
+            payload_limit,
+            memory_tasks,
+            hints,
+            news,
+            sizes,
+            callers_write: Arc::default(),
+            has_new_tags: Arc::default(),
+            told: Arc::default(),
+            told_entries: Arc::default(),
+            cache: None,
+            data_version: -1,
+            is_file: presence.is_some(),
+            presence,
+            file,
+            bell: None,
+            unsettled: true,
+            settled_for_callers: false,
+            next_task_seen: 0,
+            next_entry_seen: 0,
+            version_noticed: -1,
+            has_sessions: false,
+        }
+    }
+
+    /// Commits the writes of all jobs together. If a statement fails, each job is tried on its own,
+    /// so that only the one that fails gets the error.
+    #[must_use = "the callers wait for their answers"]
+    pub(in crate::sqlite) fn commit(&mut self, jobs: Vec<Job>) -> Answers {
+        if self.is_to_copy_log() && self.check_file().is_ok() {
+            housekeeping::checkpoint(&self.connection);
+        }
+        if let Err(error) = self.prepare_for_sessions(&jobs) {
+            return Answers(jobs.into_iter().map(|job| (job, Err(error.clone()))).collect());
+        }
+        let tags = jobs.iter().any(|job| job.tags);
+        match self.transact(jobs.iter().map(|job| job.writes.as_slice()), tags) {
+            Ok(outcomes) => {
+                self.sizes.record(&jobs, &outcomes);
+                Answers(jobs.into_iter().zip(outcomes.into_iter().map(Ok)).collect())
+            }
+            // A commit to a file that is no longer there cannot be tried again.
+            Err(error) if jobs.len() == 1 || error.is_replaced() => {
+                if error.is_replaced() {
+                    // Which wakes those who wait for something else.
+                    self.bell.iter().for_each(|bell| bell.ring());
+                }
+                Answers(jobs.into_iter().map(|job| (job, Err(error.clone()))).collect())
+            }
+            Err(_) => Answers(jobs.into_iter().map(|job| self.commit_alone(job)).collect()),
+        }
+    }
+
+    /// Whether this commit is to copy the log back first: where there is little room, and in a
+    /// process without housekeeping.
+    fn is_to_copy_log(&self) -> bool {
+        let is_brief = self.is_brief();
+        self.bell.as_ref().is_some_and(|bell| bell.take_overdue() || is_brief && bell.take_copy())
+    }
+
+    /// Does what a lasting process does when it opens the store, before a brief one takes tasks:
+    /// sessions lapse whose process has ended, and those of processes that live get a lease, for
+    /// alone they need not renew it.
+    fn prepare_for_sessions(&mut self, jobs: &[Job]) -> Result<()> {
+        let takes = |write: &Write| matches!(write, Write::OpenSession(_) | Write::Claim(_) | Write::Sweep);
+        if !self.is_brief() || self.has_sessions || !jobs.iter().any(|job| job.writes.iter().any(takes)) {
+            return Ok(());
+        }
+        let mut presence = self.presence.take();
+        let lapsed = self.in_transaction(|transaction| {
+            if let Some(presence) = &mut presence {
+                presence.look(true)?;
+                transaction.lapse_ended_processes(presence.name(), |name| presence.is_here(name))?;
+            }
+            transaction.finish()
+        });
+        self.presence = presence;
+        self.has_sessions = lapsed.is_ok();
+        lapsed
+    }
+
+    fn commit_alone(&mut self, job: Job) -> (Job, Result<Vec<Outcome>>) {
+        let outcomes = self.transact(std::iter::once(job.writes.as_slice()), job.tags);
+        (job, outcomes.map(|outcomes| outcomes.into_iter().flatten().collect()))
+    }
+
+    /// Runs the calls in one transaction; the outcomes of each call in order.
+    fn transact<'w>(
+        &mut self,
+        calls: impl ExactSizeIterator<Item = &'w [Write]>,
+        tags: bool,
+    ) -> Result<Vec<Vec<Outcome>>> {
+        let outcomes = self.in_transaction(|transaction| {
+            // Not collected: a collected result does not know its length, and grows by moving what
+            // it has.
+            let mut outcomes = Vec::with_capacity(calls.len());
+            for writes in calls {
+                outcomes.push(transaction.write_all(writes)?);
+            }
+            if tags {
+                transaction.write_tags()?;
+            }
+            transaction.finish()?;
+            Ok(outcomes)
+        });
+        outcomes.map_err(|error| in_file(&self.connection, error))
+    }
+
+    /// Runs `work` in a transaction of its own and commits it, or rolls everything back.
+    pub(in crate::sqlite) fn in_transaction<T>(
+        &mut self,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.begin().map_err(|error| self.cause_of(error))?;
+        let outcome = self.check_before().and_then(|()| self.refresh()).and_then(|()| {
+            let (first, first_entry) = (self.next_task(), self.next_entry());
+            let changes = self.connection.total_changes();
+            let (answer, hint, news) = self.with_transaction(work)?;
+            let raised_to = self.raise_generation(changes)?;
+            self.connection.database().prepare_cached("COMMIT")?.execute([])?;
+            self.check_after(raised_to)?;
+            self.told.told(first, self.next_task());
+            self.has_new_tags.store(self.cache.as_ref().is_some_and(|cache| !cache.tags.is_empty()), Ordering::Release);
+            self.told_entries.told(first_entry, self.next_entry());
+            self.tell(hint, news);
+            Ok(answer)
+        });
+        if outcome.is_err() {
+            self.cache = None;
+            // SQLite may have rolled back by itself (a full disk); then there is nothing to roll
+            // back, which is as well.
+            if !self.connection.is_autocommit() {
+                let _ = self
+                    .connection
+                    .database()
+                    .prepare_cached("ROLLBACK")
+                    .and_then(|mut statement| statement.execute([]));
+            }
+        }
+        outcome.map_err(|error| self.cause_of(error))
+    }
+
+    /// Returns the error that explains another one: what is read from a file that is being
+    /// overwritten is damaged.
+    pub(in crate::sqlite) fn cause_of(&mut self, error: Error) -> Error {
+        if error.is_corrupt() { self.check_file().err().unwrap_or(error) } else { error }
+    }
+
+    /// Returns an error if the files are no longer at their paths or hold something else, with the
+    /// write lock held.
+    fn check_before(&mut self) -> Result<()> {
+        self.file.as_mut().map_or(Ok(()), |file| file.check_before(&self.connection))
+    }
+
+    /// Checks the file outside a transaction.
+    pub(in crate::sqlite) fn check_file(&mut self) -> Result<()> {
+        self.file.as_mut().map_or(Ok(()), |file| file.check(&self.connection, Fate::NotWritten))
+    }
+
+    /// Has the next checkpoint change the generation of the file, if the transaction has changed
+    /// something since there were so many changes.
+    fn raise_generation(&self, changes: u64) -> Result<Option<i64>> {
+        let is_to_be_raised = self.file.as_ref().is_some_and(OwnFile::is_to_be_raised);
+        if !is_to_be_raised || self.connection.total_changes() == changes {
+            return Ok(None);
+        }
+        let sql = "UPDATE identity SET generation = generation + 1 RETURNING generation";
+        let raised = self.connection.database().prepare_cached(sql)?.query_row([], |row| row.get(0));
+        raised.map(Some).map_err(|error| match error {
+            // Only damage removes the row or the number in it.
+            rusqlite::Error::QueryReturnedNoRows | rusqlite::Error::InvalidColumnType(..) => {
+                Error::corrupt("the identity of the store is missing")
+            }
+            error if error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation) => {
+                Error::corrupt("the identity of the store is missing")
+            }
+            error => error.into(),
+        })
+    }
+
+    /// Checks after a commit and before it is acknowledged.
+    fn check_after(&mut self, raised_to: Option<i64>) -> Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        if let Some(generation) = raised_to {
+            file.raised_to(generation);
+        }
+        file.record_log();
+        file.check(&self.connection, Fate::Unknown)
+    }
+
+    fn begin(&self) -> Result<()> {
+        let begin = || self.connection.database().prepare_cached("BEGIN IMMEDIATE")?.execute([]).map(drop);
+        let Some(presence) = &self.presence else { return Ok(begin()?) };
+        let turnstile = presence.turnstile();
+        // A process that is alone need not ask. One that comes for a few calls says so first.
+        let _turn = if presence.hears_all() { None } else { turnstile.enter()? };
+        begin().map_err(|failure| turnstile.lock().name_holder(failure))
+    }
+
+    fn with_transaction<T>(
+        &mut self,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
+    ) -> Result<(T, Hint, Vec<TaskNews>)> {
+        let Some(cache) = self.cache.as_mut() else { return Err(Error::closed()) };
+        let mut transaction = Transaction {
+            connection: &self.connection.database(),
+            cache,
+            now: self.clock.now(),
+            steady: microseconds(self.clock.steady()),
+            payload_limit: self.payload_limit,
+            memory_tasks: self.memory_tasks,
+            process: self.presence.as_ref().map_or("", Presence::name),
+            log: LogBuffer::default(),
+            statistics: rustc_hash::FxHashMap::default(),
+            hint: Hint::default(),
+            news: self.news.is_heard().then(Vec::new),
+            completions: Vec::new(),
+            over: std::collections::VecDeque::new(),
+            counts_are_read: false,
+        };
+        let answer = work(&mut transaction)?;
+        Ok((answer, transaction.hint, transaction.news.unwrap_or_default()))
+    }
+
+    /// Does something while neither this process nor another writes to the file.
+    pub(in crate::sqlite) fn while_nobody_writes<T>(&mut self, work: impl FnOnce() -> T) -> Result<T> {
+        self.begin()?;
+        let done = self.check_file().map(|()| work());
+        self.connection.database().prepare_cached("ROLLBACK")?.execute([])?;
+        done
+    }
+
+    /// Reads again what another process may have changed. Called within a transaction.
+    pub(in crate::sqlite) fn refresh(&mut self) -> Result<()> {
+        let version = self.version()?;
+        let cache = match self.cache.take() {
+            Some(cache) if version == self.data_version => cache,
+            Some(cache) => cache.reload(&self.connection.database(), self.moment())?,
+            None => Cache::load(&self.connection.database(), self.moment())?,
+        };
+        self.cache = Some(cache);
+        self.data_version = version;
+        Ok(())
+    }
+
+    /// Which differs when another has written.
+    fn version(&self) -> Result<i64> {
+        if !self.is_file {
+            return Ok(0);
+        }
+        let mut statement = self.connection.database().prepare_cached("PRAGMA data_version")?;
+        Ok(statement.query_row([], |row| row.get(0))?)
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { wall: self.clock.now().as_microseconds(), steady: microseconds(self.clock.steady()) }
+    }
+
+    fn next_task(&self) -> i64 {
+        self.cache.as_ref().map_or(0, |cache| cache.next_task)
+    }
+
+    fn next_entry(&self) -> i64 {
+        self.cache.as_ref().map_or(0, |cache| cache.next_log)
+    }
+
+    /// The writer's memory, for reads that need it; `refresh` comes first.
+    pub(in crate::sqlite) fn cache(&mut self) -> Option<(Database<'_>, &mut Cache)> {
+        self.cache.as_mut().map(|cache| (self.connection.database(), cache))
+    }
+
+    /// Tells whoever waits, in this process and in others, that something changed.
+    fn tell(&mut self, change: Hint, news: Vec<TaskNews>) {
+        self.news.tell(news);
+        if change == Hint::default() {
+            return;
+        }
+        self.hints.send_modify(|hint| hint.add(change));
+        if let Some(presence) = &self.presence {
+            presence.neighbours().wake();
+        }
+    }
+
+    /// Has everybody in this process who waits for something look at the store.
+    pub(in crate::sqlite) fn wake_all(&self) {
+        self.news.tell_missed();
+        self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
+    }
+
+    /// Looks who is here, and leaves it to be settled; answers whether that has changed. With
+    /// `sweep`, marks of brief processes that have ended are removed.
+    pub(in crate::sqlite) fn look_who_is_here(&mut self, sweep: bool) -> Result<bool> {
+        let changed = self.presence.as_mut().map_or(Ok(false), |presence| presence.look(sweep))?;
+        self.unsettled |= changed;
+        Ok(changed)
+    }
+
+    /// Whether a process was here at the last look.
+    pub(in crate::sqlite) fn is_here(&self, process: &str) -> bool {
+        self.presence.as_ref().is_none_or(|presence| presence.is_here(process))
+    }
+
+    /// Looks who works on this file, and settles what has changed; who has gone may have left
+    /// something unsaid.
+    pub(in crate::sqlite) fn look(&mut self, sweep: bool) -> Result<()> {
+        self.look_who_is_here(sweep)?;
+        self.unsettled |= self.callers_write() && !self.settled_for_callers;
+        if !self.unsettled {
+            return Ok(());
+        }
+        self.settle()?;
+        self.notice_tasks()
+    }
+
+    /// Hints at tasks that came or ended since the last time. Whoever has that done hints itself;
+    /// this is for the one that was killed, or forgot it, between its commit and the hint.
+    pub(in crate::sqlite) fn notice_tasks(&mut self) -> Result<()> {
+        self.connection.database().prepare_cached("BEGIN")?.execute([])?;
+        let read = self.refresh();
+        // A read that failed on the disk may have ended the transaction.
+        if !self.connection.is_autocommit() {
+            self.connection.database().prepare_cached("COMMIT")?.execute([])?;
+        }
+        read?;
+        let (next_task, next_entry) = (self.next_task(), self.next_entry());
+        // A needless hint costs a look, and covers a caller who hinted before it committed;
+        // needless news cost as many looks as there are waits.
+        if next_task > self.next_task_seen || next_entry > self.next_entry_seen {
+            self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
+        }
+        if self.told.missed(next_task) | self.told_entries.missed(next_entry) {
+            self.news.tell_missed();
+        }
+        (self.next_task_seen, self.next_entry_seen) = (next_task, next_entry);
+        Ok(())
+    }
+
+    /// Lets sessions of ended processes lapse, and keeps the index in memory if nobody else writes,
+    /// in the tables if somebody does.
+    pub(in crate::sqlite) fn settle(&mut self) -> Result<()> {
+        let callers_write = self.callers_write();
+        let mut presence = self.presence.take();
+        let outcome = self.in_transaction(|transaction| {
+            if let Some(presence) = &mut presence {
+                // Inside the transaction: whoever came before it is seen here, so no session in the
+                // file belongs to a stranger.
+                presence.look(true)?;
+                transaction.lapse_ended_processes(presence.name(), |name| presence.is_here(name))?;
+            }
+            let alone = !callers_write && presence.as_ref().is_none_or(Presence::is_alone);
+            let frontier = if alone { transaction.cache.next_task - 1 } else { SHARED };
+            transaction.cache.index.flush(transaction.connection, frontier)?;
+            transaction.write_tags_up_to(frontier)?;
+            transaction.cache.heads.move_to(transaction.connection, alone)?;
+            transaction.finish()
+        });
+        self.presence = presence;
+        outcome?;
+        self.unsettled = false;
+        self.settled_for_callers = callers_write;
+        // Whoever has gone may have changed a schedule and told nobody.
+        self.hints.send_modify(|hint| hint.schedules += 1);
+        if let Some(presence) = &self.presence {
+            presence.neighbours().wake();
+        }
+        Ok(())
+    }
+
+    /// Ends this process's sessions, so that what they hold is free at once.
+    pub(in crate::sqlite) fn close_sessions(&mut self) -> Result<()> {
+        let own = self.presence.as_ref().map_or(String::new(), |presence| presence.name().to_owned());
+        self.in_transaction(|transaction| {
+            for session in transaction.sessions_of(&own)? {
+                transaction.close_session(SessionId(session)).map_err(Stop::into_error)?;
+            }
+            transaction.finish()
+        })
+    }
+}
+
+impl Core {
+    /// Whether this process is woken by everything that others write to the file.
+    pub(in crate::sqlite) fn hears_all(&self) -> bool {
+        !self.callers_write() && self.presence.as_ref().is_none_or(Presence::hears_all)
+    }
+
+    /// Whether this process makes a few calls and ends.
+    pub(in crate::sqlite) fn is_brief(&self) -> bool {
+        self.presence.as_ref().is_some_and(Presence::is_brief)
+    }
+
+    /// Whether this process may have sessions.
+    pub(in crate::sqlite) fn has_sessions(&self) -> bool {
+        self.has_sessions || !self.is_brief()
+    }
+
+    /// Wakes all in this process if another one has written since the last time, where the system
+    /// does not wake them.
+    pub(in crate::sqlite) fn notice_writes(&mut self) -> Result<()> {
+        if self.presence.as_ref().is_none_or(Presence::is_watching) {
+            return Ok(());
+        }
+        let version = self.version()?;
+        if std::mem::replace(&mut self.version_noticed, version) != version {
+            self.news.tell_missed();
+            self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 1 }));
+        }
+        Ok(())
+    }
+
+    fn callers_write(&self) -> bool {
+        self.callers_write.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use crate::sqlite::store::sqlite_store::SqliteStore;
+
+    #[tokio::test]
+    async fn what_is_committed_after_the_file_was_moved_is_an_error_that_says_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("onward.db");
+        let store = SqliteStore::open(&path).await.unwrap();
+        let moved = store.core().in_transaction(|transaction| {
+            fs::rename(&path, directory.path().join("moved.db")).unwrap();
+            transaction.finish()
+        });
+        let error = moved.unwrap_err();
+        assert!(error.is_replaced() && error.to_string().contains("count only if that is put back"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn each_log_is_recorded_with_the_first_commit_to_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("onward.db");
+        let store = SqliteStore::open(&path).await.unwrap();
+        let salts = fs::read(directory.path().join("onward.db-wal")).unwrap()[16..24]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>();
+        let record = fs::read_to_string(directory.path().join("onward.db-sessions/log")).unwrap();
+        assert!(record.starts_with(&salts), "{record} {salts}");
+        drop(store);
+    }
+}

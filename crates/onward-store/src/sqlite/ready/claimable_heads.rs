@@ -1,0 +1,233 @@
+//! Which groups' tasks a claim may take: the first due task of each line of a group that nothing
+//! holds back.
+//!
+//! A claim thus looks at no line that is held back, however many there are: such a line is not
+//! here, and comes back when what holds it back changes. While a process is alone it keeps this in
+//! memory; several processes keep it in the tables.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{OptionalExtension, Row, params};
+use rustc_hash::FxHashMap;
+
+use crate::api::error::Result;
+use crate::api::task::TaskId;
+use crate::bounds;
+use crate::rules::order::Place;
+use crate::rules::share::Rank;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::SERIES_LINES;
+
+/// The first task of a group's line. Those of groups that share their queue are in the order of
+/// whose turn it is, all others in that of their places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::sqlite) struct GroupHead {
+    pub(in crate::sqlite) rank: Rank,
+    pub(in crate::sqlite) place: Place,
+    pub(in crate::sqlite) lane: i64,
+}
+
+impl GroupHead {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let place = Place { at: row.get(1)?, task: TaskId(row.get(2)?) };
+        Ok(Self { rank: Rank(row.get(0)?), place, lane: row.get(3)? })
+    }
+}
+
+/// The heads by the lane without a group of the same queue and kind, and when groups get their next
+/// token.
+#[derive(Debug)]
+pub(in crate::sqlite) enum GroupHeads {
+    Memory { heads: FxHashMap<i64, BTreeSet<GroupHead>>, due: BTreeSet<(i64, i64)> },
+    Tables,
+}
+
+impl Default for GroupHeads {
+    fn default() -> Self {
+        Self::Memory { heads: FxHashMap::default(), due: BTreeSet::new() }
+    }
+}
+
+impl GroupHeads {
+    pub(in crate::sqlite) fn insert(&mut self, connection: &Database<'_>, base: i64, head: GroupHead) -> Result<()> {
+        match self {
+            Self::Memory { heads, .. } => {
+                heads.entry(base).or_default().insert(head);
+            }
+            Self::Tables => {
+                connection
+                    .prepare_cached("INSERT INTO group_head (base, rank, at, task, lane) VALUES (?, ?, ?, ?, ?)")?
+                    .execute(params![base, head.rank.0, head.place.at, head.place.task.0, head.lane])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a head; answers whether it was one.
+    pub(in crate::sqlite) fn remove(&mut self, connection: &Database<'_>, base: i64, head: GroupHead) -> Result<bool> {
+        match self {
+            Self::Memory { heads, .. } => Ok(heads.get_mut(&base).is_some_and(|heads| heads.remove(&head))),
+            Self::Tables => {
+                let removed = connection
+                    .prepare_cached("DELETE FROM group_head WHERE base = ? AND rank = ? AND at = ? AND task = ?")?
+                    .execute(params![base, head.rank.0, head.place.at, head.place.task.0])?;
+                Ok(removed > 0)
+            }
+        }
+    }
+
+    /// The first of a base's heads.
+    pub(in crate::sqlite) fn first(&self, connection: &Database<'_>, base: i64) -> Result<Option<GroupHead>> {
+        match self {
+            Self::Memory { heads, .. } => Ok(heads.get(&base).and_then(|heads| heads.first().copied())),
+            Self::Tables => Ok(connection
+                .prepare_cached(
+                    "SELECT rank, at, task, lane FROM group_head WHERE base = ? ORDER BY rank, at, task LIMIT 1",
+                )?
+                .query_row([base], GroupHead::from_row)
+                .optional()?),
+        }
+    }
+
+    /// How many of a base's heads have a smaller rank, those of series not counted; counted up to
+    /// [`bounds::AHEAD`].
+    pub(in crate::sqlite) fn count_before(&self, connection: &Database<'_>, base: i64, rank: Rank) -> Result<u64> {
+        match self {
+            Self::Memory { heads, .. } => {
+                let before = heads.get(&base).into_iter().flatten().take_while(|head| head.rank < rank);
+                let before = before.filter(|head| head.lane < SERIES_LINES);
+                Ok((before.count() as u64).min(bounds::AHEAD))
+            }
+            Self::Tables => {
+                let mut statement = connection.prepare_cached(include_str!("../sql/ready/count_heads_before.sql"))?;
+                let count: i64 = statement
+                    .query_row(params![base, rank.0, SERIES_LINES, bounds::AHEAD.cast_signed()], |row| row.get(0))?;
+                Ok(count.unsigned_abs())
+            }
+        }
+    }
+
+    /// A base's heads up to the first that is such a one.
+    pub(in crate::sqlite) fn up_to(
+        &self,
+        connection: &Database<'_>,
+        base: i64,
+        is_last: impl Fn(&GroupHead) -> bool,
+    ) -> Result<Vec<GroupHead>> {
+        let mut around = Vec::new();
+        match self {
+            Self::Memory { heads, .. } => {
+                for head in heads.get(&base).into_iter().flatten() {
+                    around.push(*head);
+                    if is_last(head) {
+                        break;
+                    }
+                }
+            }
+            Self::Tables => {
+                let mut statement = connection.prepare_cached(
+                    "SELECT rank, at, task, lane FROM group_head WHERE base = ? ORDER BY rank, at, task",
+                )?;
+                for head in statement.query_map([base], GroupHead::from_row)? {
+                    around.push(head?);
+                    if around.last().is_some_and(&is_last) {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(around)
+    }
+
+    pub(in crate::sqlite) fn add_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
+        match self {
+            Self::Memory { due, .. } => {
+                due.insert((at, group));
+            }
+            Self::Tables => {
+                connection
+                    .prepare_cached("INSERT OR IGNORE INTO group_due (at, task_group) VALUES (?, ?)")?
+                    .execute([at, group])?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(in crate::sqlite) fn remove_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
+        match self {
+            Self::Memory { due, .. } => {
+                due.remove(&(at, group));
+            }
+            Self::Tables => {
+                connection
+                    .prepare_cached("DELETE FROM group_due WHERE at = ? AND task_group = ?")?
+                    .execute([at, group])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// When groups up to `now` were to get a token, and which; at most `limit`.
+    pub(in crate::sqlite) fn due(&self, connection: &Database<'_>, now: i64, limit: usize) -> Result<Vec<(i64, i64)>> {
+        match self {
+            Self::Memory { due, .. } => Ok(due.range(..=(now, i64::MAX)).take(limit).copied().collect()),
+            Self::Tables => {
+                let mut statement = connection.prepare_cached(
+                    "SELECT at, task_group FROM group_due WHERE at <= ? ORDER BY at, task_group LIMIT ?",
+                )?;
+                let rows =
+                    statement.query_map(params![now, limit.cast_signed()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                Ok(rows.collect::<rusqlite::Result<_>>()?)
+            }
+        }
+    }
+
+    /// Has all heads be in the order of their places alone.
+    pub(in crate::sqlite) fn forget_ranks(&mut self, connection: &Database<'_>) -> Result<()> {
+        match self {
+            Self::Memory { heads, .. } => {
+                for heads in heads.values_mut() {
+                    *heads = heads.iter().map(|head| GroupHead { rank: Rank::default(), ..*head }).collect();
+                }
+            }
+            Self::Tables => {
+                connection.prepare_cached("UPDATE group_head SET rank = 0 WHERE rank <> 0")?.execute([])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves everything to memory, or to the tables.
+    pub(in crate::sqlite) fn move_to(&mut self, connection: &Database<'_>, memory: bool) -> Result<()> {
+        if memory { self.move_to_memory(connection) } else { self.move_to_tables(connection) }
+    }
+
+    fn move_to_tables(&mut self, connection: &Database<'_>) -> Result<()> {
+        let Self::Memory { heads, due } = std::mem::replace(self, Self::Tables) else { return Ok(()) };
+        for (base, heads) in heads {
+            for head in heads {
+                self.insert(connection, base, head)?;
+            }
+        }
+        for (at, group) in due {
+            self.add_due(connection, at, group)?;
+        }
+        Ok(())
+    }
+
+    fn move_to_memory(&mut self, connection: &Database<'_>) -> Result<()> {
+        if matches!(self, Self::Memory { .. }) {
+            return Ok(());
+        }
+        let mut heads = FxHashMap::<i64, BTreeSet<GroupHead>>::default();
+        let mut statement = connection.prepare_cached("SELECT rank, at, task, lane, base FROM group_head")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            heads.entry(row.get(4)?).or_default().insert(GroupHead::from_row(row)?);
+        }
+        let due = self.due(connection, i64::MAX, usize::MAX >> 1)?.into_iter().collect();
+        connection.execute_batch("DELETE FROM group_head; DELETE FROM group_due")?;
+        *self = Self::Memory { heads, due };
+        Ok(())
+    }
+}

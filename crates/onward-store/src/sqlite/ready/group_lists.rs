@@ -1,0 +1,329 @@
+//! Lines of tasks that share a limit: which of them claims look at.
+//!
+//! A group is **held back** while its limit lets no further task of it start, or while it is
+//! paused. The first task of each of its lines is then not among the
+//! [heads](crate::sqlite::ready::claimable_heads), so claims pass it without a look. Whatever may change that
+//! (a start, an end, time, a new limit, a pause) settles the group again.
+
+use std::time::Duration;
+
+use crate::api::error::Result;
+use crate::api::task::SessionId;
+use crate::api::write::Claim;
+use crate::bounds;
+use crate::rules::order::Place;
+use crate::sqlite::columns::durations::microseconds;
+use crate::sqlite::commit::names::{GROUP_LANES, HAS_SERIES, SERIES_LINES, SERIES_SHIFT};
+use crate::sqlite::commit::transaction::Transaction;
+use crate::sqlite::limits::limit_usage::Shared;
+use crate::sqlite::ready::claimable_heads::GroupHead;
+use crate::sqlite::ready::index::Entry;
+
+/// How many of the groups that wait for a token are looked at first.
+const DUE_GROUPS: usize = 16;
+
+impl Transaction<'_> {
+    /// Adds a task that nobody holds to its line; its key is taken separately.
+    pub(in crate::sqlite) fn enter_line(&mut self, entry: &Entry<'_>) -> Result<()> {
+        if let Some(series) = entry.series {
+            return self.enter_line_of_series(entry, series);
+        }
+        if entry.lane < GROUP_LANES || !entry.is_ready() {
+            return self.cache.index.add(self.connection, entry);
+        }
+        let first = self.cache.index.first_ready(self.connection, entry.lane)?;
+        self.cache.index.add(self.connection, entry)?;
+        self.note_entry(entry.lane, entry.place(), first)
+    }
+
+    /// Adds a task that has become due to its line; `lane` is what it has in `scheduled`.
+    pub(in crate::sqlite) fn enter_line_when_due(&mut self, lane: i64, place: Place) -> Result<()> {
+        if lane < GROUP_LANES {
+            return self.cache.index.add_ready(self.connection, lane, place);
+        }
+        if lane & HAS_SERIES != 0 {
+            return self.enter_line_of_series_when_due(lane & !HAS_SERIES, place);
+        }
+        let first = self.cache.index.first_ready(self.connection, lane)?;
+        self.cache.index.add_ready(self.connection, lane, place)?;
+        self.note_entry(lane, place, first)
+    }
+
+    /// Removes a task that nobody holds from its line; its key is freed separately.
+    pub(in crate::sqlite) fn leave_line(&mut self, entry: &Entry<'_>) -> Result<()> {
+        if let Some(series) = entry.series.filter(|_| entry.is_ready()) {
+            return self.leave_line_of_series(entry, series);
+        }
+        self.cache.index.remove(self.connection, entry)?;
+        if entry.lane < GROUP_LANES || !entry.is_ready() {
+            return Ok(());
+        }
+        self.note_exit(entry.lane, entry.place())?;
+        self.settle_group_of(entry.lane)
+    }
+
+    /// Takes a task out of a line of a group or a series that a session is about to start, and
+    /// counts it; answers whether that holds the group back. What is known of the task is kept for
+    /// the start.
+    pub(in crate::sqlite) fn start_from_line(&mut self, session: SessionId, lane: i64, place: Place) -> Result<bool> {
+        self.cache.index.remove_ready_to_start(self.connection, lane, place)?;
+        if lane >= SERIES_LINES {
+            self.prefer(lane >> SERIES_SHIFT, session)?;
+        }
+        self.note_exit(lane, place)?;
+        if self.cache.flow.shares.are_shared() {
+            self.charge(lane)?;
+        }
+        let Some(group) = self.cache.names.group_of(lane) else { return Ok(false) };
+        self.cache.flow.start_in_group(self.connection, group, self.steady_time())?;
+        self.settle_group(group)?;
+        Ok(self.cache.flow.group(self.connection, group)?.held_back)
+    }
+
+    fn note_entry(&mut self, lane: i64, place: Place, first: Option<Place>) -> Result<()> {
+        let Some(group) = self.cache.names.group_of(lane) else { return Ok(()) };
+        if self.cache.flow.group(self.connection, group)?.held_back {
+            return self.settle_group(group);
+        }
+        if first.is_some_and(|first| first < place) {
+            return Ok(());
+        }
+        let (base, rank) = (self.cache.names.base_of(lane), self.rank_of(lane)?);
+        if let Some(first) = first {
+            self.cache.heads.remove(self.connection, base, GroupHead { rank, place: first, lane })?;
+        }
+        self.cache.heads.insert(self.connection, base, GroupHead { rank, place, lane })?;
+        // A new group is below its minimum from the start.
+        if self.cache.flow.shares.are_shared() { self.settle_minimum(group) } else { Ok(()) }
+    }
+
+    /// Has a line whose first task left begin with the next.
+    fn note_exit(&mut self, lane: i64, place: Place) -> Result<()> {
+        if lane >= SERIES_LINES {
+            return self.note_exit_of_series(lane, place);
+        }
+        let (base, rank) = (self.cache.names.base_of(lane), self.rank_of(lane)?);
+        if self.cache.heads.remove(self.connection, base, GroupHead { rank, place, lane })?
+            && let Some(place) = self.cache.index.first_ready(self.connection, lane)?
+        {
+            self.cache.heads.insert(self.connection, base, GroupHead { rank, place, lane })?;
+        }
+        Ok(())
+    }
+
+    pub(in crate::sqlite) fn settle_group_of(&mut self, lane: i64) -> Result<()> {
+        self.cache.names.group_of(lane).map_or(Ok(()), |group| self.settle_group(group))
+    }
+
+    /// Holds a group back or lets it go on, as its limit and its pause say, and notes when it gets
+    /// a token if it waits for one.
+    pub(in crate::sqlite) fn settle_group(&mut self, group: i64) -> Result<()> {
+        let now = self.steady_time();
+        self.settle_minimum(group)?;
+        let state = self.cache.flow.group(self.connection, group)?;
+        if state.usage.limit.is_none() && !state.held_back && state.due.is_none() && self.cache.pauses.is_empty() {
+            return Ok(());
+        }
+        let (usage, was_held_back, was_due) = (state.usage, state.held_back, state.due);
+        let is_paused = self.cache.pauses.group_is_paused(&state.name);
+        let held_back = is_paused || usage.room(now) == 0;
+        if held_back != was_held_back {
+            self.move_heads(group, held_back)?;
+        }
+        let wait = usage.until_token(now).filter(|_| held_back);
+        let due =
+            if wait.is_some() && self.has_due_tasks(group)? { wait.map(|wait| microseconds(now + wait)) } else { None };
+        if due != was_due {
+            self.note_due(group, was_due, due)?;
+        }
+        Ok(())
+    }
+
+    fn move_heads(&mut self, group: i64, held_back: bool) -> Result<()> {
+        for at in 0..self.cache.names.lanes_of_group(group).len() {
+            let Some(lane) = self.cache.names.lanes_of_group(group).get(at).copied() else { break };
+            let Some(place) = self.cache.index.first_ready(self.connection, lane)? else { continue };
+            let (base, rank) = (self.cache.names.base_of(lane), self.rank_of(lane)?);
+            let head = GroupHead { rank, place, lane };
+            if held_back {
+                self.cache.heads.remove(self.connection, base, head)?;
+            } else {
+                self.cache.heads.insert(self.connection, base, head)?;
+                self.hint.work += 1;
+            }
+        }
+        self.move_heads_of_series(group, held_back)?;
+        self.cache.flow.group(self.connection, group)?.held_back = held_back;
+        self.cache.flow.change_group(group);
+        Ok(())
+    }
+
+    fn has_due_tasks(&mut self, group: i64) -> Result<bool> {
+        for at in 0..self.cache.names.lanes_of_group(group).len() {
+            let Some(lane) = self.cache.names.lanes_of_group(group).get(at).copied() else { break };
+            if self.cache.index.first_ready(self.connection, lane)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(!self.series_lines_of_group(group)?.is_empty())
+    }
+
+    fn note_due(&mut self, group: i64, before: Option<i64>, due: Option<i64>) -> Result<()> {
+        if let Some(at) = before {
+            self.cache.heads.remove_due(self.connection, at, group)?;
+        }
+        if let Some(at) = due {
+            self.cache.heads.add_due(self.connection, at, group)?;
+            // Whoever sleeps has a new moment to wake at.
+            self.hint.work += 1;
+        }
+        self.cache.flow.group(self.connection, group)?.due = due;
+        self.cache.flow.change_group(group);
+        Ok(())
+    }
+
+    /// Lets groups go on that have got a token.
+    pub(in crate::sqlite) fn let_groups_go_on(&mut self) -> Result<()> {
+        if !self.cache.names.has_groups() {
+            return Ok(());
+        }
+        // Steady time may have begun anew since what was read from the file was noted.
+        let anew = std::mem::take(&mut self.cache.settle_groups);
+        let (up_to, limit) = if anew { (i64::MAX, bounds::GROUPS) } else { (self.steady, bounds::SWEEP) };
+        for (_, group) in self.cache.heads.due(self.connection, up_to, limit)? {
+            self.settle_group(group)?;
+        }
+        Ok(())
+    }
+
+    /// Counts a task of a lane that starts, but for its group.
+    pub(in crate::sqlite) fn count_start(&mut self, lane: i64) {
+        if !self.cache.queues.is_limited() && !self.cache.flow.has_shared() {
+            return;
+        }
+        let Some(scopes) = self.shared_scopes(lane) else { return };
+        if let [_, Shared::Queue(queue), _] = scopes {
+            self.cache.queues.count(queue, 1);
+        }
+        self.cache.flow.start(scopes, self.steady_time());
+    }
+
+    /// Counts a task of a lane that runs no more. What makes room where there was none is worth a
+    /// look; anything else that a limit let start would have been started.
+    pub(in crate::sqlite) fn count_end(&mut self, lane: i64) -> Result<()> {
+        if (self.cache.queues.is_limited() || self.cache.flow.has_shared())
+            && let Some(scopes) = self.shared_scopes(lane)
+        {
+            let made_room = matches!(scopes, [_, Shared::Queue(queue), _] if self.cache.queues.count(queue, -1));
+            if self.cache.flow.end(scopes) || made_room {
+                self.hint.work += 1;
+            }
+        }
+        if let Some(group) = self.cache.names.group_of(lane) {
+            self.cache.flow.end_in_group(self.connection, group)?;
+            self.settle_group(group)?;
+        }
+        Ok(())
+    }
+
+    pub(in crate::sqlite) fn steady_time(&self) -> Duration {
+        Duration::from_micros(self.steady.unsigned_abs())
+    }
+
+    fn shared_scopes(&self, lane: i64) -> Option<[Shared; 3]> {
+        let lane = self.cache.names.lane(lane)?;
+        Some([Shared::All, Shared::Queue(lane.queue), Shared::Kind(lane.kind)])
+    }
+
+    /// Whether tasks of a lane fall under a rate.
+    pub(in crate::sqlite) fn is_rated(&mut self, lane: i64) -> Result<bool> {
+        let scopes = self.shared_scopes(lane).into_iter().flatten();
+        let has_rate = |scope| self.cache.flow.usage(scope).is_some_and(|usage| usage.limit.rate.is_some());
+        if self.cache.flow.has_shared() && scopes.into_iter().any(has_rate) {
+            return Ok(true);
+        }
+        let Some(group) = self.cache.names.group_of(lane) else { return Ok(false) };
+        Ok(self.cache.flow.group(self.connection, group)?.usage.limit.rate.is_some())
+    }
+
+    /// How long until a token comes for which a task waits that a claim, or any, would take
+    /// otherwise. Tasks whose group is held back wait for their group.
+    pub(in crate::sqlite) fn next_token(&mut self, claim: Option<&Claim>) -> Result<Option<Duration>> {
+        let now = self.steady_time();
+        let waits = self.cache.flow.shared().filter_map(|(scope, usage)| Some((scope, usage.until_token(now)?)));
+        let waits: Vec<(Shared, Duration)> = waits.collect();
+        let mut next = None;
+        for (scope, wait) in waits {
+            if next.is_none_or(|next| wait < next) && self.something_waits(scope, claim)? {
+                next = Some(wait);
+            }
+        }
+        Ok([next, self.next_token_of_groups(claim)?].into_iter().flatten().min())
+    }
+
+    fn next_token_of_groups(&mut self, claim: Option<&Claim>) -> Result<Option<Duration>> {
+        if !self.cache.names.has_groups() {
+            return Ok(None);
+        }
+        // Nearly always one of the first is what the claim would take.
+        for (limit, passed) in [(DUE_GROUPS, 0), (bounds::GROUPS, DUE_GROUPS)] {
+            let due = self.cache.heads.due(self.connection, i64::MAX, limit)?;
+            for (at, group) in due.iter().skip(passed) {
+                if self.group_waits(*group, claim)? {
+                    let wait = at.saturating_sub(self.steady);
+                    return Ok(Some(Duration::from_micros(u64::try_from(wait).unwrap_or(0))));
+                }
+            }
+            if due.len() < limit {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a group has a due task that a claim would take but for the group's limit.
+    fn group_waits(&mut self, group: i64, claim: Option<&Claim>) -> Result<bool> {
+        let state = self.cache.flow.group(self.connection, group)?;
+        if self.cache.pauses.group_is_paused(&state.name) {
+            return Ok(false);
+        }
+        let lanes = self.cache.names.lanes_of_group(group).iter().copied();
+        let lanes = lanes.chain(self.series_lines_of_group(group)?);
+        let lanes: Vec<i64> = lanes.filter(|lane| self.lane_may_give(*lane, claim)).collect();
+        self.any_ready(&lanes)
+    }
+
+    fn something_waits(&mut self, scope: Shared, claim: Option<&Claim>) -> Result<bool> {
+        let lanes = self.cache.names.base_lanes().filter(|(_, lane)| match scope {
+            Shared::All => true,
+            Shared::Queue(queue) => lane.queue == queue,
+            Shared::Kind(kind) => lane.kind == kind,
+        });
+        let lanes = lanes.map(|(number, _)| number).filter(|lane| self.lane_may_give(*lane, claim));
+        let lanes: Vec<i64> = lanes.collect();
+        for base in &lanes {
+            if self.cache.heads.first(self.connection, *base)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(self.any_reserved(&lanes)? || self.any_ready(&lanes)?)
+    }
+
+    fn any_ready(&mut self, lanes: &[i64]) -> Result<bool> {
+        for lane in lanes {
+            if self.cache.index.first_ready(self.connection, *lane)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether neither a pause nor what a claim selects keeps tasks of a lane from it.
+    fn lane_may_give(&self, lane: i64, claim: Option<&Claim>) -> bool {
+        self.cache.names.lane(lane).is_some_and(|lane| {
+            let is_paused = self.cache.pauses.holds(&lane.queue_name, &lane.kind_name);
+            let selects = |claim: &Claim| claim.selects(&lane.queue_name, &lane.kind_name, lane.orchestration);
+            !is_paused && claim.is_none_or(selects)
+        })
+    }
+}

@@ -1,0 +1,702 @@
+//! What finds a task: the lines of due tasks, the times of others, and the keys.
+//!
+//! Two tiers. Tasks up to the **frontier** are in the tables `ready`, `scheduled`, `expiry` and
+//! `active_key`; those above it are in memory, and can be read again from their rows in `task`. A
+//! task that is submitted, claimed and done soon never touches an index table, which makes a lone
+//! submit write one page and saves a third of a task's cost; a backlog moves to the tables in bulk,
+//! so memory is bounded. A process that shares the file keeps everything in the tables (the
+//! frontier is then [`SHARED`]).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
+
+use rusqlite::{OptionalExtension, params};
+use rustc_hash::FxHashMap;
+
+use crate::api::error::{Error, Result};
+use crate::api::name::Name;
+use crate::api::task::{Priority, TaskId};
+use crate::api::timestamp::Timestamp;
+use crate::rules::order::{Place, place};
+use crate::sqlite::columns::meta::{exists, meta};
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::{GROUP_LANES, HAS_SERIES, Names, SERIES_SHIFT};
+use crate::sqlite::commit::transaction::LiveTask;
+use crate::sqlite::ready::queue_sizes::SizeChanges;
+use crate::sqlite::row_cache::idle_orchestrations::ParkedTasks;
+use crate::sqlite::row_cache::waiting_tasks::{FreshTask, FreshTasks, PlainTask};
+
+/// The frontier of a file that several processes have open: nothing is above it.
+pub(in crate::sqlite) const SHARED: i64 = i64::MAX;
+
+/// How many tasks may wait in memory before they move to the tables.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sqlite) struct MemoryTasks {
+    /// Where the tables have no due tasks: a backlog that comes and goes never touches them. To
+    /// move so many takes a tenth of a second.
+    pub(in crate::sqlite) alone: usize,
+    /// Where they have, so that those who submit do not wait long for a move.
+    pub(in crate::sqlite) beside_tables: usize,
+}
+
+impl Default for MemoryTasks {
+    fn default() -> Self {
+        Self { alone: 128 * 1024, beside_tables: 16 * 1024 }
+    }
+}
+
+/// A live task as the index sees it.
+#[derive(Debug, Clone)]
+pub(in crate::sqlite) struct Entry<'a> {
+    pub(in crate::sqlite) id: i64,
+    pub(in crate::sqlite) lane: i64,
+    pub(in crate::sqlite) priority: Priority,
+    pub(in crate::sqlite) scheduled: bool,
+    /// Whether it waits for other tasks: then it is in no line.
+    pub(in crate::sqlite) blocked: bool,
+    pub(in crate::sqlite) run_at: i64,
+    pub(in crate::sqlite) expires_at: Option<i64>,
+    /// The number of its kind and its key, if the task owns that.
+    pub(in crate::sqlite) key: Option<(i64, &'a str)>,
+    /// Its series.
+    pub(in crate::sqlite) series: Option<&'a Name>,
+}
+
+impl Entry<'_> {
+    /// That of a task of which nothing is asked but to run now.
+    pub(in crate::sqlite) fn plain(id: TaskId, lane: i64, priority: Priority, now: Timestamp) -> Self {
+        let (scheduled, blocked) = (false, false);
+        let run_at = now.as_microseconds();
+        Self { id: id.0, lane, priority, scheduled, blocked, run_at, expires_at: None, key: None, series: None }
+    }
+
+    /// Whether it stands in a line, and is not waiting to be put there.
+    pub(in crate::sqlite) fn is_ready(&self) -> bool {
+        !self.scheduled && !self.blocked
+    }
+
+    pub(in crate::sqlite) fn place(&self) -> Place {
+        place(self.priority, Timestamp::from_microseconds(self.run_at), TaskId(self.id))
+    }
+}
+
+/// How many lanes in memory may be empty before they are forgotten.
+const EMPTY_LANES: usize = 4096;
+
+const ADD_READY: &str = "INSERT INTO ready (lane, at, task) VALUES (?, ?, ?)";
+
+#[derive(Debug)]
+pub(in crate::sqlite) struct Index {
+    frontier: i64,
+    ready: FxHashMap<i64, BTreeSet<Place>>,
+    /// How many tasks are in `ready`.
+    ready_tasks: usize,
+    /// How many waiting tasks were read when this was loaded, and not moved since.
+    loaded: usize,
+    /// What is known of tasks in `ready` without a look at their rows.
+    fresh: FreshTasks,
+    /// What is known of orchestrations that nobody holds.
+    parked: ParkedTasks,
+    scheduled: BTreeMap<(i64, i64), i64>,
+    /// How many blocked tasks came since the frontier was last moved: whoever loads this reads them
+    /// too.
+    blocked: usize,
+    expiry: BTreeSet<(i64, i64)>,
+    keys: FxHashMap<i64, foldhash::HashMap<Box<str>, i64>>,
+    /// Lanes that may have rows in the table.
+    table_lanes: BTreeSet<i64>,
+    table_keys: bool,
+    table_scheduled: bool,
+    table_expiry: bool,
+    /// How many tasks came to the tables and left them in this transaction.
+    sizes: SizeChanges,
+}
+
+impl Index {
+    /// Reads the frontier, and what lies above it.
+    pub(in crate::sqlite) fn load(connection: &Database<'_>) -> Result<Self> {
+        let frontier = meta(connection, "frontier")?;
+        let mut index = Self {
+            frontier,
+            ready: FxHashMap::default(),
+            ready_tasks: 0,
+            loaded: 0,
+            fresh: FreshTasks::default(),
+            parked: ParkedTasks::default(),
+            scheduled: BTreeMap::new(),
+            blocked: 0,
+            expiry: BTreeSet::new(),
+            keys: FxHashMap::default(),
+            table_lanes: table_lanes(connection, if frontier == SHARED { GROUP_LANES } else { i64::MAX })?,
+            table_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM active_key)")?,
+            table_scheduled: exists(connection, "SELECT EXISTS (SELECT 1 FROM scheduled)")?,
+            table_expiry: exists(connection, "SELECT EXISTS (SELECT 1 FROM expiry)")?,
+            sizes: SizeChanges::default(),
+        };
+        if frontier != SHARED {
+            index.load_tasks(connection)?;
+            index.loaded = index.in_memory();
+            // Blocked tasks were counted when they came.
+            index.sizes = SizeChanges::default();
+        }
+        Ok(index)
+    }
+
+    fn load_tasks(&mut self, connection: &Database<'_>) -> Result<()> {
+        let mut statement = connection.prepare_cached(include_str!("../sql/ready/tasks_above_watermark.sql"))?;
+        let mut rows = statement.query([self.frontier])?;
+        while let Some(row) = rows.next()? {
+            let key: Option<String> = row.get(6)?;
+            let kind: i64 = row.get(7)?;
+            let running: bool = row.get(8)?;
+            let is_ready = row.get::<_, u8>(3)? == 0 && !running;
+            let entry = Entry {
+                id: row.get(0)?,
+                lane: line(row.get(1)?, row.get(10)?, row.get(11)?, is_ready)?,
+                priority: Priority(row.get(2)?),
+                scheduled: row.get::<_, u8>(3)? == 1,
+                blocked: row.get::<_, u8>(3)? == 2,
+                run_at: row.get(4)?,
+                expires_at: row.get(5)?,
+                key: key.as_deref().map(|key| (kind, key)),
+                series: None,
+            };
+            let owns_key: bool = row.get(9)?;
+            if let Some((kind, key)) = entry.key.filter(|_| owns_key) {
+                self.take_key(connection, kind, key, entry.id)?;
+            }
+            if !running {
+                self.add(connection, &entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn in_memory(&self) -> usize {
+        self.ready_tasks + self.scheduled.len() + self.blocked
+    }
+
+    /// Whether more wait in memory than may. What had to be read once is not to be read again and
+    /// again.
+    pub(in crate::sqlite) fn is_full(&self, may: MemoryTasks) -> bool {
+        let limit = if self.table_lanes.is_empty() { may.alone } else { may.beside_tables };
+        self.in_memory() > limit || self.loaded > may.beside_tables
+    }
+
+    /// Due tasks in memory, by lane.
+    pub(in crate::sqlite) fn ready_in_memory(&self) -> impl Iterator<Item = (i64, &BTreeSet<Place>)> {
+        self.ready.iter().map(|(lane, places)| (*lane, places))
+    }
+
+    /// Lanes of tasks in memory that are not due.
+    pub(in crate::sqlite) fn scheduled_in_memory(&self) -> impl Iterator<Item = i64> + '_ {
+        self.scheduled.values().copied()
+    }
+
+    /// Moves everything to the tables and sets the frontier.
+    pub(in crate::sqlite) fn flush(&mut self, connection: &Database<'_>, frontier: i64) -> Result<()> {
+        let ready = std::mem::take(&mut self.ready);
+        self.ready_tasks = 0;
+        self.loaded = 0;
+        self.blocked = 0;
+        if frontier == SHARED {
+            self.fresh.clear();
+        }
+        let scheduled = std::mem::take(&mut self.scheduled);
+        let expiry = std::mem::take(&mut self.expiry);
+        let keys = std::mem::take(&mut self.keys);
+        let was_shared = std::mem::replace(&mut self.frontier, SHARED) == SHARED;
+        let mut statement = connection.prepare_cached(ADD_READY)?;
+        for (lane, places) in ready {
+            self.table_lanes.insert(lane);
+            self.sizes.waiting(lane, places.len().cast_signed() as i64);
+            for place in places {
+                statement.execute(params![lane, place.at, place.task.0])?;
+            }
+        }
+        for ((run_at, task), lane) in scheduled {
+            self.add_scheduled(connection, run_at, task, lane)?;
+        }
+        for (expires_at, task) in expiry {
+            self.add_expiry(connection, expires_at, task)?;
+        }
+        for (kind, keys) in keys {
+            for (key, task) in keys {
+                self.take_key(connection, kind, &key, task)?;
+            }
+        }
+        if frontier == SHARED {
+            self.table_lanes.retain(|lane| *lane < GROUP_LANES);
+        } else if was_shared {
+            self.table_lanes = table_lanes(connection, i64::MAX)?;
+        }
+        self.frontier = frontier;
+        connection.prepare_cached("UPDATE meta SET value = ? WHERE name = 'frontier'")?.execute([frontier])?;
+        Ok(())
+    }
+
+    /// Adds a task that nobody holds; its key is taken separately.
+    pub(in crate::sqlite) fn add(&mut self, connection: &Database<'_>, entry: &Entry<'_>) -> Result<()> {
+        if entry.blocked {
+            self.blocked += usize::from(entry.id > self.frontier);
+            self.sizes.blocked(entry.lane, 1);
+        } else if entry.scheduled {
+            self.add_scheduled(connection, entry.run_at, entry.id, entry.lane)?;
+        } else {
+            self.add_ready(connection, entry.lane, entry.place())?;
+        }
+        entry.expires_at.map_or(Ok(()), |at| self.add_expiry(connection, at, entry.id))
+    }
+
+    /// Removes a task that nobody holds; its key is freed separately.
+    pub(in crate::sqlite) fn remove(&mut self, connection: &Database<'_>, entry: &Entry<'_>) -> Result<()> {
+        self.parked.remove(entry.id);
+        if entry.blocked {
+            self.fresh.forget(entry.id);
+            self.sizes.blocked(entry.lane, -1);
+        } else if entry.scheduled {
+            self.remove_scheduled(connection, entry.run_at, entry.id, entry.lane)?;
+        } else {
+            self.remove_ready(connection, entry.lane, entry.place())?;
+        }
+        entry.expires_at.map_or(Ok(()), |at| self.remove_expiry(connection, at, entry.id))
+    }
+
+    pub(in crate::sqlite) fn add_ready(&mut self, connection: &Database<'_>, lane: i64, place: Place) -> Result<()> {
+        if place.task.0 > self.frontier {
+            self.ready_tasks += usize::from(self.ready.entry(lane).or_default().insert(place));
+        } else {
+            connection.prepare_cached(ADD_READY)?.execute(params![lane, place.at, place.task.0])?;
+            self.note_table_lane(lane);
+            self.sizes.waiting(lane, 1);
+        }
+        Ok(())
+    }
+
+    pub(in crate::sqlite) fn remove_ready(&mut self, connection: &Database<'_>, lane: i64, place: Place) -> Result<()> {
+        self.fresh.forget(place.task.0);
+        self.parked.remove(place.task.0);
+        self.remove_ready_to_start(connection, lane, place)
+    }
+
+    /// The same for a task that is about to start: what is known of it is taken then.
+    pub(in crate::sqlite) fn remove_ready_to_start(
+        &mut self,
+        connection: &Database<'_>,
+        lane: i64,
+        place: Place,
+    ) -> Result<()> {
+        if place.task.0 > self.frontier {
+            self.remove_ready_in_memory(lane, place);
+        } else {
+            let mut statement =
+                connection.prepare_cached("DELETE FROM ready WHERE lane = ? AND at = ? AND task = ?")?;
+            let removed = statement.execute(params![lane, place.at, place.task.0])?;
+            self.sizes.waiting(lane, -(removed.cast_signed() as i64));
+        }
+        Ok(())
+    }
+
+    /// Of a shared file it is not known which lanes of groups have rows: they may be very many, and
+    /// others add to them.
+    fn note_table_lane(&mut self, lane: i64) {
+        if lane < GROUP_LANES || self.frontier != SHARED {
+            self.table_lanes.insert(lane);
+        }
+    }
+
+    fn remove_ready_in_memory(&mut self, lane: i64, place: Place) {
+        let Some(places) = self.ready.get_mut(&lane) else { return };
+        self.ready_tasks -= usize::from(places.remove(&place));
+        // There may be very many lines of groups; where they are few, they are soon filled again.
+        if places.is_empty() && lane >= GROUP_LANES && self.ready.len() > EMPTY_LANES {
+            self.ready.remove(&lane);
+        }
+    }
+
+    /// Keeps what is known of a due task for its claim, unless another process might claim it.
+    pub(in crate::sqlite) fn keep(&mut self, task: FreshTask) {
+        if self.frontier != SHARED && !task.task.scheduled {
+            self.fresh.insert(task);
+        }
+    }
+
+    /// The same of one of which nothing was asked but to run now.
+    pub(in crate::sqlite) fn keep_plain(&mut self, id: i64, task: PlainTask) {
+        if self.frontier != SHARED {
+            self.fresh.insert_plain(id, task);
+        }
+    }
+
+    /// Whether something is known of a due or blocked task.
+    pub(in crate::sqlite) fn is_fresh(&self, task: TaskId) -> bool {
+        self.fresh.has(task.0)
+    }
+
+    /// What is known of a blocked task.
+    pub(in crate::sqlite) fn fresh_blocked(&self, task: TaskId) -> Option<&LiveTask> {
+        self.fresh.get(task.0)
+    }
+
+    /// What is known of a due or blocked task, to be changed as its row is.
+    pub(in crate::sqlite) fn fresh_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
+        self.fresh.get_mut(task.0)
+    }
+
+    /// Puts a task into line that was blocked; its expiry stays where it is.
+    pub(in crate::sqlite) fn unblock(&mut self, connection: &Database<'_>, task: &LiveTask) -> Result<()> {
+        self.sizes.blocked(task.lane, -1);
+        self.parked.remove(task.id.0);
+        if task.scheduled {
+            self.fresh.forget(task.id.0);
+            return self.add_scheduled(connection, task.run_at, task.id.0, task.scheduled_lane());
+        }
+        if let Some(fresh) = self.fresh_mut(task.id) {
+            *fresh = task.clone();
+        }
+        Ok(())
+    }
+
+    /// Keeps what is known of an orchestration that stands in its line, or waits for what may come
+    /// for it.
+    pub(in crate::sqlite) fn keep_parked(&mut self, task: &LiveTask) {
+        self.parked.insert(task);
+    }
+
+    /// What is known of an orchestration that nobody holds.
+    pub(in crate::sqlite) fn parked(&self, task: TaskId) -> Option<&LiveTask> {
+        self.parked.get(task.0)
+    }
+
+    /// The same, to be changed as its row is.
+    pub(in crate::sqlite) fn parked_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
+        self.parked.get_mut(task.0)
+    }
+
+    /// What is known of a due task; it is then known no more.
+    pub(in crate::sqlite) fn take_fresh(&mut self, task: TaskId) -> Option<FreshTask> {
+        self.parked.remove(task.0);
+        self.fresh.take(task.0)
+    }
+
+    /// Removes every due task of a lane up to a place; what is known of them was taken before.
+    pub(in crate::sqlite) fn remove_ready_up_to(
+        &mut self,
+        connection: &Database<'_>,
+        lane: i64,
+        place: Place,
+    ) -> Result<()> {
+        if let Some(places) = self.ready.get_mut(&lane) {
+            let before = places.len();
+            *places = places.split_off(&place);
+            places.remove(&place);
+            self.ready_tasks -= before - places.len();
+        }
+        if self.table_lanes.contains(&lane) {
+            let mut statement =
+                connection.prepare_cached("DELETE FROM ready WHERE lane = ? AND (at, task) <= (?, ?)")?;
+            let removed = statement.execute(params![lane, place.at, place.task.0])?;
+            self.sizes.waiting(lane, -(removed.cast_signed() as i64));
+        }
+        Ok(())
+    }
+
+    /// The next due tasks of a lane behind `after`, at most `limit`.
+    pub(in crate::sqlite) fn next_ready(
+        &mut self,
+        connection: &Database<'_>,
+        lane: i64,
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Vec<Place>> {
+        let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut places: Vec<Place> = self
+            .ready
+            .get(&lane)
+            .map(|ready| ready.range((behind, Bound::Unbounded)).take(limit).copied().collect())
+            .unwrap_or_default();
+        if self.may_be_in_table(lane) {
+            let from_memory = places.len();
+            let start = after.unwrap_or(Place { at: i64::MIN, task: TaskId(i64::MIN) });
+            let mut statement = connection.prepare_cached(include_str!("../sql/ready/next_ready.sql"))?;
+            let mut rows = statement.query(params![lane, start.at, start.task.0, limit.cast_signed()])?;
+            while let Some(row) = rows.next()? {
+                places.push(Place { at: row.get(0)?, task: TaskId(row.get(1)?) });
+            }
+            if places.len() == from_memory && after.is_none() {
+                self.table_lanes.remove(&lane);
+            }
+            places.sort_unstable();
+            places.truncate(limit);
+        }
+        Ok(places)
+    }
+
+    /// Whether a lane may have due tasks in the table.
+    fn may_be_in_table(&self, lane: i64) -> bool {
+        let is_shared_group = lane >= GROUP_LANES && self.frontier == SHARED;
+        is_shared_group || self.table_lanes.contains(&lane)
+    }
+
+    /// A lane's first due task.
+    pub(in crate::sqlite) fn first_ready(&mut self, connection: &Database<'_>, lane: i64) -> Result<Option<Place>> {
+        if self.may_be_in_table(lane) {
+            return Ok(self.next_ready(connection, lane, None, 1)?.first().copied());
+        }
+        Ok(self.ready.get(&lane).and_then(|places| places.first().copied()))
+    }
+
+    /// Lanes with a group that may have due tasks; of a shared file all that have.
+    pub(in crate::sqlite) fn group_lanes(&self) -> Vec<i64> {
+        let in_memory = self.ready.keys().copied().filter(|lane| *lane >= GROUP_LANES);
+        let mut lanes: Vec<i64> = in_memory.chain(self.table_lanes.range(GROUP_LANES..).copied()).collect();
+        lanes.sort_unstable();
+        lanes.dedup();
+        lanes
+    }
+
+    /// Whether several processes may have the file open.
+    pub(in crate::sqlite) fn is_shared(&self) -> bool {
+        self.frontier == SHARED
+    }
+
+    fn add_scheduled(&mut self, connection: &Database<'_>, run_at: i64, task: i64, lane: i64) -> Result<()> {
+        if task > self.frontier {
+            self.scheduled.insert((run_at, task), lane);
+        } else {
+            connection
+                .prepare_cached("INSERT INTO scheduled (run_at, task, lane) VALUES (?, ?, ?)")?
+                .execute(params![run_at, task, lane])?;
+            self.table_scheduled = true;
+            self.sizes.scheduled(lane, 1);
+        }
+        Ok(())
+    }
+
+    pub(in crate::sqlite) fn remove_scheduled(
+        &mut self,
+        connection: &Database<'_>,
+        run_at: i64,
+        task: i64,
+        lane: i64,
+    ) -> Result<()> {
+        if task > self.frontier {
+            self.scheduled.remove(&(run_at, task));
+        } else {
+            let mut statement = connection.prepare_cached("DELETE FROM scheduled WHERE run_at = ? AND task = ?")?;
+            let removed = statement.execute(params![run_at, task])?;
+            self.sizes.scheduled(lane, -(removed.cast_signed() as i64));
+        }
+        Ok(())
+    }
+
+    /// Writes how many tasks came to the tables and left them.
+    pub(in crate::sqlite) fn save_sizes(&mut self, connection: &Database<'_>, names: &Names) -> Result<()> {
+        self.sizes.save(connection, names)
+    }
+
+    /// The scheduled tasks that are due at `now`, earliest first, at most `limit`: when, which, in
+    /// which lane.
+    pub(in crate::sqlite) fn due(
+        &self,
+        connection: &Database<'_>,
+        now: i64,
+        limit: usize,
+    ) -> Result<Vec<(i64, i64, i64)>> {
+        let in_memory = self.scheduled.range(..=(now, i64::MAX)).take(limit);
+        let mut due: Vec<_> = in_memory.map(|(&(run_at, task), &lane)| (run_at, task, lane)).collect();
+        if !self.table_scheduled {
+            return Ok(due);
+        }
+        let mut statement = connection.prepare_cached(
+            "SELECT run_at, task, lane FROM scheduled WHERE run_at <= ? ORDER BY run_at, task LIMIT ?",
+        )?;
+        let mut rows = statement.query(params![now, limit.cast_signed()])?;
+        while let Some(row) = rows.next()? {
+            due.push((row.get(0)?, row.get(1)?, row.get(2)?));
+        }
+        due.sort_unstable();
+        due.truncate(limit);
+        Ok(due)
+    }
+
+    pub(in crate::sqlite) fn add_expiry(
+        &mut self,
+        connection: &Database<'_>,
+        expires_at: i64,
+        task: i64,
+    ) -> Result<()> {
+        if task > self.frontier {
+            self.expiry.insert((expires_at, task));
+        } else {
+            connection
+                .prepare_cached("INSERT INTO expiry (expires_at, task) VALUES (?, ?)")?
+                .execute(params![expires_at, task])?;
+            self.table_expiry = true;
+        }
+        Ok(())
+    }
+
+    pub(in crate::sqlite) fn remove_expiry(
+        &mut self,
+        connection: &Database<'_>,
+        expires_at: i64,
+        task: i64,
+    ) -> Result<()> {
+        if task > self.frontier {
+            self.expiry.remove(&(expires_at, task));
+        } else {
+            connection
+                .prepare_cached("DELETE FROM expiry WHERE expires_at = ? AND task = ?")?
+                .execute(params![expires_at, task])?;
+        }
+        Ok(())
+    }
+
+    /// The tasks that have expired at `now`, earliest first, at most `limit`.
+    pub(in crate::sqlite) fn expired(&self, connection: &Database<'_>, now: i64, limit: usize) -> Result<Vec<i64>> {
+        let mut expired: Vec<(i64, i64)> = self.expiry.range(..=(now, i64::MAX)).take(limit).copied().collect();
+        if self.table_expiry {
+            let mut statement = connection.prepare_cached(
+                "SELECT expires_at, task FROM expiry WHERE expires_at <= ? ORDER BY expires_at, task LIMIT ?",
+            )?;
+            let mut rows = statement.query(params![now, limit.cast_signed()])?;
+            while let Some(row) = rows.next()? {
+                expired.push((row.get(0)?, row.get(1)?));
+            }
+            expired.sort_unstable();
+            expired.truncate(limit);
+        }
+        Ok(expired.into_iter().map(|(_, task)| task).collect())
+    }
+
+    /// When the next scheduled task is due or the next waiting one expires.
+    pub(in crate::sqlite) fn next_time(&self, connection: &Database<'_>) -> Result<Option<i64>> {
+        let first = |may_be: bool, sql| -> Result<Option<i64>> {
+            if !may_be {
+                return Ok(None);
+            }
+            Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?)
+        };
+        let times = [
+            self.scheduled.first_key_value().map(|((run_at, _), _)| *run_at),
+            self.expiry.first().map(|(at, _)| *at),
+            first(self.table_scheduled, "SELECT run_at FROM scheduled ORDER BY run_at LIMIT 1")?,
+            first(self.table_expiry, "SELECT expires_at FROM expiry ORDER BY expires_at LIMIT 1")?,
+        ];
+        Ok(times.into_iter().flatten().min())
+    }
+
+    /// The live task that owns a key.
+    pub(in crate::sqlite) fn key_owner(&self, connection: &Database<'_>, kind: i64, key: &str) -> Result<Option<i64>> {
+        if let Some(task) = self.keys.get(&kind).and_then(|keys| keys.get(key)) {
+            return Ok(Some(*task));
+        }
+        if !self.table_keys {
+            return Ok(None);
+        }
+        let mut statement = connection.prepare_cached("SELECT task FROM active_key WHERE kind = ? AND key = ?")?;
+        Ok(statement.query_row(params![kind, key], |row| row.get(0)).optional()?)
+    }
+
+    /// Gives a key to a task; it must be free.
+    pub(in crate::sqlite) fn take_key(
+        &mut self,
+        connection: &Database<'_>,
+        kind: i64,
+        key: &str,
+        task: i64,
+    ) -> Result<()> {
+        if task > self.frontier {
+            self.keys.entry(kind).or_default().insert(key.into(), task);
+        } else {
+            connection
+                .prepare_cached("INSERT INTO active_key (kind, key, task) VALUES (?, ?, ?)")?
+                .execute(params![kind, key, task])?;
+            self.table_keys = true;
+        }
+        Ok(())
+    }
+
+    /// Frees a key if the task owns it.
+    pub(in crate::sqlite) fn free_key(
+        &mut self,
+        connection: &Database<'_>,
+        kind: i64,
+        key: &str,
+        task: i64,
+    ) -> Result<()> {
+        if task > self.frontier {
+            if let Some(keys) = self.keys.get_mut(&kind)
+                && keys.get(key) == Some(&task)
+            {
+                keys.remove(key);
+            }
+        } else {
+            connection
+                .prepare_cached("DELETE FROM active_key WHERE kind = ? AND key = ? AND task = ?")?
+                .execute(params![kind, key, task])?;
+        }
+        Ok(())
+    }
+}
+
+/// Where a task in a lane stands that has the series of that number, if it has one and tasks of it
+/// wait.
+fn line(lane: i64, has_series: bool, series: Option<i64>, is_ready: bool) -> Result<i64> {
+    match series {
+        _ if !has_series => Ok(lane),
+        _ if !is_ready => Ok(lane | HAS_SERIES),
+        Some(series) => Ok(series << SERIES_SHIFT | lane),
+        None => Err(Error::corrupt("a task waits in a series that does not exist; restore a backup")),
+    }
+}
+
+/// The lanes below a number that have due tasks in the table, found by one seek each.
+fn table_lanes(connection: &Database<'_>, below: i64) -> Result<BTreeSet<i64>> {
+    let mut statement =
+        connection.prepare_cached("SELECT lane FROM ready WHERE lane > ? AND lane < ? ORDER BY lane LIMIT 1")?;
+    let mut lanes = BTreeSet::new();
+    let mut last = -1;
+    while let Some(lane) = statement.query_row([last, below], |row| row.get::<_, i64>(0)).optional()? {
+        lanes.insert(lane);
+        last = lane;
+    }
+    Ok(lanes)
+}
+
+/// Due tasks of one lane, read in pieces, so that a claim over many lanes reads little of each.
+#[derive(Debug)]
+pub(in crate::sqlite) struct LaneCursor {
+    pub(in crate::sqlite) lane: i64,
+    buffered: VecDeque<Place>,
+    last: Option<Place>,
+    exhausted: bool,
+}
+
+impl LaneCursor {
+    /// The tasks of a lane behind a place, or all.
+    pub(in crate::sqlite) fn behind(lane: i64, place: Option<Place>) -> Self {
+        Self { lane, buffered: VecDeque::new(), last: place, exhausted: false }
+    }
+
+    /// The lane's next task, left in place.
+    pub(in crate::sqlite) fn peek(
+        &mut self,
+        connection: &Database<'_>,
+        index: &mut Index,
+        want: usize,
+    ) -> Result<Option<Place>> {
+        if self.buffered.is_empty() && !self.exhausted {
+            let places = index.next_ready(connection, self.lane, self.last, want)?;
+            self.exhausted = places.len() < want;
+            self.last = places.last().copied().or(self.last);
+            self.buffered = places.into();
+        }
+        Ok(self.buffered.front().copied())
+    }
+
+    pub(in crate::sqlite) fn advance(&mut self) {
+        self.buffered.pop_front();
+    }
+}
