@@ -12,14 +12,14 @@ use crate::rules::share::Rank;
 use crate::sqlite::columns::meta::exists;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::deferred_tags::NewTags;
-use crate::sqlite::commit::names::{Names, SERIES_LINES};
+use crate::sqlite::commit::names::{FIRST_WITH_AFFINITY, Names};
 use crate::sqlite::limits::deferred_counters::Moment;
 use crate::sqlite::limits::limit_usage::{Flow, Shared};
 use crate::sqlite::limits::pauses::Pauses;
 use crate::sqlite::limits::queue_settings::Queues;
-use crate::sqlite::ready::affinity_keys::Series;
-use crate::sqlite::ready::affinity_lists::base_of_head;
-use crate::sqlite::ready::claimable_heads::{GroupHead, GroupHeads};
+use crate::sqlite::ready::affinity_keys::AffinityKeys;
+use crate::sqlite::ready::affinity_lists::head_list_of;
+use crate::sqlite::ready::claimable_heads::{ClaimableHead, ClaimableHeads};
 use crate::sqlite::ready::index::Index;
 use crate::sqlite::row_cache::running_tasks::HeldTasks;
 
@@ -29,7 +29,7 @@ struct Known {
     names: Option<Names>,
     flow: Option<Flow>,
     settle_groups: bool,
-    /// When lines of series were last looked at.
+    /// When reservations were last looked at.
     looked_at: Option<i64>,
     pruned_to: i64,
 }
@@ -44,8 +44,8 @@ pub(in crate::sqlite) struct Cache {
     pub(in crate::sqlite) pauses: Pauses,
     pub(in crate::sqlite) queues: Queues,
     pub(in crate::sqlite) flow: Flow,
-    pub(in crate::sqlite) heads: GroupHeads,
-    pub(in crate::sqlite) series: Series,
+    pub(in crate::sqlite) heads: ClaimableHeads,
+    pub(in crate::sqlite) affinity: AffinityKeys,
     /// Whether groups that wait for a token are to be looked at whatever was noted of when it
     /// comes.
     pub(in crate::sqlite) settle_groups: bool,
@@ -85,7 +85,7 @@ impl Cache {
             names: Some(self.names),
             flow: Some(self.flow),
             settle_groups: self.settle_groups,
-            looked_at: self.series.looked_at,
+            looked_at: self.affinity.looked_at,
             pruned_to: self.pruned_to,
         };
         Self::load_with(connection, known, now)
@@ -112,7 +112,7 @@ impl Cache {
             pauses: Pauses::load(connection)?,
             queues,
             flow,
-            series: Series::load(connection, known.looked_at)?,
+            affinity: AffinityKeys::load(connection, known.looked_at)?,
             settle_groups: known.settle_groups,
             held: HeldTasks::default(),
             is_unsettled: exists(connection, "SELECT EXISTS (SELECT 1 FROM over)")?,
@@ -130,27 +130,27 @@ impl Cache {
 }
 
 impl Cache {
-    /// Where the tasks of a lane stand among those of its queue.
-    pub(in crate::sqlite) fn rank_of(&mut self, connection: &Database<'_>, lane: i64) -> Result<Rank> {
-        rank_of(connection, &self.names, &mut self.flow, lane)
+    /// Where the tasks of a list stand among those of its queue.
+    pub(in crate::sqlite) fn rank_of(&mut self, connection: &Database<'_>, list: i64) -> Result<Rank> {
+        rank_of(connection, &self.names, &mut self.flow, list)
     }
 
-    /// The lanes of a base whose groups have got a token since the last sweep.
-    pub(in crate::sqlite) fn lanes_with_tokens(
+    /// The lists of a base whose groups have got a token since the last sweep.
+    pub(in crate::sqlite) fn lists_with_tokens(
         &mut self,
         connection: &Database<'_>,
-        base: i64,
+        head_list: i64,
         now: Duration,
     ) -> Result<Vec<i64>> {
-        let mut lanes = Vec::new();
+        let mut lists = Vec::new();
         for (_, group) in self.heads.due(connection, i64::MAX, bounds::GROUPS)? {
             let state = self.flow.group(connection, group)?;
             if state.usage.room(now) > 0 && !self.pauses.group_is_paused(&state.name) {
-                let of_group = self.names.lanes_of_group(group).iter().copied();
-                lanes.extend(of_group.filter(|lane| self.names.base_of(*lane) == base));
+                let of_group = self.names.sub_queues_of_group(group).iter().copied();
+                lists.extend(of_group.filter(|list| self.names.ungrouped_of(*list) == head_list));
             }
         }
-        Ok(lanes)
+        Ok(lists)
     }
 }
 
@@ -158,9 +158,9 @@ fn rank_of(connection: &Database<'_>, names: &Names, flow: &mut Flow, number: i6
     if !flow.shares.are_shared() {
         return Ok(Rank::default());
     }
-    let Some(lane) = names.lane(number) else { return Ok(Rank::default()) };
+    let Some(sub_queue) = names.sub_queue(number) else { return Ok(Rank::default()) };
     let group = names.group_of(number);
-    let tags = flow.shares.tags(connection, lane.queue, group)?;
+    let tags = flow.shares.tags(connection, sub_queue.queue, group)?;
     let is_below_minimum =
         group.map_or(Ok(false), |group| flow.group(connection, group).map(|state| state.is_below_minimum))?;
     Ok(rules::share::rank(tags, is_below_minimum))
@@ -187,15 +187,15 @@ pub(in crate::sqlite) fn shared(names: &Names, scope: &LimitScope) -> Option<Sha
     }
 }
 
-/// The heads of groups' lines: in the tables of a shared file, else found by the lines.
-fn heads(connection: &Database<'_>, names: &Names, index: &mut Index, flow: &mut Flow) -> Result<GroupHeads> {
+/// The heads of groups' lists: in the tables of a shared file, else found by the lists.
+fn heads(connection: &Database<'_>, names: &Names, index: &mut Index, flow: &mut Flow) -> Result<ClaimableHeads> {
     if index.is_shared() {
-        return Ok(GroupHeads::Tables);
+        return Ok(ClaimableHeads::Tables);
     }
-    let mut heads = GroupHeads::default();
-    for lane in index.group_lanes() {
-        let (group, place) = (names.group_of(lane), index.first_ready(connection, lane)?);
-        let Some(place) = place.filter(|_| group.is_some() || lane >= SERIES_LINES) else { continue };
+    let mut heads = ClaimableHeads::default();
+    for list in index.grouped_lists() {
+        let (group, place) = (names.group_of(list), index.first_ready(connection, list)?);
+        let Some(place) = place.filter(|_| group.is_some() || list >= FIRST_WITH_AFFINITY) else { continue };
         if let Some(group) = group {
             let state = flow.group(connection, group)?;
             if let Some(at) = state.due {
@@ -205,9 +205,9 @@ fn heads(connection: &Database<'_>, names: &Names, index: &mut Index, flow: &mut
                 continue;
             }
         }
-        let rank = rank_of(connection, names, flow, lane)?;
-        let base = base_of_head(connection, names, lane)?;
-        heads.insert(connection, base, GroupHead { rank, place, lane })?;
+        let rank = rank_of(connection, names, flow, list)?;
+        let head_list = head_list_of(connection, names, list)?;
+        heads.insert(connection, head_list, ClaimableHead { rank, place, list })?;
     }
     Ok(heads)
 }

@@ -1,4 +1,4 @@
-//! Names and their numbers: queues, kinds, groups, and the lanes made of them.
+//! Names and their numbers: queues, kinds, groups, and the sub-queues made of them.
 
 use rusqlite::params;
 use rustc_hash::FxHashMap;
@@ -11,76 +11,76 @@ use crate::rules::orchestration;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::prepared_statements;
 
-/// Lanes with a group have numbers from this one up, so that the others can be told from them and
+/// Sub-queues with a group have numbers from this one up, so that the others can be told from them and
 /// walked without them.
-pub(in crate::sqlite) const GROUP_LANES: i64 = 1 << 32;
+pub(in crate::sqlite) const FIRST_GROUPED: i64 = 1 << 32;
 
-/// Lines of series have numbers from this one up: the number of the series, and in the lowest 34
-/// bits that of the lane.
-pub(in crate::sqlite) const SERIES_LINES: i64 = 1 << SERIES_SHIFT;
+/// Lists of affinity key have numbers from this one up: the number of the affinity key, and in the lowest 34
+/// bits that of the sub-queue.
+pub(in crate::sqlite) const FIRST_WITH_AFFINITY: i64 = 1 << AFFINITY_SHIFT;
 
-/// Where the number of the series begins.
-pub(in crate::sqlite) const SERIES_SHIFT: u32 = 34;
+/// Where the number of the affinity key begins.
+pub(in crate::sqlite) const AFFINITY_SHIFT: u32 = 34;
 
-/// In the place of a line: a task in `scheduled` has a series, which is looked up when it becomes
+/// In the place of a list: a task in `scheduled` has an affinity key, which is looked up when it becomes
 /// due.
-pub(in crate::sqlite) const HAS_SERIES: i64 = 1 << 62;
+pub(in crate::sqlite) const HAS_AFFINITY: i64 = 1 << 62;
 
-/// The lane of a line.
-pub(in crate::sqlite) fn lane_of_line(line: i64) -> i64 {
-    line & (SERIES_LINES - 1)
+/// The sub-queue of a list.
+pub(in crate::sqlite) fn sub_queue_of_list(line: i64) -> i64 {
+    line & (FIRST_WITH_AFFINITY - 1)
 }
 
-/// A line of tasks that are claimable or not together.
+/// A list of tasks that are claimable or not together.
 #[derive(Debug, Clone)]
-pub(in crate::sqlite) struct Lane {
+pub(in crate::sqlite) struct SubQueue {
     pub(in crate::sqlite) queue: i64,
     pub(in crate::sqlite) kind: i64,
     /// Zero for none.
     pub(in crate::sqlite) group: i64,
     /// True for one of orchestrations, which claims may leave out.
     pub(in crate::sqlite) orchestration: bool,
-    /// The lane without a group of the same queue and kind, of orchestrations or of others as this
+    /// The sub-queue without a group of the same queue and kind, of orchestrations or of others as this
     /// one.
-    pub(in crate::sqlite) base: i64,
+    pub(in crate::sqlite) ungrouped: i64,
     pub(in crate::sqlite) queue_name: Name,
     pub(in crate::sqlite) kind_name: Name,
     pub(in crate::sqlite) group_name: Option<Name>,
 }
 
 /// What is known of the names in the store. Only what was added is read when another process has
-/// changed the store: names and lanes never change, and deleted queues are few.
+/// changed the store: names and sub-queues never change, and deleted queues are few.
 #[derive(Debug, Default, Clone)]
 pub(in crate::sqlite) struct Names {
     queues: foldhash::HashMap<Name, i64>,
     kinds: foldhash::HashMap<Name, i64>,
     groups: foldhash::HashMap<Name, i64>,
-    lanes: FxHashMap<(i64, i64, i64, bool), i64>,
-    by_number: FxHashMap<i64, Lane>,
-    /// Lanes without a group.
-    base_lanes: Vec<i64>,
-    lanes_of_group: FxHashMap<i64, Vec<i64>>,
+    sub_queues: FxHashMap<(i64, i64, i64, bool), i64>,
+    by_number: FxHashMap<i64, SubQueue>,
+    /// Sub-queues without a group.
+    ungrouped_sub_queues: Vec<i64>,
+    sub_queues_of_group: FxHashMap<i64, Vec<i64>>,
     last: LastNumbers,
-    last_lane: Option<LastLane>,
+    last_sub_queue: Option<LastSubQueue>,
 }
 
 /// The highest numbers that are known.
 #[derive(Debug, Clone, Copy)]
 struct LastNumbers {
-    base_lane: i64,
-    group_lane: i64,
+    ungrouped: i64,
+    grouped: i64,
     group: i64,
 }
 
 impl Default for LastNumbers {
     fn default() -> Self {
-        Self { base_lane: 0, group_lane: GROUP_LANES - 1, group: 0 }
+        Self { ungrouped: 0, grouped: FIRST_GROUPED - 1, group: 0 }
     }
 }
 
-/// The lane that was asked for last: the next task is often of the same.
+/// The sub-queue that was asked for last: the next task is often of the same.
 #[derive(Debug, Clone)]
-struct LastLane {
+struct LastSubQueue {
     queue: Name,
     kind: Name,
     group: Option<Name>,
@@ -93,27 +93,27 @@ impl Names {
     pub(in crate::sqlite) fn load(connection: &Database<'_>, known: Option<Self>) -> Result<Self> {
         let queues = numbers(connection, "SELECT name, id FROM queue WHERE deleted = 0 AND id > ?", 0)?;
         let kinds = numbers(connection, "SELECT name, id FROM kind WHERE id > ?", 0)?;
-        let mut names = Self { queues, kinds, last_lane: None, ..known.unwrap_or_default() };
+        let mut names = Self { queues, kinds, last_sub_queue: None, ..known.unwrap_or_default() };
         for (name, number) in numbers(connection, "SELECT name, id FROM task_group WHERE id > ?", names.last.group)? {
             names.add_group(number, name);
         }
         let mut statement = connection.prepare_cached(include_str!("../sql/commit/sub_queues_after.sql"))?;
-        let mut rows = statement.query(params![names.last.base_lane, GROUP_LANES, names.last.group_lane])?;
+        let mut rows = statement.query(params![names.last.ungrouped, FIRST_GROUPED, names.last.grouped])?;
         while let Some(row) = rows.next()? {
             let name =
                 |column| -> Result<Name> { Name::new(row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?) };
             let group = row.get(3)?;
-            let lane = Lane {
+            let sub_queue = SubQueue {
                 queue: row.get(1)?,
                 kind: row.get(2)?,
                 group,
                 orchestration: row.get(8)?,
-                base: row.get(4)?,
+                ungrouped: row.get(4)?,
                 queue_name: name(5)?,
                 kind_name: name(6)?,
                 group_name: if group == 0 { None } else { Some(name(7)?) },
             };
-            names.add_lane(row.get(0)?, lane);
+            names.add_sub_queue(row.get(0)?, sub_queue);
         }
         Ok(names)
     }
@@ -131,29 +131,39 @@ impl Names {
         self.kinds.get(name).copied()
     }
 
-    /// A lane by its number, or by that of a line of a series in it.
-    pub(in crate::sqlite) fn lane(&self, number: i64) -> Option<&Lane> {
-        self.by_number.get(&lane_of_line(number))
+    /// A sub-queue by its number, or by that of a list of an affinity key in it.
+    pub(in crate::sqlite) fn sub_queue(&self, number: i64) -> Option<&SubQueue> {
+        self.by_number.get(&sub_queue_of_list(number))
     }
 
-    /// The lanes without a group.
-    pub(in crate::sqlite) fn base_lanes(&self) -> impl Iterator<Item = (i64, &Lane)> {
-        self.base_lanes.iter().filter_map(|number| self.lane(*number).map(|lane| (*number, lane)))
+    /// The sub-queues without a group.
+    pub(in crate::sqlite) fn ungrouped_sub_queues(&self) -> impl Iterator<Item = (i64, &SubQueue)> {
+        self.ungrouped_sub_queues
+            .iter()
+            .filter_map(|number| self.sub_queue(*number).map(|sub_queue| (*number, sub_queue)))
     }
 
-    /// The lane without a group of the same queue and kind.
-    pub(in crate::sqlite) fn base_of(&self, lane: i64) -> i64 {
-        if lane < GROUP_LANES { lane } else { self.lane(lane).map_or(lane, |lane| lane.base) }
+    /// The sub-queue without a group of the same queue and kind.
+    pub(in crate::sqlite) fn ungrouped_of(&self, sub_queue: i64) -> i64 {
+        if sub_queue < FIRST_GROUPED {
+            sub_queue
+        } else {
+            self.sub_queue(sub_queue).map_or(sub_queue, |sub_queue| sub_queue.ungrouped)
+        }
     }
 
-    /// The group of a lane, if it has one.
-    pub(in crate::sqlite) fn group_of(&self, lane: i64) -> Option<i64> {
-        if lane < GROUP_LANES { None } else { self.lane(lane).map(|lane| lane.group).filter(|group| *group > 0) }
+    /// The group of a sub-queue, if it has one.
+    pub(in crate::sqlite) fn group_of(&self, sub_queue: i64) -> Option<i64> {
+        if sub_queue < FIRST_GROUPED {
+            None
+        } else {
+            self.sub_queue(sub_queue).map(|sub_queue| sub_queue.group).filter(|group| *group > 0)
+        }
     }
 
-    /// The lanes of a group.
-    pub(in crate::sqlite) fn lanes_of_group(&self, group: i64) -> &[i64] {
-        self.lanes_of_group.get(&group).map_or(&[], Vec::as_slice)
+    /// The sub-queues of a group.
+    pub(in crate::sqlite) fn sub_queues_of_group(&self, group: i64) -> &[i64] {
+        self.sub_queues_of_group.get(&group).map_or(&[], Vec::as_slice)
     }
 
     pub(in crate::sqlite) fn group(&self, name: &str) -> Option<i64> {
@@ -215,9 +225,9 @@ impl Names {
         ))
     }
 
-    /// The number of the lane of a queue, a kind and a group, which are added where they are new:
+    /// The number of the sub-queue of a queue, a kind and a group, which are added where they are new:
     /// that of orchestrations, or of other tasks.
-    pub(in crate::sqlite) fn ensure_lane(
+    pub(in crate::sqlite) fn ensure_sub_queue(
         &mut self,
         connection: &Database<'_>,
         queue: &Name,
@@ -225,7 +235,7 @@ impl Names {
         group: Option<&Name>,
         orchestration: bool,
     ) -> Result<i64> {
-        if let Some(last) = &self.last_lane
+        if let Some(last) = &self.last_sub_queue
             && last.queue == *queue
             && last.kind == *kind
             && last.group.as_ref() == group
@@ -233,16 +243,16 @@ impl Names {
         {
             return Ok(last.number);
         }
-        let mut number = self.ensure_base_lane(connection, queue, kind, orchestration)?;
+        let mut number = self.ensure_ungrouped(connection, queue, kind, orchestration)?;
         if let Some(group) = group {
-            number = self.ensure_group_lane(connection, number, group)?;
+            number = self.ensure_grouped(connection, number, group)?;
         }
         let (queue, kind, group) = (queue.clone(), kind.clone(), group.cloned());
-        self.last_lane = Some(LastLane { queue, kind, group, orchestration, number });
+        self.last_sub_queue = Some(LastSubQueue { queue, kind, group, orchestration, number });
         Ok(number)
     }
 
-    fn ensure_base_lane(
+    fn ensure_ungrouped(
         &mut self,
         connection: &Database<'_>,
         queue_name: &Name,
@@ -251,29 +261,32 @@ impl Names {
     ) -> Result<i64> {
         let queue = self.ensure_queue(connection, queue_name)?;
         let kind = self.ensure_kind(connection, kind_name)?;
-        if let Some(lane) = self.lanes.get(&(queue, kind, 0, orchestration)) {
-            return Ok(*lane);
+        if let Some(sub_queue) = self.sub_queues.get(&(queue, kind, 0, orchestration)) {
+            return Ok(*sub_queue);
         }
         let (queue_name, kind_name) = (queue_name.clone(), kind_name.clone());
-        let base = self.last.base_lane + 1;
-        let lane = Lane { queue, kind, group: 0, orchestration, base, queue_name, kind_name, group_name: None };
-        self.insert_lane(connection, base, lane)
+        let ungrouped = self.last.ungrouped + 1;
+        let sub_queue =
+            SubQueue { queue, kind, group: 0, orchestration, ungrouped, queue_name, kind_name, group_name: None };
+        self.insert_sub_queue(connection, ungrouped, sub_queue)
     }
 
-    fn ensure_group_lane(&mut self, connection: &Database<'_>, base: i64, group: &Name) -> Result<i64> {
+    fn ensure_grouped(&mut self, connection: &Database<'_>, ungrouped: i64, group: &Name) -> Result<i64> {
         let number = self.ensure_group(connection, group)?;
-        let Some(lane) = self.by_number.get(&base) else { return Ok(base) };
-        if let Some(lane) = self.lanes.get(&(lane.queue, lane.kind, number, lane.orchestration)) {
-            return Ok(*lane);
+        let Some(sub_queue) = self.by_number.get(&ungrouped) else { return Ok(ungrouped) };
+        if let Some(sub_queue) =
+            self.sub_queues.get(&(sub_queue.queue, sub_queue.kind, number, sub_queue.orchestration))
+        {
+            return Ok(*sub_queue);
         }
-        let lane = Lane { group: number, group_name: Some(group.clone()), ..lane.clone() };
-        self.insert_lane(connection, self.last.group_lane + 1, lane)
+        let sub_queue = SubQueue { group: number, group_name: Some(group.clone()), ..sub_queue.clone() };
+        self.insert_sub_queue(connection, self.last.grouped + 1, sub_queue)
     }
 
-    fn insert_lane(&mut self, connection: &Database<'_>, number: i64, lane: Lane) -> Result<i64> {
-        let row = params![number, lane.queue, lane.kind, lane.group, lane.orchestration];
-        connection.prepare_cached(prepared_statements::ADD_LANE)?.execute(row)?;
-        self.add_lane(number, lane);
+    fn insert_sub_queue(&mut self, connection: &Database<'_>, number: i64, sub_queue: SubQueue) -> Result<i64> {
+        let row = params![number, sub_queue.queue, sub_queue.kind, sub_queue.group, sub_queue.orchestration];
+        connection.prepare_cached(prepared_statements::ADD_SUB_QUEUE)?.execute(row)?;
+        self.add_sub_queue(number, sub_queue);
         Ok(number)
     }
 
@@ -311,11 +324,11 @@ impl Names {
         Ok(number)
     }
 
-    /// Forgets a queue until it is used again. Its number and lanes stay, for its ended tasks.
+    /// Forgets a queue until it is used again. Its number and sub-queues stay, for its ended tasks.
     pub(in crate::sqlite) fn delete_queue(&mut self, connection: &Database<'_>, name: &Name) -> Result<()> {
         connection.prepare_cached("UPDATE queue SET deleted = 1 WHERE name = ?")?.execute([name.as_str()])?;
         self.queues.remove(name);
-        self.last_lane = None;
+        self.last_sub_queue = None;
         Ok(())
     }
 
@@ -324,16 +337,16 @@ impl Names {
         self.last.group = self.last.group.max(number);
     }
 
-    fn add_lane(&mut self, number: i64, lane: Lane) {
-        self.lanes.insert((lane.queue, lane.kind, lane.group, lane.orchestration), number);
-        if lane.group == 0 {
-            self.base_lanes.push(number);
-            self.last.base_lane = self.last.base_lane.max(number);
+    fn add_sub_queue(&mut self, number: i64, sub_queue: SubQueue) {
+        self.sub_queues.insert((sub_queue.queue, sub_queue.kind, sub_queue.group, sub_queue.orchestration), number);
+        if sub_queue.group == 0 {
+            self.ungrouped_sub_queues.push(number);
+            self.last.ungrouped = self.last.ungrouped.max(number);
         } else {
-            self.lanes_of_group.entry(lane.group).or_default().push(number);
-            self.last.group_lane = self.last.group_lane.max(number);
+            self.sub_queues_of_group.entry(sub_queue.group).or_default().push(number);
+            self.last.grouped = self.last.grouped.max(number);
         }
-        self.by_number.insert(number, lane);
+        self.by_number.insert(number, sub_queue);
     }
 }
 

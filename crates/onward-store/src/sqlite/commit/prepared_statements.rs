@@ -8,8 +8,8 @@ pub(in crate::sqlite) const ADD_QUEUE: &str =
     "INSERT INTO queue (name) VALUES (?1) ON CONFLICT (name) DO UPDATE SET deleted = 0";
 pub(in crate::sqlite) const QUEUE_NUMBER: &str = "SELECT id FROM queue WHERE name = ?";
 pub(in crate::sqlite) const ADD_KIND: &str = "INSERT INTO kind (name) VALUES (?)";
-pub(in crate::sqlite) const ADD_LANE: &str =
-    "INSERT INTO lane (id, queue, kind, task_group, orchestration) VALUES (?, ?, ?, ?, ?)";
+pub(in crate::sqlite) const ADD_SUB_QUEUE: &str =
+    "INSERT INTO sub_queue (id, queue, kind, task_group, orchestration) VALUES (?, ?, ?, ?, ?)";
 pub(in crate::sqlite) const ADD_DEPENDENCY: &str = "INSERT OR IGNORE INTO dependency (task, dependent) VALUES (?, ?)";
 pub(in crate::sqlite) const ADD_LINK: &str = "UPDATE task SET links = links | ? WHERE id = ?";
 pub(in crate::sqlite) const FIRST_DEPENDENTS: &str = include_str!("../sql/relations/first_dependents.sql");
@@ -35,7 +35,7 @@ pub(in crate::sqlite) const READY: [&str; 36] = [
     ADD_DAY,
     ADD_DEPENDENCY,
     ADD_KIND,
-    ADD_LANE,
+    ADD_SUB_QUEUE,
     ADD_LEASE,
     ADD_LINK,
     ADD_LOG_ENTRY,

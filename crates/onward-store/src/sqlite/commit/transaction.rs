@@ -19,11 +19,11 @@ use crate::rules;
 use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::cache::Cache;
 use crate::sqlite::commit::connection::Database;
-use crate::sqlite::commit::names::HAS_SERIES;
+use crate::sqlite::commit::names::HAS_AFFINITY;
 use crate::sqlite::commit::prepared_statements;
 use crate::sqlite::commit::transition_log::LogBuffer;
 use crate::sqlite::limits::deferred_counters::{Counts, Moment};
-use crate::sqlite::ready::claimable_heads::GroupHeads;
+use crate::sqlite::ready::claimable_heads::ClaimableHeads;
 use crate::sqlite::ready::index::{Entry, MemoryTasks};
 use crate::sqlite::verbs::attempts::complete::Completion;
 use crate::sqlite::verbs::relations::dependents::Over;
@@ -95,7 +95,7 @@ pub(in crate::sqlite) struct StatisticsChange {
 #[derive(Debug, Clone)]
 pub(in crate::sqlite) struct LiveTask {
     pub(in crate::sqlite) id: TaskId,
-    pub(in crate::sqlite) lane: i64,
+    pub(in crate::sqlite) sub_queue: i64,
     pub(in crate::sqlite) priority: Priority,
     pub(in crate::sqlite) scheduled: bool,
     /// Whether it waits for other tasks.
@@ -128,7 +128,7 @@ impl LiveTask {
     pub(in crate::sqlite) fn new(entry: &Entry<'_>) -> Self {
         Self {
             id: TaskId(entry.id),
-            lane: entry.lane,
+            sub_queue: entry.list,
             priority: entry.priority,
             scheduled: entry.scheduled,
             blocked: entry.blocked,
@@ -154,7 +154,7 @@ impl LiveTask {
         };
         Ok(Self {
             id: TaskId(row.get(0)?),
-            lane: row.get(1)?,
+            sub_queue: row.get(1)?,
             priority: Priority(row.get(2)?),
             scheduled: row.get::<_, u8>(3)? == 1,
             blocked: row.get::<_, u8>(3)? == 2,
@@ -188,20 +188,20 @@ impl LiveTask {
     pub(in crate::sqlite) fn entry(&self) -> Entry<'_> {
         Entry {
             id: self.id.0,
-            lane: self.lane,
+            list: self.sub_queue,
             priority: self.priority,
             scheduled: self.scheduled,
             blocked: self.blocked,
             run_at: self.run_at,
             expires_at: self.expires_at,
             key: None,
-            series: self.options.affinity.as_ref(),
+            affinity_key: self.options.affinity.as_ref(),
         }
     }
 
     /// What it has in the place of its line while it is not due.
-    pub(in crate::sqlite) fn scheduled_lane(&self) -> i64 {
-        if self.options.affinity.is_some() { self.lane | HAS_SERIES } else { self.lane }
+    pub(in crate::sqlite) fn scheduled_list(&self) -> i64 {
+        if self.options.affinity.is_some() { self.sub_queue | HAS_AFFINITY } else { self.sub_queue }
     }
 }
 
@@ -246,7 +246,7 @@ impl Transaction<'_> {
     fn verb(&mut self, write: &Write) -> Verb<Outcome> {
         let outcome = self.act(write)?;
         self.settle_dependents()?;
-        self.settle_series()?;
+        self.settle_affinity_lists()?;
         Ok(outcome)
     }
 
@@ -394,7 +394,7 @@ impl Transaction<'_> {
         if !self.over.is_empty() {
             self.settle_dependents()?;
         }
-        self.settle_series()?;
+        self.settle_affinity_lists()?;
         if self.cache.index.is_full(self.memory_tasks) {
             let frontier = self.cache.next_task - 1;
             self.cache.index.flush(self.connection, frontier)?;
@@ -422,7 +422,7 @@ impl Transaction<'_> {
         self.cache.index.save_sizes(self.connection, &self.cache.names)?;
         self.cache.queues.save(self.connection)?;
         self.cache.flow.save(self.connection)?;
-        let is_alone = matches!(self.cache.heads, GroupHeads::Memory { .. });
+        let is_alone = matches!(self.cache.heads, ClaimableHeads::Memory { .. });
         let counts = if is_alone && !self.counts_are_read { Counts::Later } else { Counts::Now };
         self.cache.flow.save_groups(self.connection, (self.cache.next_log - 1, self.moment()), counts)
     }
@@ -445,15 +445,15 @@ impl Transaction<'_> {
             self.begin_day()?;
         }
         let mut statement = self.connection.prepare_cached(include_str!("../sql/commit/add_statistics.sql"))?;
-        for ((lane, state), change) in self.statistics.drain() {
+        for ((sub_queue, state), change) in self.statistics.drain() {
             let StatisticsChange { ended, kept, attempts, wait, run, run_maximum } = change;
-            statement.execute(params![lane, state.code(), ended, kept, attempts, wait, run, run_maximum])?;
+            statement.execute(params![sub_queue, state.code(), ended, kept, attempts, wait, run, run_maximum])?;
         }
         Ok(())
     }
 
-    pub(in crate::sqlite) fn log(&mut self, task: TaskId, lane: i64, change: Change) {
-        self.log.push(task, lane, change);
+    pub(in crate::sqlite) fn log(&mut self, task: TaskId, sub_queue: i64, change: Change) {
+        self.log.push(task, sub_queue, change);
     }
 
     pub(in crate::sqlite) fn tell(&mut self, news: TaskNews) {

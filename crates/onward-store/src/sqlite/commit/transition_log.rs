@@ -1,6 +1,6 @@
 //! The log: what happened to tasks, one compact row for each commit.
 //!
-//! A change is a code, the lane, the task and up to two numbers, each as a variable-length integer
+//! A change is a code, the sub-queue, the task and up to two numbers, each as a variable-length integer
 //! (LEB128, as in DWARF 5, section 7.6).
 
 use std::time::Duration;
@@ -16,10 +16,10 @@ pub(in crate::sqlite) struct LogBuffer {
 }
 
 impl LogBuffer {
-    pub(in crate::sqlite) fn push(&mut self, task: TaskId, lane: i64, change: Change) {
+    pub(in crate::sqlite) fn push(&mut self, task: TaskId, sub_queue: i64, change: Change) {
         let (code, first, second) = encode(change);
         self.bytes.push(code);
-        put(&mut self.bytes, lane.unsigned_abs());
+        put(&mut self.bytes, sub_queue.unsigned_abs());
         put(&mut self.bytes, task.0.unsigned_abs());
         for number in [first, second].into_iter().flatten() {
             put(&mut self.bytes, number);
@@ -48,7 +48,7 @@ impl LogBuffer {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct Logged {
     pub(in crate::sqlite) task: TaskId,
-    pub(in crate::sqlite) lane: i64,
+    pub(in crate::sqlite) sub_queue: i64,
     pub(in crate::sqlite) change: Change,
 }
 
@@ -114,9 +114,9 @@ pub(in crate::sqlite) fn decode(mut bytes: &[u8]) -> Result<Vec<Logged>> {
     let mut changes = Vec::with_capacity(bytes.len() / 4);
     while let Some((&code, rest)) = bytes.split_first() {
         bytes = rest;
-        let lane = take(&mut bytes)?.cast_signed();
+        let sub_queue = take(&mut bytes)?.cast_signed();
         let task = TaskId(take(&mut bytes)?.cast_signed());
-        changes.push(Logged { task, lane, change: decode_change(code, &mut bytes)? });
+        changes.push(Logged { task, sub_queue, change: decode_change(code, &mut bytes)? });
     }
     Ok(changes)
 }
@@ -180,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_logged_is_read_back(task in 0i64..=i64::MAX, lane in 0i64..1_000_000, attempt: u32, after: u64) {
+        fn what_is_logged_is_read_back(task in 0i64..=i64::MAX, sub_queue in 0i64..1_000_000, attempt: u32, after: u64) {
             let changes = [
                 Change::Started { attempt },
                 Change::Retrying { attempt, after: Duration::from_micros(after) },
@@ -188,11 +188,11 @@ mod tests {
             ];
             let mut buffer = LogBuffer::default();
             for change in changes {
-                buffer.push(TaskId(task), lane, change);
+                buffer.push(TaskId(task), sub_queue, change);
             }
             let read = decode(buffer.bytes()).unwrap();
             prop_assert_eq!(read.iter().map(|logged| logged.change).collect::<Vec<_>>(), changes);
-            prop_assert!(read.iter().all(|logged| logged.task == TaskId(task) && logged.lane == lane));
+            prop_assert!(read.iter().all(|logged| logged.task == TaskId(task) && logged.sub_queue == sub_queue));
         }
 
         #[test]

@@ -18,7 +18,7 @@ use crate::sqlite::commit::connection::Database;
 use crate::sqlite::limits::limit_usage::Flow;
 use crate::sqlite::limits::pauses::Pauses;
 use crate::sqlite::limits::queue_settings::Queues;
-use crate::sqlite::reads::{LaneNames, history, statistics};
+use crate::sqlite::reads::{SubQueueNames, history, statistics};
 
 /// Reads it into a piece.
 pub(super) fn read(connection: &Connection, now: Timestamp, piece: &mut Difference) -> Result<()> {
@@ -126,16 +126,15 @@ fn shares(connection: &Connection, queues: &BTreeMap<i64, Name>, items: &mut Vec
 
 /// What is being collected, with its tasks.
 fn collections(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> {
-    let mut lanes = LaneNames::new(connection);
-    let sql =
-        "SELECT began_with, members, bytes, began_at, size, deadline, ripe_at, lane FROM collecting ORDER BY lane";
+    let mut sub_queues = SubQueueNames::new(connection);
+    let sql = "SELECT began_with, members, bytes, began_at, size, deadline, ripe_at, sub_queue FROM collecting ORDER BY sub_queue";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let moment = |at| Ok::<_, rusqlite::Error>(Timestamp::from_microseconds(row.get(at)?));
-        let lane: i64 = row.get(7)?;
-        let mut members = connection.prepare_cached("SELECT task FROM member WHERE lane = ?")?;
-        let tasks = members.query_map([lane], |row| row.get(0).map(TaskId))?;
+        let sub_queue: i64 = row.get(7)?;
+        let mut members = connection.prepare_cached("SELECT task FROM member WHERE sub_queue = ?")?;
+        let tasks = members.query_map([sub_queue], |row| row.get(0).map(TaskId))?;
         let body = CollectionBody {
             began_with: TaskId(row.get(0)?),
             members: row.get(1)?,
@@ -146,7 +145,7 @@ fn collections(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> 
             ripe_at: moment(6)?,
             tasks: tasks.collect::<rusqlite::Result<BTreeSet<TaskId>>>()?,
         };
-        let names = lanes.of(lane)?;
+        let names = sub_queues.of(sub_queue)?;
         let line: Line = (names.queue, names.kind, names.group);
         items.push(ItemRow::new("collection", &line, &body)?);
     }

@@ -191,7 +191,7 @@ impl Source for SqliteSource {
 }
 
 /// A task asked to stop because another took its key (2) no longer has it.
-const ACTIVE_KEYS: &str = "SELECT t.id, k.name, t.key, t.id, NULL FROM task t JOIN lane l ON l.id = t.lane JOIN kind k ON k.id = l.kind \
+const ACTIVE_KEYS: &str = "SELECT t.id, k.name, t.key, t.id, NULL FROM task t JOIN sub_queue l ON l.id = t.sub_queue JOIN kind k ON k.id = l.kind \
      WHERE t.id > ?1 AND t.key IS NOT NULL AND t.cancel_requested < 2 ORDER BY t.id LIMIT ?2";
 
 const KEPT_KEYS: &str = "SELECT e.task, k.name, e.key, e.task, e.until FROM kept_key e JOIN kind k ON k.id = e.kind WHERE e.task > ?1 \

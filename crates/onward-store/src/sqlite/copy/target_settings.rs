@@ -1,5 +1,5 @@
 //! What is no task, into its tables: names and rows first, the rest with the verbs of the store,
-//! which put the lines of tasks where they then belong.
+//! which put the lists of tasks where they then belong.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl Waiting {
         self.items.iter().filter(move |item| item.sort == sort)
     }
 
-    /// Writes what no line of tasks depends on.
+    /// Writes what no list of tasks depends on.
     pub(super) fn write_rows(&self, connection: &Connection, names: &mut Names) -> Result<()> {
         self.names(connection, names)?;
         for item in self.of("schedule") {
@@ -77,7 +77,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// The writes that set what lines of tasks depend on.
+    /// The writes that set what lists of tasks depend on.
     pub(super) fn writes(&self) -> Result<Vec<Write>> {
         let mut writes = Vec::new();
         for item in self.of("settings") {
@@ -155,11 +155,11 @@ fn shares(connection: &Connection, names: &mut Names, queue: &Name, shares: Shar
 
 fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &CollectionBody) -> Result<()> {
     let (queue, kind, group) = line;
-    let lane = names.ensure_lane(&Database::from(connection), queue, kind, group.as_ref(), false)?;
+    let sub_queue = names.ensure_sub_queue(&Database::from(connection), queue, kind, group.as_ref(), false)?;
     connection.execute(
         include_str!("../sql/relations/put_pending_batch.sql"),
         params![
-            lane,
+            sub_queue,
             body.began_with.0,
             body.members,
             body.bytes.cast_signed(),
@@ -170,8 +170,8 @@ fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &Co
         ],
     )?;
     for task in &body.tasks {
-        let sql = "INSERT INTO member (lane, task, bytes) SELECT ?1, id, length(payload) FROM task WHERE id = ?2";
-        connection.execute(sql, [lane, task.0])?;
+        let sql = "INSERT INTO member (sub_queue, task, bytes) SELECT ?1, id, length(payload) FROM task WHERE id = ?2";
+        connection.execute(sql, [sub_queue, task.0])?;
     }
     Ok(())
 }

@@ -162,7 +162,7 @@ impl Flow {
             let at = at.saturating_sub(since.offset).clamp(0, now.steady.max(0));
             for change in transition_log::decode(&changes)? {
                 if let Change::Started { .. } = change.change
-                    && let Some(group) = names.group_of(change.lane)
+                    && let Some(group) = names.group_of(change.sub_queue)
                 {
                     self.take_token_again(connection, group, entry, Duration::from_micros(at.unsigned_abs()))?;
                 }

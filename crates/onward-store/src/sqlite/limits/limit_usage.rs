@@ -46,11 +46,11 @@ pub(in crate::sqlite) struct Usage {
 pub(in crate::sqlite) struct GroupState {
     pub(in crate::sqlite) name: Name,
     pub(in crate::sqlite) usage: Usage,
-    /// Whether its lines are out of the heads.
+    /// Whether its lists are out of the heads.
     pub(in crate::sqlite) held_back: bool,
     /// When it gets the next token, by steady time, if due tasks of it wait for that.
     pub(in crate::sqlite) due: Option<i64>,
-    /// Whether its lines stand among those of groups below their minimum.
+    /// Whether its lists stand among those of groups below their minimum.
     pub(in crate::sqlite) is_below_minimum: bool,
     /// Whether all of it is to be written with this transaction.
     pub(in crate::sqlite) is_changed: bool,

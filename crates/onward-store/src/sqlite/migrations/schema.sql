@@ -12,7 +12,7 @@
 --
 -- Conventions:
 -- * Only the store writes. One transaction serves all calls that arrived together.
--- * Queues, kinds, groups and lanes have a name once and a number everywhere else. The number of
+-- * Queues, kinds, groups and sub-queues have a name once and a number everywhere else. The number of
 --   a task is `task.id` or `history.id`; a column `task` holds one. Numbers of tasks and sessions
 --   are never used again.
 -- * Moments are microseconds since 1970-01-01 UTC, by the store's clock. Some columns count
@@ -48,7 +48,7 @@ INSERT INTO identity (id, store, generation) VALUES (1, randomblob(16), 0x100000
 -- a task.
 CREATE TABLE task (
     id INTEGER PRIMARY KEY,
-    lane INTEGER NOT NULL,
+    sub_queue INTEGER NOT NULL,
     priority INTEGER NOT NULL, -- 0 to 255; the highest goes first
     scheduled INTEGER NOT NULL, -- 0 due, or running; 1 not due yet; 2 blocked
     run_at INTEGER NOT NULL, -- when it is due, or was
@@ -80,7 +80,7 @@ CREATE INDEX task_cancel_requested ON task (id) WHERE cancel_requested > 0;
 -- it back to `task`. The columns that it shares with `task` mean the same there.
 CREATE TABLE history (
     id INTEGER PRIMARY KEY,
-    lane INTEGER NOT NULL,
+    sub_queue INTEGER NOT NULL,
     state INTEGER NOT NULL, -- 4 completed; 5 failed; 6 dead letter; 7 cancelled; 8 expired
     -- The row of `log` with its end, which orders tasks by when they ended.
     ended_in INTEGER NOT NULL,
@@ -176,7 +176,7 @@ CREATE TABLE task_group (
     name TEXT NOT NULL UNIQUE,
     running INTEGER NOT NULL DEFAULT 0, -- tasks that run; counted only where the group has a limit
     full_at INTEGER, -- when its token bucket is full, in nanoseconds of steady time
-    -- 1 a limit or a pause keeps its tasks out of `group_head`.
+    -- 1 a limit or a pause keeps its tasks out of `claimable_head`.
     held_back INTEGER NOT NULL DEFAULT 0,
     -- When it gets the token that its due tasks wait for, in microseconds of steady time.
     due_at INTEGER,
@@ -186,9 +186,9 @@ CREATE TABLE task_group (
 ) STRICT;
 
 -- Sub-queues: the tasks of one queue, kind and group, orchestrations apart from the others, which
--- are claimable or not together. The first such task inserts a row, which stays. Lanes without a
+-- are claimable or not together. The first such task inserts a row, which stays. Sub-queues without a
 -- group have numbers below 2^32, the others from there on, so that a claim walks the former alone.
-CREATE TABLE lane (
+CREATE TABLE sub_queue (
     id INTEGER PRIMARY KEY,
     queue INTEGER NOT NULL,
     kind INTEGER NOT NULL,
@@ -197,8 +197,8 @@ CREATE TABLE lane (
     UNIQUE (queue, kind, task_group, orchestration)
 ) STRICT;
 
--- Finds the lanes of a group when a limit or a pause holds it back or lets it go.
-CREATE INDEX lane_task_group ON lane (task_group) WHERE task_group > 0;
+-- Finds the sub-queues of a group when a limit or a pause holds it back or lets it go.
+CREATE INDEX sub_queue_task_group ON sub_queue (task_group) WHERE task_group > 0;
 
 
 -- Ready tasks -----------------------------------------------------------------------------------
@@ -210,19 +210,19 @@ CREATE INDEX lane_task_group ON lane (task_group) WHERE task_group > 0;
 
 -- Waiting tasks that may be claimed, in the order of claims.
 CREATE TABLE ready (
-    -- The lane. For a task with an affinity key the `affinity.id`, shifted left by 34 bits, is
-    -- added.
-    lane INTEGER NOT NULL,
+    -- The ready list: the sub-queue. For a task with an affinity key the `affinity.id`, shifted left
+    -- by 34 bits, is added.
+    list INTEGER NOT NULL,
     at INTEGER NOT NULL, -- the sort key: when it was due, and 60 s later for each level below 255
     task INTEGER NOT NULL,
-    PRIMARY KEY (lane, at, task)
+    PRIMARY KEY (list, at, task)
 ) STRICT, WITHOUT ROWID;
 
 -- Tasks that are not due, by when they will be.
 CREATE TABLE scheduled (
     run_at INTEGER NOT NULL,
     task INTEGER NOT NULL,
-    lane INTEGER NOT NULL, -- plus 2^62 for a task with an affinity key
+    list INTEGER NOT NULL, -- the sub-queue, plus 2^62 for a task with an affinity key
     PRIMARY KEY (run_at, task)
 ) STRICT, WITHOUT ROWID;
 
@@ -352,19 +352,19 @@ CREATE TABLE task_limit (
     PRIMARY KEY (scope, name)
 ) STRICT, WITHOUT ROWID;
 
--- Claimable heads: the first due task of each lane with a group that nothing holds back, and of
--- each affinity key in a lane. So a claim never looks at what it cannot claim. Empty while a
+-- Claimable heads: the first due task of each sub-queue with a group that nothing holds back, and of
+-- each affinity key in a sub-queue. So a claim never looks at what it cannot claim. Empty while a
 -- process that is alone keeps it in memory, as is `group_due`.
-CREATE TABLE group_head (
-    -- The lane without a group of the same queue and kind. For an affinity key that is reserved
+CREATE TABLE claimable_head (
+    -- The sub-queue without a group of the same queue and kind. For an affinity key that is reserved
     -- for a session, the session's number, shifted left by 34 bits, is added.
-    base INTEGER NOT NULL,
+    head_list INTEGER NOT NULL,
     -- The fair-share tag of the group; negative below its minimum; 0 without shares.
     rank INTEGER NOT NULL,
     at INTEGER NOT NULL, -- as in `ready`
     task INTEGER NOT NULL,
-    lane INTEGER NOT NULL, -- as in `ready`
-    PRIMARY KEY (base, rank, at, task)
+    list INTEGER NOT NULL, -- as in `ready`
+    PRIMARY KEY (head_list, rank, at, task)
 ) STRICT, WITHOUT ROWID;
 
 -- Groups in the order of `task_group.due_at`: the next to get a token for tasks that wait.
@@ -390,7 +390,7 @@ CREATE TABLE share (
 -- Affinity keys that have a preferred session or waiting tasks. When neither is left the row
 -- goes, and its number is used again.
 CREATE TABLE affinity (
-    id INTEGER PRIMARY KEY, -- below 2^28, so that it fits beside a lane in `ready.lane`
+    id INTEGER PRIMARY KEY, -- below 2^28, so that it fits beside a sub-queue in `ready.list`
     name TEXT NOT NULL UNIQUE,
     session INTEGER, -- the session that last started one of its tasks, while that is preferred
     used_at INTEGER -- about when that was
@@ -402,19 +402,19 @@ CREATE INDEX affinity_session ON affinity (session) WHERE session IS NOT NULL;
 -- Finds the keys that were not used for long.
 CREATE INDEX affinity_used ON affinity (used_at) WHERE session IS NOT NULL;
 
--- Waiting tasks of one affinity key in one lane: for whom they are reserved.
-CREATE TABLE affinity_line (
-    line INTEGER PRIMARY KEY, -- as in `ready.lane`
-    lane INTEGER NOT NULL,
+-- Waiting tasks of one affinity key in one sub-queue: for whom they are reserved.
+CREATE TABLE affinity_list (
+    list INTEGER PRIMARY KEY, -- as in `ready.list`
+    sub_queue INTEGER NOT NULL,
     session INTEGER, -- which session alone may claim them; NULL for any
     until INTEGER -- to which moment
 ) STRICT;
 
--- Finds the keys of a lane that a limit or a pause holds back.
-CREATE INDEX affinity_line_lane ON affinity_line (lane);
+-- Finds the keys of a sub-queue that a limit or a pause holds back.
+CREATE INDEX affinity_list_sub_queue ON affinity_list (sub_queue);
 
 -- Finds the reservations that are over.
-CREATE INDEX affinity_line_until ON affinity_line (until) WHERE until IS NOT NULL;
+CREATE INDEX affinity_list_until ON affinity_list (until) WHERE until IS NOT NULL;
 
 
 -- Dependencies and children ---------------------------------------------------------------------
@@ -460,15 +460,15 @@ CREATE TABLE memo (
 
 -- Batches ---------------------------------------------------------------------------------------
 --
--- Tasks with `aggregate` among their options are collected, by lane, in a pending batch. When
+-- Tasks with `aggregate` among their options are collected, by sub-queue, in a pending batch. When
 -- that is ready, a new task, the batch, is submitted, and the handler is given that one with all
 -- items. Items are blocked while they live, and have a row in `member` first and in `member_of`
 -- afterwards.
 
--- Pending batches. The first item of a lane inserts a row, and it goes when the batch is
+-- Pending batches. The first item of a sub-queue inserts a row, and it goes when the batch is
 -- submitted or its last item leaves.
 CREATE TABLE collecting (
-    lane INTEGER PRIMARY KEY,
+    sub_queue INTEGER PRIMARY KEY,
     began_with INTEGER NOT NULL, -- the first item
     members INTEGER NOT NULL, -- items
     bytes INTEGER NOT NULL, -- the sum of their payloads
@@ -483,10 +483,10 @@ CREATE INDEX collecting_ripe ON collecting (ripe_at, began_with);
 
 -- Items of pending batches.
 CREATE TABLE member (
-    lane INTEGER NOT NULL,
+    sub_queue INTEGER NOT NULL,
     task INTEGER NOT NULL,
     bytes INTEGER NOT NULL, -- of its payload
-    PRIMARY KEY (lane, task)
+    PRIMARY KEY (sub_queue, task)
 ) STRICT, WITHOUT ROWID;
 
 -- Items of batches, with the batch. The row stays as long as the item does, also when both ended.
@@ -597,9 +597,9 @@ CREATE TABLE log (
     changes BLOB NOT NULL -- encoded transitions (`sqlite/log.rs`)
 ) STRICT;
 
--- Ended tasks by lane and state.
+-- Ended tasks by sub-queue and state.
 CREATE TABLE statistics (
-    lane INTEGER NOT NULL,
+    sub_queue INTEGER NOT NULL,
     state INTEGER NOT NULL, -- as in `history`
     ended INTEGER NOT NULL, -- that ever ended so
     kept INTEGER NOT NULL, -- of them, those in `history`
@@ -607,7 +607,7 @@ CREATE TABLE statistics (
     wait INTEGER NOT NULL, -- the sum of their times from due to start
     run INTEGER NOT NULL, -- the sum of the times of their last attempts
     run_maximum INTEGER NOT NULL, -- the longest of these
-    PRIMARY KEY (lane, state)
+    PRIMARY KEY (sub_queue, state)
 ) STRICT, WITHOUT ROWID;
 
 -- Bytes that completed tasks of a kind were expected to move, and moved. A kind has a row only if
@@ -658,7 +658,7 @@ INSERT INTO meta (name, value) VALUES
     ('tagged_to', 0),
     -- The latest moment at which a reservation was found to be over. A clock before it was set
     -- back.
-    ('series_opened_at', -9223372036854775808),
+    ('reservations_released_at', -9223372036854775808),
     -- The first row of `log` of which `task_group` may lack something; 0 if it lacks nothing.
     ('group_counts_since', 0),
     -- By how many microseconds the time of day was ahead of steady time then.

@@ -27,4 +27,4 @@ pub(super) use record::{errors, progress};
 #[cfg(feature = "postgres")]
 pub(super) use statistics::statistics;
 #[cfg(feature = "postgres")]
-pub(super) use sub_queue_names::{LaneNames, NamesOfLane};
+pub(super) use sub_queue_names::{NamesOfSubQueue, SubQueueNames};

@@ -20,7 +20,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// A line of the queue begins so.
+    /// A list of the queue begins so.
     fn begins(&mut self, line: Place) {
         self.first = Some(self.first.map_or(line, |first| first.min(line)));
     }
@@ -105,37 +105,37 @@ fn add_running(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) ->
 
 /// Adds what is in memory, which is bounded.
 fn add_memory(cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) {
-    for (lane, places) in cache.index.ready_in_memory() {
-        if let Some(queue) = cache.names.lane(lane).and_then(|lane| queues.get_mut(&lane.queue)) {
+    for (list, places) in cache.index.ready_in_memory() {
+        if let Some(queue) = cache.names.sub_queue(list).and_then(|sub_queue| queues.get_mut(&sub_queue.queue)) {
             queue.record.waiting += places.len() as u64;
             places.first().into_iter().for_each(|place| queue.begins(*place));
         }
     }
-    for lane in cache.index.scheduled_in_memory() {
-        if let Some(queue) = cache.names.lane(lane).and_then(|lane| queues.get_mut(&lane.queue)) {
+    for list in cache.index.scheduled_in_memory() {
+        if let Some(queue) = cache.names.sub_queue(list).and_then(|sub_queue| queues.get_mut(&sub_queue.queue)) {
             queue.record.scheduled += 1;
         }
     }
 }
 
-/// Finds the first task of each line in the tables, by one seek each.
+/// Finds the first task of each list in the tables, by one seek each.
 fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
     let mut statement = connection.prepare_cached(include_str!("../sql/reads/next_ready_list.sql"))?;
     let mut last = -1;
     for _ in 0..bounds::LINES_LOOKED_AT {
         let first = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, Place { at: row.get(1)?, task: TaskId(row.get(2)?) }));
-        let Some((lane, place)) = statement.query_row([last], first).optional()? else { break };
-        if let Some(queue) = cache.names.lane(lane).and_then(|lane| queues.get_mut(&lane.queue)) {
+        let Some((list, place)) = statement.query_row([last], first).optional()? else { break };
+        if let Some(queue) = cache.names.sub_queue(list).and_then(|sub_queue| queues.get_mut(&sub_queue.queue)) {
             queue.begins(place);
         }
-        last = lane;
+        last = list;
     }
     Ok(())
 }
 
 fn add_ended(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
-    let mut statement =
-        connection.prepare_cached("SELECT n.queue, s.state, s.kept FROM statistics s JOIN lane n ON n.id = s.lane")?;
+    let mut statement = connection
+        .prepare_cached("SELECT n.queue, s.state, s.kept FROM statistics s JOIN sub_queue n ON n.id = s.sub_queue")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let state = TaskState::from_code(row.get(1)?);

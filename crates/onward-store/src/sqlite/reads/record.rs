@@ -13,16 +13,16 @@ use crate::api::task::{AttemptError, ByteProgress, Priority, Progress, SessionId
 use crate::api::timestamp::Timestamp;
 use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::transaction::id_values;
-use crate::sqlite::reads::sub_queue_names::{LaneNames, NamesOfLane};
+use crate::sqlite::reads::sub_queue_names::{NamesOfSubQueue, SubQueueNames};
 
 /// The columns of a live task, in the order that [`read`] expects.
-pub(super) const LIVE: &str = "t.id, t.lane, \
+pub(super) const LIVE: &str = "t.id, t.sub_queue, \
     CASE WHEN l.first IS NOT NULL THEN 3 WHEN t.scheduled = 1 THEN 1 WHEN t.scheduled = 2 THEN 9 ELSE 2 END, t.priority, t.key, t.submitted_at, \
     t.run_at, t.expires_at, t.attempts + (l.first IS NOT NULL), coalesce(l.started_at, t.started_at), NULL, l.session, \
     t.cancel_requested > 0, t.options";
 
 /// The columns of an ended task, in the order that [`read`] expects.
-pub(super) const ENDED: &str = "t.id, t.lane, t.state, t.priority, t.key, t.submitted_at, t.run_at, t.expires_at, \
+pub(super) const ENDED: &str = "t.id, t.sub_queue, t.state, t.priority, t.key, t.submitted_at, t.run_at, t.expires_at, \
     t.attempts, t.started_at, t.finished_at, NULL, \
     t.cancel_requested > 0, t.options";
 
@@ -35,9 +35,9 @@ pub(in crate::sqlite) const FROM_ENDED: &str = "history t";
 
 /// Reads a record without its errors and progress; payload and result are the last two columns
 /// where they were asked for.
-pub(super) fn read(row: &Row<'_>, lanes: &mut LaneNames<'_>, with_payload: bool) -> Result<TaskRecord> {
+pub(super) fn read(row: &Row<'_>, sub_queues: &mut SubQueueNames<'_>, with_payload: bool) -> Result<TaskRecord> {
     let options: TaskOptions = row.get(13)?;
-    let NamesOfLane { kind, queue, group } = lanes.of(row.get(1)?)?;
+    let NamesOfSubQueue { kind, queue, group } = sub_queues.of(row.get(1)?)?;
     let members = options.member_count();
     let moment = |index| -> Result<Timestamp> { Ok(Timestamp::from_microseconds(row.get(index)?)) };
     let maybe = |index| -> Result<Option<Timestamp>> {

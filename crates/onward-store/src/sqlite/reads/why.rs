@@ -107,7 +107,7 @@ fn why_aggregated(connection: &Database<'_>, record: &TaskRecord) -> Result<Opti
         return Ok(Some(WaitReason::InBundle { bundle }));
     }
     let mut statement = connection.prepare_cached(
-        "SELECT c.members, c.size, c.ripe_at FROM task t JOIN collecting c ON c.lane = t.lane WHERE t.id = ?",
+        "SELECT c.members, c.size, c.ripe_at FROM task t JOIN collecting c ON c.sub_queue = t.sub_queue WHERE t.id = ?",
     )?;
     let reason = statement.query_row([record.id.0], |row| {
         let ripe_at = Timestamp::from_microseconds(row.get(2)?);
@@ -158,8 +158,8 @@ fn used(scope: LimitScope, usage: &Usage) -> LimitUse {
     LimitUse { scope, limit: usage.limit, running: usage.running.unsigned_abs(), bucket: usage.bucket }
 }
 
-fn lane_of(connection: &Database<'_>, task: TaskId) -> Result<Option<i64>> {
-    let mut statement = connection.prepare_cached("SELECT lane FROM task WHERE id = ?")?;
+fn sub_queue_of(connection: &Database<'_>, task: TaskId) -> Result<Option<i64>> {
+    let mut statement = connection.prepare_cached("SELECT sub_queue FROM task WHERE id = ?")?;
     Ok(statement.query_row(params![task.0], |row| row.get(0)).optional()?)
 }
 
@@ -168,12 +168,12 @@ fn groups_ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecor
     if record.state != TaskState::Waiting || !cache.flow.shares.are_shared() {
         return Ok(0);
     }
-    let Some(lane) = lane_of(connection, record.id)? else { return Ok(0) };
-    let (base, rank) = (cache.names.base_of(lane), cache.rank_of(connection, lane)?);
-    let mut groups = cache.heads.count_before(connection, base, rank)?;
-    let mut others = cache.lanes_with_tokens(connection, base, steady)?;
-    others.push(base);
-    for other in others.into_iter().filter(|other| *other != lane) {
+    let Some(sub_queue) = sub_queue_of(connection, record.id)? else { return Ok(0) };
+    let (head_list, rank) = (cache.names.ungrouped_of(sub_queue), cache.rank_of(connection, sub_queue)?);
+    let mut groups = cache.heads.count_before(connection, head_list, rank)?;
+    let mut others = cache.lists_with_tokens(connection, head_list, steady)?;
+    others.push(head_list);
+    for other in others.into_iter().filter(|other| *other != sub_queue) {
         let is_ahead =
             cache.rank_of(connection, other)? < rank && cache.index.first_ready(connection, other)?.is_some();
         groups += u64::from(is_ahead);
@@ -181,7 +181,7 @@ fn groups_ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecor
     Ok(groups.min(bounds::AHEAD))
 }
 
-/// For which session its line is reserved, and until when.
+/// For which session its list is reserved, and until when.
 pub(super) fn reserved(
     connection: &Database<'_>,
     cache: &mut Cache,
@@ -191,16 +191,16 @@ pub(super) fn reserved(
     if record.affinity.is_none() {
         return Ok(None);
     }
-    let Some(lane) = lane_of(connection, record.id)? else { return Ok(None) };
-    let line = cache.line_of(connection, lane, record.affinity.as_ref())?;
-    cache.reservation(connection, line, now)
+    let Some(sub_queue) = sub_queue_of(connection, record.id)? else { return Ok(None) };
+    let list = cache.list_of(connection, sub_queue, record.affinity.as_ref())?;
+    cache.reservation(connection, list, now)
 }
 
 fn ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord) -> Result<u64> {
-    let Some(lane) = lane_of(connection, record.id)? else { return Ok(0) };
+    let Some(sub_queue) = sub_queue_of(connection, record.id)? else { return Ok(0) };
     let own: Place = place(record.priority, record.run_at, record.id);
     let most = usize::try_from(bounds::AHEAD).unwrap_or(usize::MAX);
-    let line = cache.line_of(connection, lane, record.affinity.as_ref())?;
-    let first = cache.index.next_ready(connection, line, None, most)?;
+    let list = cache.list_of(connection, sub_queue, record.affinity.as_ref())?;
+    let first = cache.index.next_ready(connection, list, None, most)?;
     Ok(first.iter().take_while(|place| **place < own).count() as u64)
 }

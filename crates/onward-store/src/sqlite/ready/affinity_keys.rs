@@ -1,7 +1,7 @@
-//! Series, and which session each prefers.
+//! Affinity keys, and which session each prefers.
 //!
-//! What is known of a series lies in `affinity`; where its tasks wait, and for whom they are
-//! reserved, in `affinity_line`. Nothing of it is read while no task has a series.
+//! What is known of an affinity key lies in `affinity`; where its tasks wait, and for whom they are
+//! reserved, in `affinity_list`. Nothing of it is read while no task has an affinity key.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,34 +18,34 @@ use crate::rules::affinity::is_to_be_noted;
 use crate::sqlite::columns::durations::microseconds;
 use crate::sqlite::columns::meta::{exists, meta};
 use crate::sqlite::commit::connection::Database;
-use crate::sqlite::commit::names::SERIES_SHIFT;
+use crate::sqlite::commit::names::AFFINITY_SHIFT;
 use crate::sqlite::commit::transaction::{Transaction, Verb};
 
-/// The highest number of a series: so many bits are left beside a lane's, less one that has a
+/// The highest number of an affinity key: so many bits are left beside a sub-queue's, less one that has a
 /// meaning of its own.
-const LAST_NUMBER: i64 = (1 << (62 - SERIES_SHIFT)) - 1;
+const LAST_NUMBER: i64 = (1 << (62 - AFFINITY_SHIFT)) - 1;
 
-/// What is kept in memory of series.
+/// What is kept in memory of affinity keys.
 #[derive(Debug, Default)]
-pub(in crate::sqlite) struct Series {
+pub(in crate::sqlite) struct AffinityKeys {
     any: bool,
-    /// Series of which something has changed that may have lines be reserved for others.
+    /// Affinity keys of which something has changed that may have lists be reserved for others.
     pub(in crate::sqlite) unsettled: BTreeSet<i64>,
-    /// When the next line goes to all, if that is known.
-    pub(in crate::sqlite) next_opening: Option<Option<i64>>,
-    /// Not before this is it forgotten which session some series prefers.
+    /// When the next list goes to all, if that is known.
+    pub(in crate::sqlite) next_release: Option<Option<i64>>,
+    /// Not before this is it forgotten which session some affinity key prefers.
     next_forgotten: i64,
-    /// When lines were last looked at; `None` before that.
+    /// When lists were last looked at; `None` before that.
     pub(in crate::sqlite) looked_at: Option<i64>,
-    /// The latest moment by which any process found a line to be for all.
-    pub(in crate::sqlite) opened_at: i64,
+    /// The latest moment by which any process found a list to be for all.
+    pub(in crate::sqlite) released_at: i64,
 }
 
-impl Series {
+impl AffinityKeys {
     pub(in crate::sqlite) fn load(connection: &Database<'_>, looked_at: Option<i64>) -> Result<Self> {
         let any = exists(connection, "SELECT EXISTS (SELECT 1 FROM affinity)")?;
-        let opened_at = if any { meta(connection, "series_opened_at")? } else { i64::MIN };
-        Ok(Self { any, looked_at, opened_at, next_forgotten: i64::MIN, ..Self::default() })
+        let released_at = if any { meta(connection, "reservations_released_at")? } else { i64::MIN };
+        Ok(Self { any, looked_at, released_at, next_forgotten: i64::MIN, ..Self::default() })
     }
 
     /// Whether there may be any.
@@ -54,21 +54,21 @@ impl Series {
     }
 }
 
-/// The number of a series, if it has one now.
+/// The number of an affinity key, if it has one now.
 pub(in crate::sqlite) fn number_of(connection: &Database<'_>, name: &Name) -> Result<Option<i64>> {
     let mut statement = connection.prepare_cached("SELECT id FROM affinity WHERE name = ?")?;
     Ok(statement.query_row([name.as_str()], |row| row.get(0)).optional()?)
 }
 
-/// The session that a series prefers.
-pub(in crate::sqlite) fn preferred(connection: &Database<'_>, series: i64) -> Result<Option<i64>> {
+/// The session that an affinity key prefers.
+pub(in crate::sqlite) fn preferred(connection: &Database<'_>, affinity_key: i64) -> Result<Option<i64>> {
     let mut statement = connection.prepare_cached("SELECT session FROM affinity WHERE id = ?")?;
-    Ok(statement.query_row([series], |row| row.get(0)).optional()?.flatten())
+    Ok(statement.query_row([affinity_key], |row| row.get(0)).optional()?.flatten())
 }
 
 impl Transaction<'_> {
-    /// The number of a series, which is added where it is new.
-    pub(in crate::sqlite) fn ensure_series(&mut self, name: &Name) -> Result<i64> {
+    /// The number of an affinity key, which is added where it is new.
+    pub(in crate::sqlite) fn ensure_affinity_key(&mut self, name: &Name) -> Result<i64> {
         if let Some(number) = number_of(self.connection, name)? {
             return Ok(number);
         }
@@ -76,7 +76,7 @@ impl Transaction<'_> {
         self.connection
             .prepare_cached("INSERT INTO affinity (id, name) VALUES (?, ?)")?
             .execute(params![number, name.as_str()])?;
-        self.cache.series.any = true;
+        self.cache.affinity.any = true;
         Ok(number)
     }
 
@@ -95,23 +95,26 @@ impl Transaction<'_> {
         if gap <= LAST_NUMBER {
             return Ok(gap);
         }
-        Err(Error::invalid(format!("tasks of {LAST_NUMBER} series wait, and no more can; let tasks share an affinity")))
+        Err(Error::invalid(format!(
+            "tasks of {LAST_NUMBER} affinity keys wait, and no more can; let tasks share an affinity key"
+        )))
     }
 
-    /// Notes that a session starts a task of a series.
-    pub(in crate::sqlite) fn prefer(&mut self, series: i64, session: SessionId) -> Result<()> {
+    /// Notes that a session starts a task of an affinity key.
+    pub(in crate::sqlite) fn prefer(&mut self, affinity_key: i64, session: SessionId) -> Result<()> {
         let (now, session) = (self.now, session.0);
         let mut statement = self.connection.prepare_cached("SELECT session, used_at FROM affinity WHERE id = ?")?;
-        let known: (Option<i64>, Option<i64>) = statement.query_row([series], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let known: (Option<i64>, Option<i64>) =
+            statement.query_row([affinity_key], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let is_noted = matches!(known, (Some(before), Some(at))
             if before == session && !is_to_be_noted(Timestamp::from_microseconds(at), now));
         if !is_noted {
             let now = now.as_microseconds();
             self.connection
                 .prepare_cached("UPDATE affinity SET session = ?, used_at = ? WHERE id = ?")?
-                .execute(params![session, now, series])?;
+                .execute(params![session, now, affinity_key])?;
             let forgotten = now.saturating_add(microseconds(bounds::AFFINITY_KEPT));
-            self.cache.series.next_forgotten = self.cache.series.next_forgotten.min(forgotten);
+            self.cache.affinity.next_forgotten = self.cache.affinity.next_forgotten.min(forgotten);
         }
         Ok(())
     }
@@ -122,60 +125,64 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// No series prefers a session any more.
+    /// No affinity key prefers a session any more.
     pub(in crate::sqlite) fn prefer_no_longer(&mut self, session: i64) -> Result<()> {
-        if !self.cache.series.any {
+        if !self.cache.affinity.any {
             return Ok(());
         }
         let mut statement = self.connection.prepare_cached("SELECT id FROM affinity WHERE session = ?")?;
-        let series = statement.query_map([session], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
-        if series.is_empty() {
+        let affinity_key = statement.query_map([session], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
+        if affinity_key.is_empty() {
             return Ok(());
         }
         self.connection.prepare_cached("UPDATE affinity SET session = NULL WHERE session = ?")?.execute([session])?;
-        self.cache.series.unsettled.extend(series);
+        self.cache.affinity.unsettled.extend(affinity_key);
         self.hint.work += 1;
         Ok(())
     }
 
-    /// Forgets which sessions are preferred by series of which nothing has started for long.
-    pub(in crate::sqlite) fn forget_series(&mut self) -> Result<()> {
+    /// Forgets which sessions are preferred by affinity keys of which nothing has started for long.
+    pub(in crate::sqlite) fn forget_unused_affinity_keys(&mut self) -> Result<()> {
         let now = self.now.as_microseconds();
-        if !self.cache.series.any || now < self.cache.series.next_forgotten {
+        if !self.cache.affinity.any || now < self.cache.affinity.next_forgotten {
             return Ok(());
         }
         let kept = microseconds(bounds::AFFINITY_KEPT);
         let mut statement = self.connection.prepare_cached(include_str!("../sql/ready/unused_affinity_keys.sql"))?;
         let unused = params![now.saturating_sub(kept), bounds::SWEEP.cast_signed()];
-        for series in statement.query_map(unused, |row| row.get::<_, i64>(0))?.collect::<rusqlite::Result<Vec<_>>>()? {
-            self.connection.prepare_cached("UPDATE affinity SET session = NULL WHERE id = ?")?.execute([series])?;
-            self.cache.series.unsettled.insert(series);
+        for affinity_key in
+            statement.query_map(unused, |row| row.get::<_, i64>(0))?.collect::<rusqlite::Result<Vec<_>>>()?
+        {
+            self.connection
+                .prepare_cached("UPDATE affinity SET session = NULL WHERE id = ?")?
+                .execute([affinity_key])?;
+            self.cache.affinity.unsettled.insert(affinity_key);
         }
         let oldest: Option<i64> = self
             .connection
             .prepare_cached("SELECT min(used_at) FROM affinity WHERE session IS NOT NULL")?
             .query_row([], |row| row.get(0))?;
-        self.cache.series.next_forgotten = oldest.map_or(i64::MAX, |oldest| oldest.saturating_add(kept));
+        self.cache.affinity.next_forgotten = oldest.map_or(i64::MAX, |oldest| oldest.saturating_add(kept));
         Ok(())
     }
 
-    /// How long until a line goes to all that is reserved for a session.
-    pub(in crate::sqlite) fn next_opening(&mut self) -> Result<Option<Duration>> {
+    /// How long until a list goes to all that is reserved for a session.
+    pub(in crate::sqlite) fn next_release(&mut self) -> Result<Option<Duration>> {
         let now = self.now.as_microseconds();
-        let next = self.next_opening_at()?;
+        let next = self.next_release_at()?;
         Ok(next.map(|at| Duration::from_micros(u64::try_from(at.saturating_sub(now)).unwrap_or(0))))
     }
 
-    pub(in crate::sqlite) fn next_opening_at(&mut self) -> Result<Option<i64>> {
-        if !self.cache.series.any {
+    pub(in crate::sqlite) fn next_release_at(&mut self) -> Result<Option<i64>> {
+        if !self.cache.affinity.any {
             return Ok(None);
         }
-        if let Some(known) = self.cache.series.next_opening {
+        if let Some(known) = self.cache.affinity.next_release {
             return Ok(known);
         }
-        let sql = "SELECT min(until) FROM affinity_line WHERE until IS NOT NULL";
+        let sql = "SELECT min(until) FROM affinity_list WHERE until IS NOT NULL";
         let next = self.connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-        self.cache.series.next_opening = Some(next);
+        self.cache.affinity.next_release = Some(next);
         Ok(next)
     }
 }

@@ -1,7 +1,7 @@
-//! Which groups' tasks a claim may take: the first due task of each line of a group that nothing
+//! Which groups' tasks a claim may take: the first due task of each list of a group that nothing
 //! holds back.
 //!
-//! A claim thus looks at no line that is held back, however many there are: such a line is not
+//! A claim thus looks at no list that is held back, however many there are: such a list is not
 //! here, and comes back when what holds it back changes. While a process is alone it keeps this in
 //! memory; several processes keep it in the tables.
 
@@ -16,92 +16,108 @@ use crate::bounds;
 use crate::rules::order::Place;
 use crate::rules::share::Rank;
 use crate::sqlite::commit::connection::Database;
-use crate::sqlite::commit::names::SERIES_LINES;
+use crate::sqlite::commit::names::FIRST_WITH_AFFINITY;
 
-/// The first task of a group's line. Those of groups that share their queue are in the order of
+/// The first task of a group's list. Those of groups that share their queue are in the order of
 /// whose turn it is, all others in that of their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::sqlite) struct GroupHead {
+pub(in crate::sqlite) struct ClaimableHead {
     pub(in crate::sqlite) rank: Rank,
     pub(in crate::sqlite) place: Place,
-    pub(in crate::sqlite) lane: i64,
+    pub(in crate::sqlite) list: i64,
 }
 
-impl GroupHead {
+impl ClaimableHead {
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let place = Place { at: row.get(1)?, task: TaskId(row.get(2)?) };
-        Ok(Self { rank: Rank(row.get(0)?), place, lane: row.get(3)? })
+        Ok(Self { rank: Rank(row.get(0)?), place, list: row.get(3)? })
     }
 }
 
-/// The heads by the lane without a group of the same queue and kind, and when groups get their next
+/// The heads by the list without a group of the same queue and kind, and when groups get their next
 /// token.
 #[derive(Debug)]
-pub(in crate::sqlite) enum GroupHeads {
-    Memory { heads: FxHashMap<i64, BTreeSet<GroupHead>>, due: BTreeSet<(i64, i64)> },
+pub(in crate::sqlite) enum ClaimableHeads {
+    Memory { heads: FxHashMap<i64, BTreeSet<ClaimableHead>>, due: BTreeSet<(i64, i64)> },
     Tables,
 }
 
-impl Default for GroupHeads {
+impl Default for ClaimableHeads {
     fn default() -> Self {
         Self::Memory { heads: FxHashMap::default(), due: BTreeSet::new() }
     }
 }
 
-impl GroupHeads {
-    pub(in crate::sqlite) fn insert(&mut self, connection: &Database<'_>, base: i64, head: GroupHead) -> Result<()> {
+impl ClaimableHeads {
+    pub(in crate::sqlite) fn insert(
+        &mut self,
+        connection: &Database<'_>,
+        head_list: i64,
+        head: ClaimableHead,
+    ) -> Result<()> {
         match self {
             Self::Memory { heads, .. } => {
-                heads.entry(base).or_default().insert(head);
+                heads.entry(head_list).or_default().insert(head);
             }
             Self::Tables => {
                 connection
-                    .prepare_cached("INSERT INTO group_head (base, rank, at, task, lane) VALUES (?, ?, ?, ?, ?)")?
-                    .execute(params![base, head.rank.0, head.place.at, head.place.task.0, head.lane])?;
+                    .prepare_cached(
+                        "INSERT INTO claimable_head (head_list, rank, at, task, list) VALUES (?, ?, ?, ?, ?)",
+                    )?
+                    .execute(params![head_list, head.rank.0, head.place.at, head.place.task.0, head.list])?;
             }
         }
         Ok(())
     }
 
     /// Removes a head; answers whether it was one.
-    pub(in crate::sqlite) fn remove(&mut self, connection: &Database<'_>, base: i64, head: GroupHead) -> Result<bool> {
+    pub(in crate::sqlite) fn remove(
+        &mut self,
+        connection: &Database<'_>,
+        head_list: i64,
+        head: ClaimableHead,
+    ) -> Result<bool> {
         match self {
-            Self::Memory { heads, .. } => Ok(heads.get_mut(&base).is_some_and(|heads| heads.remove(&head))),
+            Self::Memory { heads, .. } => Ok(heads.get_mut(&head_list).is_some_and(|heads| heads.remove(&head))),
             Self::Tables => {
                 let removed = connection
-                    .prepare_cached("DELETE FROM group_head WHERE base = ? AND rank = ? AND at = ? AND task = ?")?
-                    .execute(params![base, head.rank.0, head.place.at, head.place.task.0])?;
+                    .prepare_cached(
+                        "DELETE FROM claimable_head WHERE head_list = ? AND rank = ? AND at = ? AND task = ?",
+                    )?
+                    .execute(params![head_list, head.rank.0, head.place.at, head.place.task.0])?;
                 Ok(removed > 0)
             }
         }
     }
 
     /// The first of a base's heads.
-    pub(in crate::sqlite) fn first(&self, connection: &Database<'_>, base: i64) -> Result<Option<GroupHead>> {
+    pub(in crate::sqlite) fn first(&self, connection: &Database<'_>, head_list: i64) -> Result<Option<ClaimableHead>> {
         match self {
-            Self::Memory { heads, .. } => Ok(heads.get(&base).and_then(|heads| heads.first().copied())),
+            Self::Memory { heads, .. } => Ok(heads.get(&head_list).and_then(|heads| heads.first().copied())),
             Self::Tables => Ok(connection
                 .prepare_cached(
-                    "SELECT rank, at, task, lane FROM group_head WHERE base = ? ORDER BY rank, at, task LIMIT 1",
+                    "SELECT rank, at, task, list FROM claimable_head WHERE head_list = ? ORDER BY rank, at, task LIMIT 1",
                 )?
-                .query_row([base], GroupHead::from_row)
+                .query_row([head_list], ClaimableHead::from_row)
                 .optional()?),
         }
     }
 
-    /// How many of a base's heads have a smaller rank, those of series not counted; counted up to
+    /// How many of a base's heads have a smaller rank, those of affinity key not counted; counted up to
     /// [`bounds::AHEAD`].
-    pub(in crate::sqlite) fn count_before(&self, connection: &Database<'_>, base: i64, rank: Rank) -> Result<u64> {
+    pub(in crate::sqlite) fn count_before(&self, connection: &Database<'_>, head_list: i64, rank: Rank) -> Result<u64> {
         match self {
             Self::Memory { heads, .. } => {
-                let before = heads.get(&base).into_iter().flatten().take_while(|head| head.rank < rank);
-                let before = before.filter(|head| head.lane < SERIES_LINES);
+                let before = heads.get(&head_list).into_iter().flatten().take_while(|head| head.rank < rank);
+                let before = before.filter(|head| head.list < FIRST_WITH_AFFINITY);
                 Ok((before.count() as u64).min(bounds::AHEAD))
             }
             Self::Tables => {
                 let mut statement = connection.prepare_cached(include_str!("../sql/ready/count_heads_before.sql"))?;
                 let count: i64 = statement
-                    .query_row(params![base, rank.0, SERIES_LINES, bounds::AHEAD.cast_signed()], |row| row.get(0))?;
+                    .query_row(params![head_list, rank.0, FIRST_WITH_AFFINITY, bounds::AHEAD.cast_signed()], |row| {
+                        row.get(0)
+                    })?;
                 Ok(count.unsigned_abs())
             }
         }
@@ -111,13 +127,13 @@ impl GroupHeads {
     pub(in crate::sqlite) fn up_to(
         &self,
         connection: &Database<'_>,
-        base: i64,
-        is_last: impl Fn(&GroupHead) -> bool,
-    ) -> Result<Vec<GroupHead>> {
+        head_list: i64,
+        is_last: impl Fn(&ClaimableHead) -> bool,
+    ) -> Result<Vec<ClaimableHead>> {
         let mut around = Vec::new();
         match self {
             Self::Memory { heads, .. } => {
-                for head in heads.get(&base).into_iter().flatten() {
+                for head in heads.get(&head_list).into_iter().flatten() {
                     around.push(*head);
                     if is_last(head) {
                         break;
@@ -126,9 +142,9 @@ impl GroupHeads {
             }
             Self::Tables => {
                 let mut statement = connection.prepare_cached(
-                    "SELECT rank, at, task, lane FROM group_head WHERE base = ? ORDER BY rank, at, task",
+                    "SELECT rank, at, task, list FROM claimable_head WHERE head_list = ? ORDER BY rank, at, task",
                 )?;
-                for head in statement.query_map([base], GroupHead::from_row)? {
+                for head in statement.query_map([head_list], ClaimableHead::from_row)? {
                     around.push(head?);
                     if around.last().is_some_and(&is_last) {
                         break;
@@ -187,11 +203,11 @@ impl GroupHeads {
         match self {
             Self::Memory { heads, .. } => {
                 for heads in heads.values_mut() {
-                    *heads = heads.iter().map(|head| GroupHead { rank: Rank::default(), ..*head }).collect();
+                    *heads = heads.iter().map(|head| ClaimableHead { rank: Rank::default(), ..*head }).collect();
                 }
             }
             Self::Tables => {
-                connection.prepare_cached("UPDATE group_head SET rank = 0 WHERE rank <> 0")?.execute([])?;
+                connection.prepare_cached("UPDATE claimable_head SET rank = 0 WHERE rank <> 0")?.execute([])?;
             }
         }
         Ok(())
@@ -204,9 +220,9 @@ impl GroupHeads {
 
     fn move_to_tables(&mut self, connection: &Database<'_>) -> Result<()> {
         let Self::Memory { heads, due } = std::mem::replace(self, Self::Tables) else { return Ok(()) };
-        for (base, heads) in heads {
+        for (head_list, heads) in heads {
             for head in heads {
-                self.insert(connection, base, head)?;
+                self.insert(connection, head_list, head)?;
             }
         }
         for (at, group) in due {
@@ -219,14 +235,14 @@ impl GroupHeads {
         if matches!(self, Self::Memory { .. }) {
             return Ok(());
         }
-        let mut heads = FxHashMap::<i64, BTreeSet<GroupHead>>::default();
-        let mut statement = connection.prepare_cached("SELECT rank, at, task, lane, base FROM group_head")?;
+        let mut heads = FxHashMap::<i64, BTreeSet<ClaimableHead>>::default();
+        let mut statement = connection.prepare_cached("SELECT rank, at, task, list, head_list FROM claimable_head")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            heads.entry(row.get(4)?).or_default().insert(GroupHead::from_row(row)?);
+            heads.entry(row.get(4)?).or_default().insert(ClaimableHead::from_row(row)?);
         }
         let due = self.due(connection, i64::MAX, usize::MAX >> 1)?.into_iter().collect();
-        connection.execute_batch("DELETE FROM group_head; DELETE FROM group_due")?;
+        connection.execute_batch("DELETE FROM claimable_head; DELETE FROM group_due")?;
         *self = Self::Memory { heads, due };
         Ok(())
     }

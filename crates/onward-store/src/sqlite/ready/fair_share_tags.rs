@@ -1,31 +1,31 @@
 //! In which order groups that share a queue stand among the [heads](crate::sqlite::ready::claimable_heads).
 //!
-//! The rank of a group in a queue follows from where it stands in virtual time and in which line.
-//! Both change only here, and the heads of its lines are moved along, so that an ordered index
+//! The rank of a group in a queue follows from where it stands in virtual time and in which list.
+//! Both change only here, and the heads of its lists are moved along, so that an ordered index
 //! always has the group first whose turn it is.
 
 use crate::api::error::Result;
 use crate::rules;
 use crate::rules::share::Rank;
 use crate::sqlite::commit::transaction::Transaction;
-use crate::sqlite::ready::affinity_lists::base_of_head;
-use crate::sqlite::ready::claimable_heads::GroupHead;
+use crate::sqlite::ready::affinity_lists::head_list_of;
+use crate::sqlite::ready::claimable_heads::ClaimableHead;
 
 impl Transaction<'_> {
-    /// Where the tasks of a lane stand among those of its queue.
-    pub(in crate::sqlite) fn rank_of(&mut self, lane: i64) -> Result<Rank> {
-        self.cache.rank_of(self.connection, lane)
+    /// Where the tasks of a list stand among those of its queue.
+    pub(in crate::sqlite) fn rank_of(&mut self, list: i64) -> Result<Rank> {
+        self.cache.rank_of(self.connection, list)
     }
 
-    /// Charges the group of a lane, or the tasks without one, for a task that is about to start.
-    pub(in crate::sqlite) fn charge(&mut self, lane: i64) -> Result<()> {
-        let Some(queue) = self.cache.names.lane(lane).map(|lane| lane.queue) else { return Ok(()) };
-        let (connection, group) = (self.connection, self.cache.names.group_of(lane));
+    /// Charges the group of a list, or the tasks without one, for a task that is about to start.
+    pub(in crate::sqlite) fn charge(&mut self, list: i64) -> Result<()> {
+        let Some(queue) = self.cache.names.sub_queue(list).map(|list| list.queue) else { return Ok(()) };
+        let (connection, group) = (self.connection, self.cache.names.group_of(list));
         let mut now = self.cache.flow.shares.now(connection, queue)?;
         let mut tags = self.cache.flow.shares.tags(connection, queue, group)?;
         let Some(group) = group else {
             rules::share::charge(&mut now, &mut tags, crate::api::limit::Limit::default(), false);
-            let heads = self.heads_of_lines(self.series_lines_of_queue(queue)?)?;
+            let heads = self.heads_of_lists(self.affinity_lists_of_queue(queue)?)?;
             return self.move_while(heads, |transaction| {
                 transaction.cache.flow.shares.keep(queue, None, now, tags);
                 Ok(())
@@ -41,7 +41,7 @@ impl Transaction<'_> {
         })
     }
 
-    /// Has a group stand in the line of those below their minimum if it is.
+    /// Has a group stand in the list of those below their minimum if it is.
     pub(in crate::sqlite) fn settle_minimum(&mut self, group: i64) -> Result<()> {
         let state = self.cache.flow.group(self.connection, group)?;
         let is_below_minimum = state.is_to_be_below_minimum();
@@ -58,36 +58,40 @@ impl Transaction<'_> {
 
     /// Takes heads out of their order, has something change that, and puts them where they belong
     /// then.
-    fn move_while(&mut self, heads: Vec<(i64, GroupHead)>, change: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
-        for (base, head) in &heads {
-            self.cache.heads.remove(self.connection, *base, *head)?;
+    fn move_while(
+        &mut self,
+        heads: Vec<(i64, ClaimableHead)>,
+        change: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        for (head_list, head) in &heads {
+            self.cache.heads.remove(self.connection, *head_list, *head)?;
         }
         change(self)?;
-        for (base, head) in heads {
-            let head = GroupHead { rank: self.rank_of(head.lane)?, ..head };
-            self.cache.heads.insert(self.connection, base, head)?;
+        for (head_list, head) in heads {
+            let head = ClaimableHead { rank: self.rank_of(head.list)?, ..head };
+            self.cache.heads.insert(self.connection, head_list, head)?;
         }
         Ok(())
     }
 
     /// The heads of a group, of one queue or of all.
-    fn heads_of(&mut self, group: i64, queue: Option<i64>) -> Result<Vec<(i64, GroupHead)>> {
+    fn heads_of(&mut self, group: i64, queue: Option<i64>) -> Result<Vec<(i64, ClaimableHead)>> {
         if self.cache.flow.group(self.connection, group)?.held_back {
             return Ok(Vec::new());
         }
-        let of_series = self.series_lines_of_group(group)?;
-        let lanes = self.cache.names.lanes_of_group(group).iter().copied().chain(of_series);
-        let queue_of = |lane| self.cache.names.lane(lane).map(|lane| lane.queue);
-        let lanes = lanes.filter(|lane| queue.is_none() || queue == queue_of(*lane)).collect();
-        self.heads_of_lines(lanes)
+        let affinity_lists = self.affinity_lists_of_group(group)?;
+        let lists = self.cache.names.sub_queues_of_group(group).iter().copied().chain(affinity_lists);
+        let queue_of = |list| self.cache.names.sub_queue(list).map(|list| list.queue);
+        let lists = lists.filter(|list| queue.is_none() || queue == queue_of(*list)).collect();
+        self.heads_of_lists(lists)
     }
 
-    fn heads_of_lines(&mut self, lines: Vec<i64>) -> Result<Vec<(i64, GroupHead)>> {
+    fn heads_of_lists(&mut self, lists: Vec<i64>) -> Result<Vec<(i64, ClaimableHead)>> {
         let mut heads = Vec::new();
-        for lane in lines {
-            if let Some(place) = self.cache.index.first_ready(self.connection, lane)? {
-                let base = base_of_head(self.connection, &self.cache.names, lane)?;
-                heads.push((base, GroupHead { rank: self.rank_of(lane)?, place, lane }));
+        for list in lists {
+            if let Some(place) = self.cache.index.first_ready(self.connection, list)? {
+                let head_list = head_list_of(self.connection, &self.cache.names, list)?;
+                heads.push((head_list, ClaimableHead { rank: self.rank_of(list)?, place, list }));
             }
         }
         Ok(heads)

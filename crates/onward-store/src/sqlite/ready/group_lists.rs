@@ -1,7 +1,7 @@
-//! Lines of tasks that share a limit: which of them claims look at.
+//! Lists of tasks that share a limit: which of them claims look at.
 //!
 //! A group is **held back** while its limit lets no further task of it start, or while it is
-//! paused. The first task of each of its lines is then not among the
+//! paused. The first task of each of its lists is then not among the
 //! [heads](crate::sqlite::ready::claimable_heads), so claims pass it without a look. Whatever may change that
 //! (a start, an end, time, a new limit, a pause) settles the group again.
 
@@ -13,106 +13,106 @@ use crate::api::write::Claim;
 use crate::bounds;
 use crate::rules::order::Place;
 use crate::sqlite::columns::durations::microseconds;
-use crate::sqlite::commit::names::{GROUP_LANES, HAS_SERIES, SERIES_LINES, SERIES_SHIFT};
+use crate::sqlite::commit::names::{AFFINITY_SHIFT, FIRST_GROUPED, FIRST_WITH_AFFINITY, HAS_AFFINITY};
 use crate::sqlite::commit::transaction::Transaction;
 use crate::sqlite::limits::limit_usage::Shared;
-use crate::sqlite::ready::claimable_heads::GroupHead;
+use crate::sqlite::ready::claimable_heads::ClaimableHead;
 use crate::sqlite::ready::index::Entry;
 
 /// How many of the groups that wait for a token are looked at first.
 const DUE_GROUPS: usize = 16;
 
 impl Transaction<'_> {
-    /// Adds a task that nobody holds to its line; its key is taken separately.
-    pub(in crate::sqlite) fn enter_line(&mut self, entry: &Entry<'_>) -> Result<()> {
-        if let Some(series) = entry.series {
-            return self.enter_line_of_series(entry, series);
+    /// Adds a task that nobody holds to its list; its key is taken separately.
+    pub(in crate::sqlite) fn enter_list(&mut self, entry: &Entry<'_>) -> Result<()> {
+        if let Some(affinity_key) = entry.affinity_key {
+            return self.enter_affinity_list(entry, affinity_key);
         }
-        if entry.lane < GROUP_LANES || !entry.is_ready() {
+        if entry.list < FIRST_GROUPED || !entry.is_ready() {
             return self.cache.index.add(self.connection, entry);
         }
-        let first = self.cache.index.first_ready(self.connection, entry.lane)?;
+        let first = self.cache.index.first_ready(self.connection, entry.list)?;
         self.cache.index.add(self.connection, entry)?;
-        self.note_entry(entry.lane, entry.place(), first)
+        self.note_entry(entry.list, entry.place(), first)
     }
 
-    /// Adds a task that has become due to its line; `lane` is what it has in `scheduled`.
-    pub(in crate::sqlite) fn enter_line_when_due(&mut self, lane: i64, place: Place) -> Result<()> {
-        if lane < GROUP_LANES {
-            return self.cache.index.add_ready(self.connection, lane, place);
+    /// Adds a task that has become due to its list; `list` is what it has in `scheduled`.
+    pub(in crate::sqlite) fn enter_list_when_due(&mut self, list: i64, place: Place) -> Result<()> {
+        if list < FIRST_GROUPED {
+            return self.cache.index.add_ready(self.connection, list, place);
         }
-        if lane & HAS_SERIES != 0 {
-            return self.enter_line_of_series_when_due(lane & !HAS_SERIES, place);
+        if list & HAS_AFFINITY != 0 {
+            return self.enter_affinity_list_when_due(list & !HAS_AFFINITY, place);
         }
-        let first = self.cache.index.first_ready(self.connection, lane)?;
-        self.cache.index.add_ready(self.connection, lane, place)?;
-        self.note_entry(lane, place, first)
+        let first = self.cache.index.first_ready(self.connection, list)?;
+        self.cache.index.add_ready(self.connection, list, place)?;
+        self.note_entry(list, place, first)
     }
 
-    /// Removes a task that nobody holds from its line; its key is freed separately.
-    pub(in crate::sqlite) fn leave_line(&mut self, entry: &Entry<'_>) -> Result<()> {
-        if let Some(series) = entry.series.filter(|_| entry.is_ready()) {
-            return self.leave_line_of_series(entry, series);
+    /// Removes a task that nobody holds from its list; its key is freed separately.
+    pub(in crate::sqlite) fn leave_list(&mut self, entry: &Entry<'_>) -> Result<()> {
+        if let Some(affinity_key) = entry.affinity_key.filter(|_| entry.is_ready()) {
+            return self.leave_affinity_list(entry, affinity_key);
         }
         self.cache.index.remove(self.connection, entry)?;
-        if entry.lane < GROUP_LANES || !entry.is_ready() {
+        if entry.list < FIRST_GROUPED || !entry.is_ready() {
             return Ok(());
         }
-        self.note_exit(entry.lane, entry.place())?;
-        self.settle_group_of(entry.lane)
+        self.note_exit(entry.list, entry.place())?;
+        self.settle_group_of(entry.list)
     }
 
-    /// Takes a task out of a line of a group or a series that a session is about to start, and
+    /// Takes a task out of a list of a group or an affinity key that a session is about to start, and
     /// counts it; answers whether that holds the group back. What is known of the task is kept for
     /// the start.
-    pub(in crate::sqlite) fn start_from_line(&mut self, session: SessionId, lane: i64, place: Place) -> Result<bool> {
-        self.cache.index.remove_ready_to_start(self.connection, lane, place)?;
-        if lane >= SERIES_LINES {
-            self.prefer(lane >> SERIES_SHIFT, session)?;
+    pub(in crate::sqlite) fn start_from_list(&mut self, session: SessionId, list: i64, place: Place) -> Result<bool> {
+        self.cache.index.remove_ready_to_start(self.connection, list, place)?;
+        if list >= FIRST_WITH_AFFINITY {
+            self.prefer(list >> AFFINITY_SHIFT, session)?;
         }
-        self.note_exit(lane, place)?;
+        self.note_exit(list, place)?;
         if self.cache.flow.shares.are_shared() {
-            self.charge(lane)?;
+            self.charge(list)?;
         }
-        let Some(group) = self.cache.names.group_of(lane) else { return Ok(false) };
+        let Some(group) = self.cache.names.group_of(list) else { return Ok(false) };
         self.cache.flow.start_in_group(self.connection, group, self.steady_time())?;
         self.settle_group(group)?;
         Ok(self.cache.flow.group(self.connection, group)?.held_back)
     }
 
-    fn note_entry(&mut self, lane: i64, place: Place, first: Option<Place>) -> Result<()> {
-        let Some(group) = self.cache.names.group_of(lane) else { return Ok(()) };
+    fn note_entry(&mut self, list: i64, place: Place, first: Option<Place>) -> Result<()> {
+        let Some(group) = self.cache.names.group_of(list) else { return Ok(()) };
         if self.cache.flow.group(self.connection, group)?.held_back {
             return self.settle_group(group);
         }
         if first.is_some_and(|first| first < place) {
             return Ok(());
         }
-        let (base, rank) = (self.cache.names.base_of(lane), self.rank_of(lane)?);
+        let (head_list, rank) = (self.cache.names.ungrouped_of(list), self.rank_of(list)?);
         if let Some(first) = first {
-            self.cache.heads.remove(self.connection, base, GroupHead { rank, place: first, lane })?;
+            self.cache.heads.remove(self.connection, head_list, ClaimableHead { rank, place: first, list })?;
         }
-        self.cache.heads.insert(self.connection, base, GroupHead { rank, place, lane })?;
+        self.cache.heads.insert(self.connection, head_list, ClaimableHead { rank, place, list })?;
         // A new group is below its minimum from the start.
         if self.cache.flow.shares.are_shared() { self.settle_minimum(group) } else { Ok(()) }
     }
 
-    /// Has a line whose first task left begin with the next.
-    fn note_exit(&mut self, lane: i64, place: Place) -> Result<()> {
-        if lane >= SERIES_LINES {
-            return self.note_exit_of_series(lane, place);
+    /// Has a list whose first task left begin with the next.
+    fn note_exit(&mut self, list: i64, place: Place) -> Result<()> {
+        if list >= FIRST_WITH_AFFINITY {
+            return self.note_exit_from_affinity_list(list, place);
         }
-        let (base, rank) = (self.cache.names.base_of(lane), self.rank_of(lane)?);
-        if self.cache.heads.remove(self.connection, base, GroupHead { rank, place, lane })?
-            && let Some(place) = self.cache.index.first_ready(self.connection, lane)?
+        let (head_list, rank) = (self.cache.names.ungrouped_of(list), self.rank_of(list)?);
+        if self.cache.heads.remove(self.connection, head_list, ClaimableHead { rank, place, list })?
+            && let Some(place) = self.cache.index.first_ready(self.connection, list)?
         {
-            self.cache.heads.insert(self.connection, base, GroupHead { rank, place, lane })?;
+            self.cache.heads.insert(self.connection, head_list, ClaimableHead { rank, place, list })?;
         }
         Ok(())
     }
 
-    pub(in crate::sqlite) fn settle_group_of(&mut self, lane: i64) -> Result<()> {
-        self.cache.names.group_of(lane).map_or(Ok(()), |group| self.settle_group(group))
+    pub(in crate::sqlite) fn settle_group_of(&mut self, list: i64) -> Result<()> {
+        self.cache.names.group_of(list).map_or(Ok(()), |group| self.settle_group(group))
     }
 
     /// Holds a group back or lets it go on, as its limit and its pause say, and notes when it gets
@@ -140,32 +140,32 @@ impl Transaction<'_> {
     }
 
     fn move_heads(&mut self, group: i64, held_back: bool) -> Result<()> {
-        for at in 0..self.cache.names.lanes_of_group(group).len() {
-            let Some(lane) = self.cache.names.lanes_of_group(group).get(at).copied() else { break };
-            let Some(place) = self.cache.index.first_ready(self.connection, lane)? else { continue };
-            let (base, rank) = (self.cache.names.base_of(lane), self.rank_of(lane)?);
-            let head = GroupHead { rank, place, lane };
+        for at in 0..self.cache.names.sub_queues_of_group(group).len() {
+            let Some(list) = self.cache.names.sub_queues_of_group(group).get(at).copied() else { break };
+            let Some(place) = self.cache.index.first_ready(self.connection, list)? else { continue };
+            let (head_list, rank) = (self.cache.names.ungrouped_of(list), self.rank_of(list)?);
+            let head = ClaimableHead { rank, place, list };
             if held_back {
-                self.cache.heads.remove(self.connection, base, head)?;
+                self.cache.heads.remove(self.connection, head_list, head)?;
             } else {
-                self.cache.heads.insert(self.connection, base, head)?;
+                self.cache.heads.insert(self.connection, head_list, head)?;
                 self.hint.work += 1;
             }
         }
-        self.move_heads_of_series(group, held_back)?;
+        self.move_affinity_heads(group, held_back)?;
         self.cache.flow.group(self.connection, group)?.held_back = held_back;
         self.cache.flow.change_group(group);
         Ok(())
     }
 
     fn has_due_tasks(&mut self, group: i64) -> Result<bool> {
-        for at in 0..self.cache.names.lanes_of_group(group).len() {
-            let Some(lane) = self.cache.names.lanes_of_group(group).get(at).copied() else { break };
-            if self.cache.index.first_ready(self.connection, lane)?.is_some() {
+        for at in 0..self.cache.names.sub_queues_of_group(group).len() {
+            let Some(list) = self.cache.names.sub_queues_of_group(group).get(at).copied() else { break };
+            if self.cache.index.first_ready(self.connection, list)?.is_some() {
                 return Ok(true);
             }
         }
-        Ok(!self.series_lines_of_group(group)?.is_empty())
+        Ok(!self.affinity_lists_of_group(group)?.is_empty())
     }
 
     fn note_due(&mut self, group: i64, before: Option<i64>, due: Option<i64>) -> Result<()> {
@@ -196,30 +196,30 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Counts a task of a lane that starts, but for its group.
-    pub(in crate::sqlite) fn count_start(&mut self, lane: i64) {
+    /// Counts a task of a list that starts, but for its group.
+    pub(in crate::sqlite) fn count_start(&mut self, list: i64) {
         if !self.cache.queues.is_limited() && !self.cache.flow.has_shared() {
             return;
         }
-        let Some(scopes) = self.shared_scopes(lane) else { return };
+        let Some(scopes) = self.shared_scopes(list) else { return };
         if let [_, Shared::Queue(queue), _] = scopes {
             self.cache.queues.count(queue, 1);
         }
         self.cache.flow.start(scopes, self.steady_time());
     }
 
-    /// Counts a task of a lane that runs no more. What makes room where there was none is worth a
+    /// Counts a task of a list that runs no more. What makes room where there was none is worth a
     /// look; anything else that a limit let start would have been started.
-    pub(in crate::sqlite) fn count_end(&mut self, lane: i64) -> Result<()> {
+    pub(in crate::sqlite) fn count_end(&mut self, list: i64) -> Result<()> {
         if (self.cache.queues.is_limited() || self.cache.flow.has_shared())
-            && let Some(scopes) = self.shared_scopes(lane)
+            && let Some(scopes) = self.shared_scopes(list)
         {
             let made_room = matches!(scopes, [_, Shared::Queue(queue), _] if self.cache.queues.count(queue, -1));
             if self.cache.flow.end(scopes) || made_room {
                 self.hint.work += 1;
             }
         }
-        if let Some(group) = self.cache.names.group_of(lane) {
+        if let Some(group) = self.cache.names.group_of(list) {
             self.cache.flow.end_in_group(self.connection, group)?;
             self.settle_group(group)?;
         }
@@ -230,19 +230,19 @@ impl Transaction<'_> {
         Duration::from_micros(self.steady.unsigned_abs())
     }
 
-    fn shared_scopes(&self, lane: i64) -> Option<[Shared; 3]> {
-        let lane = self.cache.names.lane(lane)?;
-        Some([Shared::All, Shared::Queue(lane.queue), Shared::Kind(lane.kind)])
+    fn shared_scopes(&self, list: i64) -> Option<[Shared; 3]> {
+        let list = self.cache.names.sub_queue(list)?;
+        Some([Shared::All, Shared::Queue(list.queue), Shared::Kind(list.kind)])
     }
 
-    /// Whether tasks of a lane fall under a rate.
-    pub(in crate::sqlite) fn is_rated(&mut self, lane: i64) -> Result<bool> {
-        let scopes = self.shared_scopes(lane).into_iter().flatten();
+    /// Whether tasks of a list fall under a rate.
+    pub(in crate::sqlite) fn is_rated(&mut self, list: i64) -> Result<bool> {
+        let scopes = self.shared_scopes(list).into_iter().flatten();
         let has_rate = |scope| self.cache.flow.usage(scope).is_some_and(|usage| usage.limit.rate.is_some());
         if self.cache.flow.has_shared() && scopes.into_iter().any(has_rate) {
             return Ok(true);
         }
-        let Some(group) = self.cache.names.group_of(lane) else { return Ok(false) };
+        let Some(group) = self.cache.names.group_of(list) else { return Ok(false) };
         Ok(self.cache.flow.group(self.connection, group)?.usage.limit.rate.is_some())
     }
 
@@ -287,42 +287,42 @@ impl Transaction<'_> {
         if self.cache.pauses.group_is_paused(&state.name) {
             return Ok(false);
         }
-        let lanes = self.cache.names.lanes_of_group(group).iter().copied();
-        let lanes = lanes.chain(self.series_lines_of_group(group)?);
-        let lanes: Vec<i64> = lanes.filter(|lane| self.lane_may_give(*lane, claim)).collect();
-        self.any_ready(&lanes)
+        let lists = self.cache.names.sub_queues_of_group(group).iter().copied();
+        let lists = lists.chain(self.affinity_lists_of_group(group)?);
+        let lists: Vec<i64> = lists.filter(|list| self.list_may_give(*list, claim)).collect();
+        self.any_ready(&lists)
     }
 
     fn something_waits(&mut self, scope: Shared, claim: Option<&Claim>) -> Result<bool> {
-        let lanes = self.cache.names.base_lanes().filter(|(_, lane)| match scope {
+        let lists = self.cache.names.ungrouped_sub_queues().filter(|(_, list)| match scope {
             Shared::All => true,
-            Shared::Queue(queue) => lane.queue == queue,
-            Shared::Kind(kind) => lane.kind == kind,
+            Shared::Queue(queue) => list.queue == queue,
+            Shared::Kind(kind) => list.kind == kind,
         });
-        let lanes = lanes.map(|(number, _)| number).filter(|lane| self.lane_may_give(*lane, claim));
-        let lanes: Vec<i64> = lanes.collect();
-        for base in &lanes {
-            if self.cache.heads.first(self.connection, *base)?.is_some() {
+        let lists = lists.map(|(number, _)| number).filter(|list| self.list_may_give(*list, claim));
+        let lists: Vec<i64> = lists.collect();
+        for head_list in &lists {
+            if self.cache.heads.first(self.connection, *head_list)?.is_some() {
                 return Ok(true);
             }
         }
-        Ok(self.any_reserved(&lanes)? || self.any_ready(&lanes)?)
+        Ok(self.any_reserved(&lists)? || self.any_ready(&lists)?)
     }
 
-    fn any_ready(&mut self, lanes: &[i64]) -> Result<bool> {
-        for lane in lanes {
-            if self.cache.index.first_ready(self.connection, *lane)?.is_some() {
+    fn any_ready(&mut self, lists: &[i64]) -> Result<bool> {
+        for list in lists {
+            if self.cache.index.first_ready(self.connection, *list)?.is_some() {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// Whether neither a pause nor what a claim selects keeps tasks of a lane from it.
-    fn lane_may_give(&self, lane: i64, claim: Option<&Claim>) -> bool {
-        self.cache.names.lane(lane).is_some_and(|lane| {
-            let is_paused = self.cache.pauses.holds(&lane.queue_name, &lane.kind_name);
-            let selects = |claim: &Claim| claim.selects(&lane.queue_name, &lane.kind_name, lane.orchestration);
+    /// Whether neither a pause nor what a claim selects keeps tasks of a list from it.
+    fn list_may_give(&self, list: i64, claim: Option<&Claim>) -> bool {
+        self.cache.names.sub_queue(list).is_some_and(|list| {
+            let is_paused = self.cache.pauses.holds(&list.queue_name, &list.kind_name);
+            let selects = |claim: &Claim| claim.selects(&list.queue_name, &list.kind_name, list.orchestration);
             !is_paused && claim.is_none_or(selects)
         })
     }

@@ -1,4 +1,4 @@
-//! What finds a task: the lines of due tasks, the times of others, and the keys.
+//! What finds a task: the lists of due tasks, the times of others, and the keys.
 //!
 //! Two tiers. Tasks up to the **frontier** are in the tables `ready`, `scheduled`, `expiry` and
 //! `active_key`; those above it are in memory, and can be read again from their rows in `task`. A
@@ -20,7 +20,7 @@ use crate::api::timestamp::Timestamp;
 use crate::rules::order::{Place, place};
 use crate::sqlite::columns::meta::{exists, meta};
 use crate::sqlite::commit::connection::Database;
-use crate::sqlite::commit::names::{GROUP_LANES, HAS_SERIES, Names, SERIES_SHIFT};
+use crate::sqlite::commit::names::{AFFINITY_SHIFT, FIRST_GROUPED, HAS_AFFINITY, Names};
 use crate::sqlite::commit::transaction::LiveTask;
 use crate::sqlite::ready::queue_sizes::SizeChanges;
 use crate::sqlite::row_cache::idle_orchestrations::ParkedTasks;
@@ -49,28 +49,28 @@ impl Default for MemoryTasks {
 #[derive(Debug, Clone)]
 pub(in crate::sqlite) struct Entry<'a> {
     pub(in crate::sqlite) id: i64,
-    pub(in crate::sqlite) lane: i64,
+    pub(in crate::sqlite) list: i64,
     pub(in crate::sqlite) priority: Priority,
     pub(in crate::sqlite) scheduled: bool,
-    /// Whether it waits for other tasks: then it is in no line.
+    /// Whether it waits for other tasks: then it is in no list.
     pub(in crate::sqlite) blocked: bool,
     pub(in crate::sqlite) run_at: i64,
     pub(in crate::sqlite) expires_at: Option<i64>,
     /// The number of its kind and its key, if the task owns that.
     pub(in crate::sqlite) key: Option<(i64, &'a str)>,
-    /// Its series.
-    pub(in crate::sqlite) series: Option<&'a Name>,
+    /// Its affinity key.
+    pub(in crate::sqlite) affinity_key: Option<&'a Name>,
 }
 
 impl Entry<'_> {
     /// That of a task of which nothing is asked but to run now.
-    pub(in crate::sqlite) fn plain(id: TaskId, lane: i64, priority: Priority, now: Timestamp) -> Self {
+    pub(in crate::sqlite) fn plain(id: TaskId, list: i64, priority: Priority, now: Timestamp) -> Self {
         let (scheduled, blocked) = (false, false);
         let run_at = now.as_microseconds();
-        Self { id: id.0, lane, priority, scheduled, blocked, run_at, expires_at: None, key: None, series: None }
+        Self { id: id.0, list, priority, scheduled, blocked, run_at, expires_at: None, key: None, affinity_key: None }
     }
 
-    /// Whether it stands in a line, and is not waiting to be put there.
+    /// Whether it stands in a list, and is not waiting to be put there.
     pub(in crate::sqlite) fn is_ready(&self) -> bool {
         !self.scheduled && !self.blocked
     }
@@ -80,10 +80,10 @@ impl Entry<'_> {
     }
 }
 
-/// How many lanes in memory may be empty before they are forgotten.
-const EMPTY_LANES: usize = 4096;
+/// How many lists in memory may be empty before they are forgotten.
+const EMPTY_LISTS: usize = 4096;
 
-const ADD_READY: &str = "INSERT INTO ready (lane, at, task) VALUES (?, ?, ?)";
+const ADD_READY: &str = "INSERT INTO ready (list, at, task) VALUES (?, ?, ?)";
 
 #[derive(Debug)]
 pub(in crate::sqlite) struct Index {
@@ -103,8 +103,8 @@ pub(in crate::sqlite) struct Index {
     blocked: usize,
     expiry: BTreeSet<(i64, i64)>,
     keys: FxHashMap<i64, foldhash::HashMap<Box<str>, i64>>,
-    /// Lanes that may have rows in the table.
-    table_lanes: BTreeSet<i64>,
+    /// Lists that may have rows in the table.
+    table_lists: BTreeSet<i64>,
     table_keys: bool,
     table_scheduled: bool,
     table_expiry: bool,
@@ -127,7 +127,7 @@ impl Index {
             blocked: 0,
             expiry: BTreeSet::new(),
             keys: FxHashMap::default(),
-            table_lanes: table_lanes(connection, if frontier == SHARED { GROUP_LANES } else { i64::MAX })?,
+            table_lists: table_lists(connection, if frontier == SHARED { FIRST_GROUPED } else { i64::MAX })?,
             table_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM active_key)")?,
             table_scheduled: exists(connection, "SELECT EXISTS (SELECT 1 FROM scheduled)")?,
             table_expiry: exists(connection, "SELECT EXISTS (SELECT 1 FROM expiry)")?,
@@ -152,14 +152,14 @@ impl Index {
             let is_ready = row.get::<_, u8>(3)? == 0 && !running;
             let entry = Entry {
                 id: row.get(0)?,
-                lane: line(row.get(1)?, row.get(10)?, row.get(11)?, is_ready)?,
+                list: list(row.get(1)?, row.get(10)?, row.get(11)?, is_ready)?,
                 priority: Priority(row.get(2)?),
                 scheduled: row.get::<_, u8>(3)? == 1,
                 blocked: row.get::<_, u8>(3)? == 2,
                 run_at: row.get(4)?,
                 expires_at: row.get(5)?,
                 key: key.as_deref().map(|key| (kind, key)),
-                series: None,
+                affinity_key: None,
             };
             let owns_key: bool = row.get(9)?;
             if let Some((kind, key)) = entry.key.filter(|_| owns_key) {
@@ -179,16 +179,16 @@ impl Index {
     /// Whether more wait in memory than may. What had to be read once is not to be read again and
     /// again.
     pub(in crate::sqlite) fn is_full(&self, may: MemoryTasks) -> bool {
-        let limit = if self.table_lanes.is_empty() { may.alone } else { may.beside_tables };
+        let limit = if self.table_lists.is_empty() { may.alone } else { may.beside_tables };
         self.in_memory() > limit || self.loaded > may.beside_tables
     }
 
-    /// Due tasks in memory, by lane.
+    /// Due tasks in memory, by list.
     pub(in crate::sqlite) fn ready_in_memory(&self) -> impl Iterator<Item = (i64, &BTreeSet<Place>)> {
-        self.ready.iter().map(|(lane, places)| (*lane, places))
+        self.ready.iter().map(|(list, places)| (*list, places))
     }
 
-    /// Lanes of tasks in memory that are not due.
+    /// Lists of tasks in memory that are not due.
     pub(in crate::sqlite) fn scheduled_in_memory(&self) -> impl Iterator<Item = i64> + '_ {
         self.scheduled.values().copied()
     }
@@ -207,15 +207,15 @@ impl Index {
         let keys = std::mem::take(&mut self.keys);
         let was_shared = std::mem::replace(&mut self.frontier, SHARED) == SHARED;
         let mut statement = connection.prepare_cached(ADD_READY)?;
-        for (lane, places) in ready {
-            self.table_lanes.insert(lane);
-            self.sizes.waiting(lane, places.len().cast_signed() as i64);
+        for (list, places) in ready {
+            self.table_lists.insert(list);
+            self.sizes.waiting(list, places.len().cast_signed() as i64);
             for place in places {
-                statement.execute(params![lane, place.at, place.task.0])?;
+                statement.execute(params![list, place.at, place.task.0])?;
             }
         }
-        for ((run_at, task), lane) in scheduled {
-            self.add_scheduled(connection, run_at, task, lane)?;
+        for ((run_at, task), list) in scheduled {
+            self.add_scheduled(connection, run_at, task, list)?;
         }
         for (expires_at, task) in expiry {
             self.add_expiry(connection, expires_at, task)?;
@@ -226,9 +226,9 @@ impl Index {
             }
         }
         if frontier == SHARED {
-            self.table_lanes.retain(|lane| *lane < GROUP_LANES);
+            self.table_lists.retain(|list| *list < FIRST_GROUPED);
         } else if was_shared {
-            self.table_lanes = table_lanes(connection, i64::MAX)?;
+            self.table_lists = table_lists(connection, i64::MAX)?;
         }
         self.frontier = frontier;
         connection.prepare_cached("UPDATE meta SET value = ? WHERE name = 'frontier'")?.execute([frontier])?;
@@ -239,11 +239,11 @@ impl Index {
     pub(in crate::sqlite) fn add(&mut self, connection: &Database<'_>, entry: &Entry<'_>) -> Result<()> {
         if entry.blocked {
             self.blocked += usize::from(entry.id > self.frontier);
-            self.sizes.blocked(entry.lane, 1);
+            self.sizes.blocked(entry.list, 1);
         } else if entry.scheduled {
-            self.add_scheduled(connection, entry.run_at, entry.id, entry.lane)?;
+            self.add_scheduled(connection, entry.run_at, entry.id, entry.list)?;
         } else {
-            self.add_ready(connection, entry.lane, entry.place())?;
+            self.add_ready(connection, entry.list, entry.place())?;
         }
         entry.expires_at.map_or(Ok(()), |at| self.add_expiry(connection, at, entry.id))
     }
@@ -253,64 +253,64 @@ impl Index {
         self.parked.remove(entry.id);
         if entry.blocked {
             self.fresh.forget(entry.id);
-            self.sizes.blocked(entry.lane, -1);
+            self.sizes.blocked(entry.list, -1);
         } else if entry.scheduled {
-            self.remove_scheduled(connection, entry.run_at, entry.id, entry.lane)?;
+            self.remove_scheduled(connection, entry.run_at, entry.id, entry.list)?;
         } else {
-            self.remove_ready(connection, entry.lane, entry.place())?;
+            self.remove_ready(connection, entry.list, entry.place())?;
         }
         entry.expires_at.map_or(Ok(()), |at| self.remove_expiry(connection, at, entry.id))
     }
 
-    pub(in crate::sqlite) fn add_ready(&mut self, connection: &Database<'_>, lane: i64, place: Place) -> Result<()> {
+    pub(in crate::sqlite) fn add_ready(&mut self, connection: &Database<'_>, list: i64, place: Place) -> Result<()> {
         if place.task.0 > self.frontier {
-            self.ready_tasks += usize::from(self.ready.entry(lane).or_default().insert(place));
+            self.ready_tasks += usize::from(self.ready.entry(list).or_default().insert(place));
         } else {
-            connection.prepare_cached(ADD_READY)?.execute(params![lane, place.at, place.task.0])?;
-            self.note_table_lane(lane);
-            self.sizes.waiting(lane, 1);
+            connection.prepare_cached(ADD_READY)?.execute(params![list, place.at, place.task.0])?;
+            self.note_table_list(list);
+            self.sizes.waiting(list, 1);
         }
         Ok(())
     }
 
-    pub(in crate::sqlite) fn remove_ready(&mut self, connection: &Database<'_>, lane: i64, place: Place) -> Result<()> {
+    pub(in crate::sqlite) fn remove_ready(&mut self, connection: &Database<'_>, list: i64, place: Place) -> Result<()> {
         self.fresh.forget(place.task.0);
         self.parked.remove(place.task.0);
-        self.remove_ready_to_start(connection, lane, place)
+        self.remove_ready_to_start(connection, list, place)
     }
 
     /// The same for a task that is about to start: what is known of it is taken then.
     pub(in crate::sqlite) fn remove_ready_to_start(
         &mut self,
         connection: &Database<'_>,
-        lane: i64,
+        list: i64,
         place: Place,
     ) -> Result<()> {
         if place.task.0 > self.frontier {
-            self.remove_ready_in_memory(lane, place);
+            self.remove_ready_in_memory(list, place);
         } else {
             let mut statement =
-                connection.prepare_cached("DELETE FROM ready WHERE lane = ? AND at = ? AND task = ?")?;
-            let removed = statement.execute(params![lane, place.at, place.task.0])?;
-            self.sizes.waiting(lane, -(removed.cast_signed() as i64));
+                connection.prepare_cached("DELETE FROM ready WHERE list = ? AND at = ? AND task = ?")?;
+            let removed = statement.execute(params![list, place.at, place.task.0])?;
+            self.sizes.waiting(list, -(removed.cast_signed() as i64));
         }
         Ok(())
     }
 
-    /// Of a shared file it is not known which lanes of groups have rows: they may be very many, and
+    /// Of a shared file it is not known which lists of groups have rows: they may be very many, and
     /// others add to them.
-    fn note_table_lane(&mut self, lane: i64) {
-        if lane < GROUP_LANES || self.frontier != SHARED {
-            self.table_lanes.insert(lane);
+    fn note_table_list(&mut self, list: i64) {
+        if list < FIRST_GROUPED || self.frontier != SHARED {
+            self.table_lists.insert(list);
         }
     }
 
-    fn remove_ready_in_memory(&mut self, lane: i64, place: Place) {
-        let Some(places) = self.ready.get_mut(&lane) else { return };
+    fn remove_ready_in_memory(&mut self, list: i64, place: Place) {
+        let Some(places) = self.ready.get_mut(&list) else { return };
         self.ready_tasks -= usize::from(places.remove(&place));
-        // There may be very many lines of groups; where they are few, they are soon filled again.
-        if places.is_empty() && lane >= GROUP_LANES && self.ready.len() > EMPTY_LANES {
-            self.ready.remove(&lane);
+        // There may be very many lists of groups; where they are few, they are soon filled again.
+        if places.is_empty() && list >= FIRST_GROUPED && self.ready.len() > EMPTY_LISTS {
+            self.ready.remove(&list);
         }
     }
 
@@ -343,13 +343,13 @@ impl Index {
         self.fresh.get_mut(task.0)
     }
 
-    /// Puts a task into line that was blocked; its expiry stays where it is.
+    /// Puts a task into list that was blocked; its expiry stays where it is.
     pub(in crate::sqlite) fn unblock(&mut self, connection: &Database<'_>, task: &LiveTask) -> Result<()> {
-        self.sizes.blocked(task.lane, -1);
+        self.sizes.blocked(task.sub_queue, -1);
         self.parked.remove(task.id.0);
         if task.scheduled {
             self.fresh.forget(task.id.0);
-            return self.add_scheduled(connection, task.run_at, task.id.0, task.scheduled_lane());
+            return self.add_scheduled(connection, task.run_at, task.id.0, task.scheduled_list());
         }
         if let Some(fresh) = self.fresh_mut(task.id) {
             *fresh = task.clone();
@@ -357,7 +357,7 @@ impl Index {
         Ok(())
     }
 
-    /// Keeps what is known of an orchestration that stands in its line, or waits for what may come
+    /// Keeps what is known of an orchestration that stands in its list, or waits for what may come
     /// for it.
     pub(in crate::sqlite) fn keep_parked(&mut self, task: &LiveTask) {
         self.parked.insert(task);
@@ -379,52 +379,52 @@ impl Index {
         self.fresh.take(task.0)
     }
 
-    /// Removes every due task of a lane up to a place; what is known of them was taken before.
+    /// Removes every due task of a list up to a place; what is known of them was taken before.
     pub(in crate::sqlite) fn remove_ready_up_to(
         &mut self,
         connection: &Database<'_>,
-        lane: i64,
+        list: i64,
         place: Place,
     ) -> Result<()> {
-        if let Some(places) = self.ready.get_mut(&lane) {
+        if let Some(places) = self.ready.get_mut(&list) {
             let before = places.len();
             *places = places.split_off(&place);
             places.remove(&place);
             self.ready_tasks -= before - places.len();
         }
-        if self.table_lanes.contains(&lane) {
+        if self.table_lists.contains(&list) {
             let mut statement =
-                connection.prepare_cached("DELETE FROM ready WHERE lane = ? AND (at, task) <= (?, ?)")?;
-            let removed = statement.execute(params![lane, place.at, place.task.0])?;
-            self.sizes.waiting(lane, -(removed.cast_signed() as i64));
+                connection.prepare_cached("DELETE FROM ready WHERE list = ? AND (at, task) <= (?, ?)")?;
+            let removed = statement.execute(params![list, place.at, place.task.0])?;
+            self.sizes.waiting(list, -(removed.cast_signed() as i64));
         }
         Ok(())
     }
 
-    /// The next due tasks of a lane behind `after`, at most `limit`.
+    /// The next due tasks of a list behind `after`, at most `limit`.
     pub(in crate::sqlite) fn next_ready(
         &mut self,
         connection: &Database<'_>,
-        lane: i64,
+        list: i64,
         after: Option<Place>,
         limit: usize,
     ) -> Result<Vec<Place>> {
         let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
         let mut places: Vec<Place> = self
             .ready
-            .get(&lane)
+            .get(&list)
             .map(|ready| ready.range((behind, Bound::Unbounded)).take(limit).copied().collect())
             .unwrap_or_default();
-        if self.may_be_in_table(lane) {
+        if self.may_be_in_table(list) {
             let from_memory = places.len();
             let start = after.unwrap_or(Place { at: i64::MIN, task: TaskId(i64::MIN) });
             let mut statement = connection.prepare_cached(include_str!("../sql/ready/next_ready.sql"))?;
-            let mut rows = statement.query(params![lane, start.at, start.task.0, limit.cast_signed()])?;
+            let mut rows = statement.query(params![list, start.at, start.task.0, limit.cast_signed()])?;
             while let Some(row) = rows.next()? {
                 places.push(Place { at: row.get(0)?, task: TaskId(row.get(1)?) });
             }
             if places.len() == from_memory && after.is_none() {
-                self.table_lanes.remove(&lane);
+                self.table_lists.remove(&list);
             }
             places.sort_unstable();
             places.truncate(limit);
@@ -432,27 +432,27 @@ impl Index {
         Ok(places)
     }
 
-    /// Whether a lane may have due tasks in the table.
-    fn may_be_in_table(&self, lane: i64) -> bool {
-        let is_shared_group = lane >= GROUP_LANES && self.frontier == SHARED;
-        is_shared_group || self.table_lanes.contains(&lane)
+    /// Whether a list may have due tasks in the table.
+    fn may_be_in_table(&self, list: i64) -> bool {
+        let is_shared_group = list >= FIRST_GROUPED && self.frontier == SHARED;
+        is_shared_group || self.table_lists.contains(&list)
     }
 
-    /// A lane's first due task.
-    pub(in crate::sqlite) fn first_ready(&mut self, connection: &Database<'_>, lane: i64) -> Result<Option<Place>> {
-        if self.may_be_in_table(lane) {
-            return Ok(self.next_ready(connection, lane, None, 1)?.first().copied());
+    /// A list's first due task.
+    pub(in crate::sqlite) fn first_ready(&mut self, connection: &Database<'_>, list: i64) -> Result<Option<Place>> {
+        if self.may_be_in_table(list) {
+            return Ok(self.next_ready(connection, list, None, 1)?.first().copied());
         }
-        Ok(self.ready.get(&lane).and_then(|places| places.first().copied()))
+        Ok(self.ready.get(&list).and_then(|places| places.first().copied()))
     }
 
-    /// Lanes with a group that may have due tasks; of a shared file all that have.
-    pub(in crate::sqlite) fn group_lanes(&self) -> Vec<i64> {
-        let in_memory = self.ready.keys().copied().filter(|lane| *lane >= GROUP_LANES);
-        let mut lanes: Vec<i64> = in_memory.chain(self.table_lanes.range(GROUP_LANES..).copied()).collect();
-        lanes.sort_unstable();
-        lanes.dedup();
-        lanes
+    /// Lists with a group that may have due tasks; of a shared file all that have.
+    pub(in crate::sqlite) fn grouped_lists(&self) -> Vec<i64> {
+        let in_memory = self.ready.keys().copied().filter(|list| *list >= FIRST_GROUPED);
+        let mut lists: Vec<i64> = in_memory.chain(self.table_lists.range(FIRST_GROUPED..).copied()).collect();
+        lists.sort_unstable();
+        lists.dedup();
+        lists
     }
 
     /// Whether several processes may have the file open.
@@ -460,15 +460,15 @@ impl Index {
         self.frontier == SHARED
     }
 
-    fn add_scheduled(&mut self, connection: &Database<'_>, run_at: i64, task: i64, lane: i64) -> Result<()> {
+    fn add_scheduled(&mut self, connection: &Database<'_>, run_at: i64, task: i64, list: i64) -> Result<()> {
         if task > self.frontier {
-            self.scheduled.insert((run_at, task), lane);
+            self.scheduled.insert((run_at, task), list);
         } else {
             connection
-                .prepare_cached("INSERT INTO scheduled (run_at, task, lane) VALUES (?, ?, ?)")?
-                .execute(params![run_at, task, lane])?;
+                .prepare_cached("INSERT INTO scheduled (run_at, task, list) VALUES (?, ?, ?)")?
+                .execute(params![run_at, task, list])?;
             self.table_scheduled = true;
-            self.sizes.scheduled(lane, 1);
+            self.sizes.scheduled(list, 1);
         }
         Ok(())
     }
@@ -478,14 +478,14 @@ impl Index {
         connection: &Database<'_>,
         run_at: i64,
         task: i64,
-        lane: i64,
+        list: i64,
     ) -> Result<()> {
         if task > self.frontier {
             self.scheduled.remove(&(run_at, task));
         } else {
             let mut statement = connection.prepare_cached("DELETE FROM scheduled WHERE run_at = ? AND task = ?")?;
             let removed = statement.execute(params![run_at, task])?;
-            self.sizes.scheduled(lane, -(removed.cast_signed() as i64));
+            self.sizes.scheduled(list, -(removed.cast_signed() as i64));
         }
         Ok(())
     }
@@ -496,7 +496,7 @@ impl Index {
     }
 
     /// The scheduled tasks that are due at `now`, earliest first, at most `limit`: when, which, in
-    /// which lane.
+    /// which list.
     pub(in crate::sqlite) fn due(
         &self,
         connection: &Database<'_>,
@@ -504,12 +504,12 @@ impl Index {
         limit: usize,
     ) -> Result<Vec<(i64, i64, i64)>> {
         let in_memory = self.scheduled.range(..=(now, i64::MAX)).take(limit);
-        let mut due: Vec<_> = in_memory.map(|(&(run_at, task), &lane)| (run_at, task, lane)).collect();
+        let mut due: Vec<_> = in_memory.map(|(&(run_at, task), &list)| (run_at, task, list)).collect();
         if !self.table_scheduled {
             return Ok(due);
         }
         let mut statement = connection.prepare_cached(
-            "SELECT run_at, task, lane FROM scheduled WHERE run_at <= ? ORDER BY run_at, task LIMIT ?",
+            "SELECT run_at, task, list FROM scheduled WHERE run_at <= ? ORDER BY run_at, task LIMIT ?",
         )?;
         let mut rows = statement.query(params![now, limit.cast_signed()])?;
         while let Some(row) = rows.next()? {
@@ -641,46 +641,46 @@ impl Index {
     }
 }
 
-/// Where a task in a lane stands that has the series of that number, if it has one and tasks of it
+/// Where a task in a list stands that has the affinity key of that number, if it has one and tasks of it
 /// wait.
-fn line(lane: i64, has_series: bool, series: Option<i64>, is_ready: bool) -> Result<i64> {
-    match series {
-        _ if !has_series => Ok(lane),
-        _ if !is_ready => Ok(lane | HAS_SERIES),
-        Some(series) => Ok(series << SERIES_SHIFT | lane),
-        None => Err(Error::corrupt("a task waits in a series that does not exist; restore a backup")),
+fn list(list: i64, has_affinity_keys: bool, affinity_key: Option<i64>, is_ready: bool) -> Result<i64> {
+    match affinity_key {
+        _ if !has_affinity_keys => Ok(list),
+        _ if !is_ready => Ok(list | HAS_AFFINITY),
+        Some(affinity_key) => Ok(affinity_key << AFFINITY_SHIFT | list),
+        None => Err(Error::corrupt("a task waits with an affinity key that does not exist; restore a backup")),
     }
 }
 
-/// The lanes below a number that have due tasks in the table, found by one seek each.
-fn table_lanes(connection: &Database<'_>, below: i64) -> Result<BTreeSet<i64>> {
+/// The lists below a number that have due tasks in the table, found by one seek each.
+fn table_lists(connection: &Database<'_>, below: i64) -> Result<BTreeSet<i64>> {
     let mut statement =
-        connection.prepare_cached("SELECT lane FROM ready WHERE lane > ? AND lane < ? ORDER BY lane LIMIT 1")?;
-    let mut lanes = BTreeSet::new();
+        connection.prepare_cached("SELECT list FROM ready WHERE list > ? AND list < ? ORDER BY list LIMIT 1")?;
+    let mut lists = BTreeSet::new();
     let mut last = -1;
-    while let Some(lane) = statement.query_row([last, below], |row| row.get::<_, i64>(0)).optional()? {
-        lanes.insert(lane);
-        last = lane;
+    while let Some(list) = statement.query_row([last, below], |row| row.get::<_, i64>(0)).optional()? {
+        lists.insert(list);
+        last = list;
     }
-    Ok(lanes)
+    Ok(lists)
 }
 
-/// Due tasks of one lane, read in pieces, so that a claim over many lanes reads little of each.
+/// Due tasks of one list, read in pieces, so that a claim over many lists reads little of each.
 #[derive(Debug)]
-pub(in crate::sqlite) struct LaneCursor {
-    pub(in crate::sqlite) lane: i64,
+pub(in crate::sqlite) struct ListCursor {
+    pub(in crate::sqlite) list: i64,
     buffered: VecDeque<Place>,
     last: Option<Place>,
     exhausted: bool,
 }
 
-impl LaneCursor {
-    /// The tasks of a lane behind a place, or all.
-    pub(in crate::sqlite) fn behind(lane: i64, place: Option<Place>) -> Self {
-        Self { lane, buffered: VecDeque::new(), last: place, exhausted: false }
+impl ListCursor {
+    /// The tasks of a list behind a place, or all.
+    pub(in crate::sqlite) fn behind(list: i64, place: Option<Place>) -> Self {
+        Self { list, buffered: VecDeque::new(), last: place, exhausted: false }
     }
 
-    /// The lane's next task, left in place.
+    /// The list's next task, left in place.
     pub(in crate::sqlite) fn peek(
         &mut self,
         connection: &Database<'_>,
@@ -688,7 +688,7 @@ impl LaneCursor {
         want: usize,
     ) -> Result<Option<Place>> {
         if self.buffered.is_empty() && !self.exhausted {
-            let places = index.next_ready(connection, self.lane, self.last, want)?;
+            let places = index.next_ready(connection, self.list, self.last, want)?;
             self.exhausted = places.len() < want;
             self.last = places.last().copied().or(self.last);
             self.buffered = places.into();

@@ -30,34 +30,34 @@ impl Sizes {
     }
 }
 
-/// What a transaction has changed, by lane.
+/// What a transaction has changed, by list.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct SizeChanges {
-    by_lane: FxHashMap<i64, Sizes>,
+    by_list: FxHashMap<i64, Sizes>,
 }
 
 impl SizeChanges {
-    pub(in crate::sqlite) fn waiting(&mut self, lane: i64, change: i64) {
-        self.by_lane.entry(lane).or_default().waiting += change;
+    pub(in crate::sqlite) fn waiting(&mut self, list: i64, change: i64) {
+        self.by_list.entry(list).or_default().waiting += change;
     }
 
-    pub(in crate::sqlite) fn scheduled(&mut self, lane: i64, change: i64) {
-        self.by_lane.entry(lane).or_default().scheduled += change;
+    pub(in crate::sqlite) fn scheduled(&mut self, list: i64, change: i64) {
+        self.by_list.entry(list).or_default().scheduled += change;
     }
 
-    pub(in crate::sqlite) fn blocked(&mut self, lane: i64, change: i64) {
-        self.by_lane.entry(lane).or_default().blocked += change;
+    pub(in crate::sqlite) fn blocked(&mut self, list: i64, change: i64) {
+        self.by_list.entry(list).or_default().blocked += change;
     }
 
     /// Writes what has changed.
     pub(in crate::sqlite) fn save(&mut self, connection: &Database<'_>, names: &Names) -> Result<()> {
-        if self.by_lane.is_empty() {
+        if self.by_list.is_empty() {
             return Ok(());
         }
         let mut by_queue = BTreeMap::<i64, Sizes>::new();
-        for (lane, change) in self.by_lane.drain() {
-            if let Some(lane) = names.lane(lane) {
-                by_queue.entry(lane.queue).or_default().add(change);
+        for (list, change) in self.by_list.drain() {
+            if let Some(list) = names.sub_queue(list) {
+                by_queue.entry(list.queue).or_default().add(change);
             }
         }
         let mut statement = connection.prepare_cached(include_str!("../sql/ready/add_queue_sizes.sql"))?;

@@ -8,7 +8,7 @@ use crate::sqlite::commit::transaction::LiveTask;
 const KEPT: usize = 4096;
 
 /// A memory of rows, never the truth. It belongs to the index, which forgets one here when it
-/// leaves its line: whatever changes a task that nobody holds takes it out of its line first.
+/// leaves its list: whatever changes a task that nobody holds takes it out of its list first.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct ParkedTasks(NumberMap<i64, Box<LiveTask>>);
 

@@ -30,7 +30,7 @@ pub(in crate::sqlite) struct FreshTask {
 /// One of which nothing was asked but to run now, as of most.
 #[derive(Debug)]
 pub(in crate::sqlite) struct PlainTask {
-    pub(in crate::sqlite) lane: i64,
+    pub(in crate::sqlite) sub_queue: i64,
     pub(in crate::sqlite) submitted_at: Timestamp,
     pub(in crate::sqlite) payload: Bytes,
     pub(in crate::sqlite) priority: Priority,
@@ -38,7 +38,7 @@ pub(in crate::sqlite) struct PlainTask {
 
 impl PlainTask {
     fn into_fresh(self, id: i64) -> FreshTask {
-        let entry = Entry::plain(TaskId(id), self.lane, self.priority, self.submitted_at);
+        let entry = Entry::plain(TaskId(id), self.sub_queue, self.priority, self.submitted_at);
         FreshTask { task: Box::new(LiveTask::new(&entry)), submitted_at: self.submitted_at, payload: self.payload }
     }
 }
@@ -68,8 +68,8 @@ impl Kept {
 }
 
 /// A memory of rows, never the truth. It belongs to the index, which forgets a task here when it
-/// leaves its line, be that in memory or in the table: whatever changes a waiting task takes it out
-/// of its line first.
+/// leaves its list, be that in memory or in the table: whatever changes a waiting task takes it out
+/// of its list first.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct FreshTasks {
     tasks: NumberMap<i64, Kept>,

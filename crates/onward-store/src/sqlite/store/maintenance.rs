@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::api::error::{Error, Result};
 use crate::rules::share;
-use crate::sqlite::commit::names::SERIES_LINES;
+use crate::sqlite::commit::names::FIRST_WITH_AFFINITY;
 use crate::sqlite::file_layer::log_owner::{check_log, log_bytes};
 use crate::sqlite::file_layer::{self, CHECKSUM_BYTES, NAME, TRUSTING_NAME};
 use crate::sqlite::migrations::migrate::{self, MIGRATIONS};
@@ -353,9 +353,9 @@ const CONSISTENCY: &[(&str, &str)] = &[
         "SELECT first FROM lease WHERE session NOT IN (SELECT id FROM session)",
     ),
     ("a task is live and in history at once", "SELECT id FROM task WHERE id IN (SELECT id FROM history)"),
-    ("a due line holds a task that does not exist", "SELECT task FROM ready WHERE task NOT IN (SELECT id FROM task)"),
+    ("a ready list holds a task that does not exist", "SELECT task FROM ready WHERE task NOT IN (SELECT id FROM task)"),
     (
-        "a scheduled line holds a task that does not exist",
+        "`scheduled` holds a task that does not exist",
         "SELECT task FROM scheduled WHERE task NOT IN (SELECT id FROM task)",
     ),
     (
@@ -382,13 +382,13 @@ const CONSISTENCY: &[(&str, &str)] = &[
     ),
     (
         "what is collected has other members than it counts",
-        "SELECT coalesce(c.lane, m.lane) FROM collecting c \
-         FULL JOIN (SELECT lane, count(*) AS members, sum(bytes) AS bytes FROM member GROUP BY lane) AS m ON m.lane = c.lane \
+        "SELECT coalesce(c.sub_queue, m.sub_queue) FROM collecting c \
+         FULL JOIN (SELECT sub_queue, count(*) AS members, sum(bytes) AS bytes FROM member GROUP BY sub_queue) AS m ON m.sub_queue = c.sub_queue \
          WHERE c.members IS NOT m.members OR c.bytes IS NOT m.bytes",
     ),
     (
         "a task is collected that is not blocked, or in another queue",
-        "SELECT m.task FROM member m LEFT JOIN task t ON t.id = m.task WHERE t.scheduled IS NOT 2 OR t.lane IS NOT m.lane",
+        "SELECT m.task FROM member m LEFT JOIN task t ON t.id = m.task WHERE t.scheduled IS NOT 2 OR t.sub_queue IS NOT m.sub_queue",
     ),
     (
         "a member waits for a bundle that is not to end",
@@ -400,7 +400,7 @@ const CONSISTENCY: &[(&str, &str)] = &[
         "SELECT id FROM task WHERE links & 1 = 0 AND id IN (SELECT task FROM dependency)",
     ),
     (
-        "a task is in no line",
+        "a waiting task is in no ready list",
         "SELECT id FROM task t WHERE id <= (SELECT value FROM meta WHERE name = 'frontier') AND scheduled = 0 \
          AND NOT EXISTS (SELECT 1 FROM lease WHERE first = (SELECT max(first) FROM lease WHERE first <= t.id) \
          AND last >= t.id) \
@@ -409,7 +409,7 @@ const CONSISTENCY: &[(&str, &str)] = &[
     (
         "a queue counts another number of running tasks than there are",
         "SELECT q.id FROM queue q WHERE q.concurrency IS NOT NULL AND q.running <> (SELECT count(*) FROM lease l \
-         CROSS JOIN task t ON t.id BETWEEN l.first AND l.last JOIN lane n ON n.id = t.lane WHERE n.queue = q.id)",
+         CROSS JOIN task t ON t.id BETWEEN l.first AND l.last JOIN sub_queue n ON n.id = t.sub_queue WHERE n.queue = q.id)",
     ),
     (
         "a tag counts another number of tasks than have it",
@@ -422,39 +422,39 @@ const CONSISTENCY: &[(&str, &str)] = &[
     (
         "a limit counts another number of running tasks than there are",
         "SELECT l.scope FROM task_limit l WHERE l.scope IN (0, 2) AND l.running <> \
-         (SELECT count(*) FROM lease e CROSS JOIN task t ON t.id BETWEEN e.first AND e.last JOIN lane n ON n.id = t.lane \
+         (SELECT count(*) FROM lease e CROSS JOIN task t ON t.id BETWEEN e.first AND e.last JOIN sub_queue n ON n.id = t.sub_queue \
          JOIN kind k ON k.id = n.kind WHERE l.scope = 0 OR k.name = l.name)",
     ),
     (
         "a group counts another number of running tasks than there are",
         "SELECT g.id FROM task_group g WHERE (SELECT value FROM meta WHERE name = 'group_counts_since') = 0 \
          AND EXISTS (SELECT 1 FROM task_limit l WHERE l.scope = 3 AND l.name = g.name) AND g.running <> \
-         (SELECT count(*) FROM lease e CROSS JOIN task t ON t.id BETWEEN e.first AND e.last JOIN lane n ON n.id = t.lane \
+         (SELECT count(*) FROM lease e CROSS JOIN task t ON t.id BETWEEN e.first AND e.last JOIN sub_queue n ON n.id = t.sub_queue \
          WHERE n.task_group = g.id)",
     ),
     (
-        "the head of a group's line is not its first task",
-        "SELECT h.task FROM group_head h WHERE EXISTS (SELECT 1 FROM ready r WHERE r.lane = h.lane AND (r.at, r.task) < (h.at, h.task)) \
-         OR NOT EXISTS (SELECT 1 FROM ready r WHERE r.lane = h.lane AND r.at = h.at AND r.task = h.task)",
+        "the head of a group's ready list is not its first task",
+        "SELECT h.task FROM claimable_head h WHERE EXISTS (SELECT 1 FROM ready r WHERE r.list = h.list AND (r.at, r.task) < (h.at, h.task)) \
+         OR NOT EXISTS (SELECT 1 FROM ready r WHERE r.list = h.list AND r.at = h.at AND r.task = h.task)",
     ),
     (
-        "a group's line stands where its share does not put it",
-        "SELECT h.task FROM group_head h JOIN lane n ON n.id = h.lane LEFT JOIN share s ON s.queue = n.queue AND s.task_group = n.task_group \
+        "the head of a group's ready list has another fair-share tag than the group",
+        "SELECT h.task FROM claimable_head h JOIN sub_queue n ON n.id = h.list LEFT JOIN share s ON s.queue = n.queue AND s.task_group = n.task_group \
          JOIN task_group g ON g.id = n.task_group WHERE h.rank <> CASE \
          WHEN NOT EXISTS (SELECT 1 FROM task_limit WHERE weight IS NOT NULL OR minimum IS NOT NULL) THEN 0 \
          WHEN g.below_minimum THEN coalesce(s.guaranteed, 0) - :guaranteed ELSE coalesce(s.shared, 0) END",
     ),
     (
-        "a series is kept of which nothing waits and that prefers nobody",
-        "SELECT a.id FROM affinity a WHERE a.session IS NULL AND NOT EXISTS (SELECT 1 FROM affinity_line l WHERE l.line >> 34 = a.id)",
+        "an affinity key is kept of which nothing waits and that prefers no session",
+        "SELECT a.id FROM affinity a WHERE a.session IS NULL AND NOT EXISTS (SELECT 1 FROM affinity_list l WHERE l.list >> 34 = a.id)",
     ),
     (
-        "a line is reserved for a session that its series does not prefer",
-        "SELECT l.line FROM affinity_line l LEFT JOIN affinity a ON a.id = l.line >> 34 WHERE l.session IS NOT NULL AND l.session IS NOT a.session",
+        "a ready list is reserved for a session that its affinity key does not prefer",
+        "SELECT l.list FROM affinity_list l LEFT JOIN affinity a ON a.id = l.list >> 34 WHERE l.session IS NOT NULL AND l.session IS NOT a.session",
     ),
     (
-        "a task waits in a line of a series that is not known",
-        "SELECT r.task FROM ready r WHERE r.lane >= 17179869184 AND r.lane NOT IN (SELECT line FROM affinity_line)",
+        "a task waits in a ready list of an affinity key that is not known",
+        "SELECT r.task FROM ready r WHERE r.list >= 17179869184 AND r.list NOT IN (SELECT list FROM affinity_list)",
     ),
     (
         "a group is further ahead of its queue than one start takes it",
@@ -465,10 +465,10 @@ const CONSISTENCY: &[(&str, &str)] = &[
         "a queue counts another number of waiting, scheduled or blocked tasks than there are",
         "SELECT q.id FROM queue q LEFT JOIN queue_size s ON s.queue = q.id LEFT JOIN ( \
          SELECT n.queue, sum(waiting) AS waiting, sum(scheduled) AS scheduled, sum(blocked) AS blocked FROM ( \
-         SELECT lane, count(*) AS waiting, 0 AS scheduled, 0 AS blocked FROM ready GROUP BY lane \
-         UNION ALL SELECT lane, 0, count(*), 0 FROM scheduled GROUP BY lane \
-         UNION ALL SELECT lane, 0, 0, count(*) FROM task WHERE scheduled = 2 GROUP BY lane \
-         ) AS t JOIN lane n ON n.id = t.lane & :lane GROUP BY n.queue) AS c ON c.queue = q.id \
+         SELECT list, count(*) AS waiting, 0 AS scheduled, 0 AS blocked FROM ready GROUP BY list \
+         UNION ALL SELECT list, 0, count(*), 0 FROM scheduled GROUP BY list \
+         UNION ALL SELECT sub_queue, 0, 0, count(*) FROM task WHERE scheduled = 2 GROUP BY sub_queue \
+         ) AS t JOIN sub_queue n ON n.id = t.list & :sub_queue_bits GROUP BY n.queue) AS c ON c.queue = q.id \
          WHERE (coalesce(s.waiting, 0), coalesce(s.scheduled, 0), coalesce(s.blocked, 0)) \
          <> (coalesce(c.waiting, 0), coalesce(c.scheduled, 0), coalesce(c.blocked, 0))",
     ),
@@ -485,7 +485,7 @@ const CONSISTENCY: &[(&str, &str)] = &[
 
 /// The numbers that these queries name.
 const NUMBERS: [(&str, i64); 3] =
-    [(":guaranteed", share::GUARANTEED), (":cost", share::COST), (":lane", SERIES_LINES - 1)];
+    [(":guaranteed", share::GUARANTEED), (":cost", share::COST), (":sub_queue_bits", FIRST_WITH_AFFINITY - 1)];
 
 fn consistency(connection: &Connection) -> Result<Vec<String>> {
     let mut findings = Vec::new();

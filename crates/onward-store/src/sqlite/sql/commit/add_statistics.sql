@@ -1,5 +1,5 @@
-INSERT INTO statistics (lane, state, ended, kept, attempts, wait, run, run_maximum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (lane, state) DO UPDATE SET
+INSERT INTO statistics (sub_queue, state, ended, kept, attempts, wait, run, run_maximum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (sub_queue, state) DO UPDATE SET
     ended = ended + excluded.ended,
     kept = kept + excluded.kept,
     attempts = attempts + excluded.attempts,

@@ -1,1 +1,1 @@
-t.lane IN (SELECT n.id FROM lane n JOIN kind k ON k.id = n.kind WHERE k.name = ?)
+t.sub_queue IN (SELECT n.id FROM sub_queue n JOIN kind k ON k.id = n.kind WHERE k.name = ?)

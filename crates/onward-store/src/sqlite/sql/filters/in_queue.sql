@@ -1,1 +1,1 @@
-t.lane IN (SELECT n.id FROM lane n JOIN queue q ON q.id = n.queue WHERE q.name = ?)
+t.sub_queue IN (SELECT n.id FROM sub_queue n JOIN queue q ON q.id = n.queue WHERE q.name = ?)

@@ -1,4 +1,4 @@
-SELECT lane, at, task FROM ready
-WHERE lane > ?
-ORDER BY lane, at, task
+SELECT list, at, task FROM ready
+WHERE list > ?
+ORDER BY list, at, task
 LIMIT 1

@@ -1,1 +1,1 @@
-SELECT count(*) FROM (SELECT 1 FROM group_head WHERE base = ? AND rank < ? AND lane < ? LIMIT ?)
+SELECT count(*) FROM (SELECT 1 FROM claimable_head WHERE head_list = ? AND rank < ? AND list < ? LIMIT ?)

@@ -1,3 +1,3 @@
 SELECT at, task FROM ready
-WHERE lane = ? AND (at, task) > (?, ?)
+WHERE list = ? AND (at, task) > (?, ?)
 ORDER BY at, task LIMIT ?

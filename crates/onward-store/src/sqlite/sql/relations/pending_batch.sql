@@ -1,3 +1,3 @@
 SELECT began_with, members, bytes, began_at, size, deadline, ripe_at
 FROM collecting
-WHERE lane = ?
+WHERE sub_queue = ?

@@ -1,4 +1,4 @@
 SELECT t.id, t.priority, t.options
 FROM member m CROSS JOIN task t ON t.id = m.task
-WHERE m.lane = ?
+WHERE m.sub_queue = ?
 ORDER BY m.task

@@ -1,2 +1,2 @@
-INSERT OR REPLACE INTO collecting (lane, began_with, members, bytes, began_at, size, deadline, ripe_at)
+INSERT OR REPLACE INTO collecting (sub_queue, began_with, members, bytes, began_at, size, deadline, ripe_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)

@@ -1,4 +1,4 @@
-//! The lines of due tasks that a claim may take from.
+//! The lists of due tasks that a claim may take from.
 
 use std::time::Duration;
 
@@ -9,24 +9,24 @@ use crate::api::queue::{QueueChoice, QueueMode};
 use crate::api::write::{Claim, QueueSelection};
 use crate::bounds;
 use crate::rules::order::{Place, between};
-use crate::sqlite::commit::names::{GROUP_LANES, Lane, Names};
+use crate::sqlite::commit::names::{FIRST_GROUPED, Names, SubQueue};
 use crate::sqlite::commit::transaction::Transaction;
 use crate::sqlite::limits::limit_usage::Shared;
-use crate::sqlite::ready::affinity_lists::reserved_base;
-use crate::sqlite::ready::claim_order::{Chosen, Heads};
-use crate::sqlite::ready::claimable_heads::GroupHead;
-use crate::sqlite::ready::index::LaneCursor;
+use crate::sqlite::ready::affinity_lists::reserved_head_list;
+use crate::sqlite::ready::claim_order::{ClaimOrder, QueueOfSource};
+use crate::sqlite::ready::claimable_heads::ClaimableHead;
+use crate::sqlite::ready::index::ListCursor;
 
-/// The smallest number of places read from a lane at once.
+/// The smallest number of places read from a sub-queue at once.
 const PIECE: usize = 16;
 
-/// The lines that a claim may take from, their heads in the order in which they are taken.
+/// The lists that a claim may take from, their heads in the order in which they are taken.
 pub(in crate::sqlite) struct Candidates {
-    pub(in crate::sqlite) heads: Heads,
-    pub(in crate::sqlite) lines: Vec<CandidateLine>,
-    /// The line that gave the last one: its next head is not among the heads yet, for it may not be
+    pub(in crate::sqlite) order: ClaimOrder,
+    pub(in crate::sqlite) sources: Vec<CandidateSource>,
+    /// The list that gave the last one: its next head is not among the heads yet, for it may not be
     /// wanted.
-    gave: Option<usize>,
+    last_source: Option<usize>,
     pub(in crate::sqlite) left: Left,
     piece: usize,
     /// What stands behind it is not urgent enough.
@@ -37,29 +37,29 @@ pub(in crate::sqlite) struct Candidates {
 
 /// Tasks of one queue and kind: those without a group, or those of all groups that nothing holds
 /// back.
-pub(in crate::sqlite) struct CandidateLine {
-    source: Source,
+pub(in crate::sqlite) struct CandidateSource {
+    heads: Heads,
     queue: i64,
     kind: i64,
-    /// What the line's queue takes turns with, or is in strict mode one line with.
+    /// What the list's queue takes turns with, or is in strict mode one list with.
     pub(in crate::sqlite) turn: i64,
     /// The head that is among the heads.
-    head: Option<GroupHead>,
+    head: Option<ClaimableHead>,
 }
 
-enum Source {
-    Lane(LaneCursor),
-    Groups(GroupSource),
+enum Heads {
+    List(ListCursor),
+    HeadList(HeadListCursor),
 }
 
-struct GroupSource {
-    base: i64,
+struct HeadListCursor {
+    head_list: i64,
     /// Nothing up to here is taken.
     behind: Option<Place>,
-    /// Up to where single lanes were looked at, where groups share queues.
+    /// Up to where single sub-queues were looked at, where groups share queues.
     passed: FxHashMap<i64, Place>,
     /// First tasks of groups that will have a token, for a look without a sweep.
-    also: Vec<GroupHead>,
+    also: Vec<ClaimableHead>,
     /// Where groups share queues: heads that stand behind this are not urgent enough, and are
     /// passed over.
     last: Option<Place>,
@@ -69,8 +69,8 @@ struct GroupSource {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct Candidate {
     pub(in crate::sqlite) place: Place,
-    pub(in crate::sqlite) line: usize,
-    pub(in crate::sqlite) lane: i64,
+    pub(in crate::sqlite) source: usize,
+    pub(in crate::sqlite) list: i64,
     pub(in crate::sqlite) is_of_group: bool,
 }
 
@@ -87,11 +87,11 @@ pub(in crate::sqlite) struct Left {
     all: Option<usize>,
 }
 
-/// Where a claim goes on that has to look for its lines again.
+/// Where a claim goes on that has to look for its lists again.
 pub(in crate::sqlite) struct Resumed {
     pub(in crate::sqlite) left: Left,
     pub(in crate::sqlite) choice: QueueChoice,
-    /// Up to where each turn's line has been looked at.
+    /// Up to where each turn's list has been looked at.
     pub(in crate::sqlite) passed: FxHashMap<i64, Place>,
 }
 
@@ -101,17 +101,17 @@ fn turn(mode: QueueMode, queue: i64, weight: u32) -> i64 {
 }
 
 impl Transaction<'_> {
-    /// The lines that a claim may take from.
+    /// The lists that a claim may take from.
     pub(in crate::sqlite) fn candidates(&mut self, claim: &Claim, limit: usize) -> Result<Candidates> {
-        let mut candidates = self.lines(claim, limit, self.resumed_at_the_start(claim));
+        let mut candidates = self.sources(claim, limit, self.resumed_at_the_start(claim));
         self.add_heads(&mut candidates)?;
         Ok(candidates)
     }
 
-    /// The lines for a look, which sweeps nothing: with the groups that have got a token since the
+    /// The lists for a look, which sweeps nothing: with the groups that have got a token since the
     /// last sweep.
     pub(in crate::sqlite) fn candidates_for_a_look(&mut self, claim: &Claim) -> Result<Candidates> {
-        let mut candidates = self.lines(claim, 1, self.resumed_at_the_start(claim));
+        let mut candidates = self.sources(claim, 1, self.resumed_at_the_start(claim));
         self.add_groups_with_tokens(&mut candidates)?;
         self.add_heads(&mut candidates)?;
         Ok(candidates)
@@ -127,52 +127,55 @@ impl Transaction<'_> {
         limit: usize,
         resumed: Resumed,
     ) -> Result<Candidates> {
-        let mut candidates = self.lines(claim, limit, resumed);
+        let mut candidates = self.sources(claim, limit, resumed);
         self.add_heads(&mut candidates)?;
         Ok(candidates)
     }
 
-    fn lines(&self, claim: &Claim, limit: usize, resumed: Resumed) -> Candidates {
+    fn sources(&self, claim: &Claim, limit: usize, resumed: Resumed) -> Candidates {
         let Resumed { left, choice, passed } = resumed;
         let mode = self.mode_of(claim);
-        let has_series = self.cache.series.any();
-        let has_groups = has_series || self.cache.names.has_groups();
+        let has_affinity_keys = self.cache.affinity.any();
+        let has_groups = has_affinity_keys || self.cache.names.has_groups();
         // What is reserved for whoever asks; a look may ask for nobody.
-        let own = Some(claim.session.0).filter(|session| has_series && *session > 0);
+        let own = Some(claim.session.0).filter(|session| has_affinity_keys && *session > 0);
         let (are_shared, last) = (self.cache.flow.shares.are_shared(), claim.last_place(self.now));
-        let (mut lines, mut chosen) = (Vec::new(), Vec::new());
-        for (number, lane) in self.cache.names.base_lanes().filter(|(_, lane)| self.may_give(claim, lane, &left)) {
-            let weight = self.cache.queues.weight(lane.queue);
-            let turn = turn(mode, lane.queue, weight);
+        let (mut sources, mut queues) = (Vec::new(), Vec::new());
+        for (number, sub_queue) in
+            self.cache.names.ungrouped_sub_queues().filter(|(_, sub_queue)| self.may_give(claim, sub_queue, &left))
+        {
+            let weight = self.cache.queues.weight(sub_queue.queue);
+            let turn = turn(mode, sub_queue.queue, weight);
             let behind = passed.get(&turn).copied();
-            let line = |source| CandidateLine { source, queue: lane.queue, kind: lane.kind, turn, head: None };
-            lines.push(line(Source::Lane(LaneCursor::behind(number, behind))));
+            let source =
+                |heads| CandidateSource { heads, queue: sub_queue.queue, kind: sub_queue.kind, turn, head: None };
+            sources.push(source(Heads::List(ListCursor::behind(number, behind))));
             let last = last.filter(|_| are_shared);
-            let groups = |base| {
+            let head_list = |head_list| {
                 let passed = FxHashMap::default();
-                line(Source::Groups(GroupSource { base, behind, passed, also: Vec::new(), last }))
+                source(Heads::HeadList(HeadListCursor { head_list, behind, passed, also: Vec::new(), last }))
             };
-            lines.extend(has_groups.then(|| groups(number)));
-            lines.extend(own.map(|session| groups(reserved_base(number, session))));
-            let chosen_lane = || Chosen { queue: lane.queue, name: &lane.queue_name, weight };
-            chosen.extend(std::iter::repeat_with(chosen_lane).take(lines.len() - chosen.len()));
+            sources.extend(has_groups.then(|| head_list(number)));
+            sources.extend(own.map(|session| head_list(reserved_head_list(number, session))));
+            let queue_of_source = || QueueOfSource { queue: sub_queue.queue, name: &sub_queue.queue_name, weight };
+            queues.extend(std::iter::repeat_with(queue_of_source).take(sources.len() - queues.len()));
         }
-        let heads = Heads::new(mode, &choice, &chosen, are_shared);
-        let piece = if lines.len() == 1 { limit.max(1) } else { PIECE.max(limit / lines.len().max(1)) };
-        Candidates { heads, lines, gave: None, left, piece, last, are_shared }
+        let order = ClaimOrder::new(mode, &choice, &queues, are_shared);
+        let piece = if sources.len() == 1 { limit.max(1) } else { PIECE.max(limit / sources.len().max(1)) };
+        Candidates { order, sources, last_source: None, left, piece, last, are_shared }
     }
 
-    fn may_give(&self, claim: &Claim, lane: &Lane, left: &Left) -> bool {
-        claim.selects_kind(&lane.kind_name, lane.orchestration)
-            && left.any_of(lane.queue, lane.kind)
-            && !self.cache.pauses.holds(&lane.queue_name, &lane.kind_name)
+    fn may_give(&self, claim: &Claim, sub_queue: &SubQueue, left: &Left) -> bool {
+        claim.selects_kind(&sub_queue.kind_name, sub_queue.orchestration)
+            && left.any_of(sub_queue.queue, sub_queue.kind)
+            && !self.cache.pauses.holds(&sub_queue.queue_name, &sub_queue.kind_name)
     }
 
     fn add_heads(&mut self, candidates: &mut Candidates) -> Result<()> {
-        for line in 0..candidates.lines.len() {
-            self.add_head(candidates, line)?;
+        for source in 0..candidates.sources.len() {
+            self.add_head(candidates, source)?;
         }
-        (0..candidates.lines.len()).for_each(|line| candidates.heads.settle(line));
+        (0..candidates.sources.len()).for_each(|source| candidates.order.settle(source));
         Ok(())
     }
 
@@ -204,42 +207,42 @@ impl Transaction<'_> {
         left
     }
 
-    fn add_head(&mut self, candidates: &mut Candidates, line: usize) -> Result<()> {
-        let head = self.next_of(&mut candidates.lines[line].source, candidates.piece)?;
+    fn add_head(&mut self, candidates: &mut Candidates, source: usize) -> Result<()> {
+        let head = self.next_of(&mut candidates.sources[source].heads, candidates.piece)?;
         let head = head.filter(|head| candidates.is_urgent_enough(head.place));
-        candidates.lines[line].head = head;
+        candidates.sources[source].head = head;
         if let Some(head) = head {
-            candidates.heads.push(line, (head.rank, head.place));
+            candidates.order.push(source, (head.rank, head.place));
         }
         Ok(())
     }
 
-    fn next_of(&mut self, source: &mut Source, piece: usize) -> Result<Option<GroupHead>> {
-        match source {
-            Source::Lane(cursor) => {
+    fn next_of(&mut self, heads: &mut Heads, piece: usize) -> Result<Option<ClaimableHead>> {
+        match heads {
+            Heads::List(cursor) => {
                 let Some(place) = cursor.peek(self.connection, &mut self.cache.index, piece)? else { return Ok(None) };
-                Ok(Some(GroupHead { rank: self.rank_of(cursor.lane)?, place, lane: cursor.lane }))
+                Ok(Some(ClaimableHead { rank: self.rank_of(cursor.list)?, place, list: cursor.list }))
             }
-            Source::Groups(groups) => self.next_of_groups(groups),
+            Heads::HeadList(cursor) => self.next_of_groups(cursor),
         }
     }
 
-    fn next_of_groups(&mut self, groups: &GroupSource) -> Result<Option<GroupHead>> {
-        if groups.behind.is_none() && groups.passed.is_empty() && groups.last.is_none() {
-            let first = self.cache.heads.first(self.connection, groups.base)?;
-            return Ok(first.into_iter().chain(groups.also.iter().copied()).min());
+    fn next_of_groups(&mut self, cursor: &HeadListCursor) -> Result<Option<ClaimableHead>> {
+        if cursor.behind.is_none() && cursor.passed.is_empty() && cursor.last.is_none() {
+            let first = self.cache.heads.first(self.connection, cursor.head_list)?;
+            return Ok(first.into_iter().chain(cursor.also.iter().copied()).min());
         }
-        // Lines whose head has been passed may go on behind that.
-        let mut next: Option<GroupHead> = None;
-        let is_urgent_enough = |head: &GroupHead| groups.last.is_none_or(|last| head.place <= last);
-        let is_last = |head: &GroupHead| groups.passed_of(head).is_none() && is_urgent_enough(head);
-        let around = self.cache.heads.up_to(self.connection, groups.base, is_last)?;
-        for head in around.into_iter().chain(groups.also.iter().copied()) {
-            let head = match groups.passed_of(&head) {
+        // Lists whose head has been passed may go on behind that.
+        let mut next: Option<ClaimableHead> = None;
+        let is_urgent_enough = |head: &ClaimableHead| cursor.last.is_none_or(|last| head.place <= last);
+        let is_last = |head: &ClaimableHead| cursor.passed_of(head).is_none() && is_urgent_enough(head);
+        let around = self.cache.heads.up_to(self.connection, cursor.head_list, is_last)?;
+        for head in around.into_iter().chain(cursor.also.iter().copied()) {
+            let head = match cursor.passed_of(&head) {
                 None => Some(head),
                 Some(passed) => {
-                    let places = self.cache.index.next_ready(self.connection, head.lane, Some(passed), 1)?;
-                    places.first().map(|place| GroupHead { place: *place, ..head })
+                    let places = self.cache.index.next_ready(self.connection, head.list, Some(passed), 1)?;
+                    places.first().map(|place| ClaimableHead { place: *place, ..head })
                 }
             };
             next = [next, head.filter(is_urgent_enough)].into_iter().flatten().min();
@@ -247,30 +250,30 @@ impl Transaction<'_> {
         Ok(next)
     }
 
-    /// The next task of all lines that may still give one.
+    /// The next task of all lists that may still give one.
     pub(in crate::sqlite) fn next_candidate(&mut self, candidates: &mut Candidates) -> Result<Option<Candidate>> {
-        if let Some(line) = candidates.gave.take() {
-            self.add_head(candidates, line)?;
-            candidates.heads.settle(line);
+        if let Some(source) = candidates.last_source.take() {
+            self.add_head(candidates, source)?;
+            candidates.order.settle(source);
         }
         if candidates.left.all == Some(0) {
             return Ok(None);
         }
-        while let Some((place, line)) = candidates.heads.pop() {
-            let CandidateLine { queue, kind, .. } = candidates.lines[line];
+        while let Some((place, source)) = candidates.order.pop() {
+            let CandidateSource { queue, kind, .. } = candidates.sources[source];
             if !candidates.left.any_of(queue, kind) {
-                candidates.heads.settle(line);
+                candidates.order.settle(source);
                 continue;
             }
-            let Some(lane) = candidates.lines[line].head.map(|head| head.lane) else {
-                candidates.heads.settle(line);
+            let Some(list) = candidates.sources[source].head.map(|head| head.list) else {
+                candidates.order.settle(source);
                 continue;
             };
-            if let Source::Lane(cursor) = &mut candidates.lines[line].source {
+            if let Heads::List(cursor) = &mut candidates.sources[source].heads {
                 cursor.advance();
             }
-            candidates.gave = Some(line);
-            return Ok(Some(Candidate { place, line, lane, is_of_group: lane >= GROUP_LANES }));
+            candidates.last_source = Some(source);
+            return Ok(Some(Candidate { place, source, list, is_of_group: list >= FIRST_GROUPED }));
         }
         Ok(None)
     }
@@ -281,93 +284,94 @@ impl Transaction<'_> {
         let Some(last) = claim.last_place(self.now).filter(|_| taken < claim.limit.min(bounds::CLAIM)) else {
             return Ok(None);
         };
-        let candidates = self.lines(claim, 1, self.resumed_at_the_start(claim));
+        let candidates = self.sources(claim, 1, self.resumed_at_the_start(claim));
         if candidates.left.all == Some(0) {
             return Ok(None);
         }
         let mut next: Option<Place> = None;
-        for line in &candidates.lines {
-            next = [next, self.first_behind(&line.source, last)?].into_iter().flatten().min();
+        for source in &candidates.sources {
+            next = [next, self.first_behind(&source.heads, last)?].into_iter().flatten().min();
         }
         Ok(next.map(|next| between(last, next)))
     }
 
-    /// The first place of a line behind another. Where groups share queues their heads are not in
+    /// The first place of a list behind another. Where groups share queues their heads are not in
     /// the order of their places, so all are looked at.
-    fn first_behind(&mut self, source: &Source, last: Place) -> Result<Option<Place>> {
-        let groups = match source {
-            Source::Lane(cursor) => {
-                return LaneCursor::behind(cursor.lane, Some(last)).peek(self.connection, &mut self.cache.index, 1);
+    fn first_behind(&mut self, heads: &Heads, last: Place) -> Result<Option<Place>> {
+        let cursor = match heads {
+            Heads::List(cursor) => {
+                return ListCursor::behind(cursor.list, Some(last)).peek(self.connection, &mut self.cache.index, 1);
             }
-            Source::Groups(groups) => groups,
+            Heads::HeadList(cursor) => cursor,
         };
         let are_shared = self.cache.flow.shares.are_shared();
-        let heads = self.cache.heads.up_to(self.connection, groups.base, |head| !are_shared && head.place > last)?;
+        let heads =
+            self.cache.heads.up_to(self.connection, cursor.head_list, |head| !are_shared && head.place > last)?;
         let mut next: Option<Place> = None;
         for head in heads {
             let place = if head.place > last {
                 Some(head.place)
             } else {
-                self.cache.index.next_ready(self.connection, head.lane, Some(last), 1)?.first().copied()
+                self.cache.index.next_ready(self.connection, head.list, Some(last), 1)?.first().copied()
             };
             next = [next, place].into_iter().flatten().min();
         }
         Ok(next)
     }
 
-    /// Has the heads of groups' lines be those of groups that may still give a task.
+    /// Has the heads of groups' lists be those of groups that may still give a task.
     pub(in crate::sqlite) fn refresh_groups(&mut self, candidates: &mut Candidates) -> Result<()> {
-        self.refresh(candidates, |_, line| matches!(line.source, Source::Groups(_)))
+        self.refresh(candidates, |_, source| matches!(source.heads, Heads::HeadList(_)))
     }
 
-    /// Has lines stand where they do after a start from a queue that groups share: those of the
+    /// Has lists stand where they do after a start from a queue that groups share: those of the
     /// same group, or of tasks without one.
     pub(in crate::sqlite) fn refresh_shares(&mut self, candidates: &mut Candidates, started: Candidate) -> Result<()> {
-        let (group, queue) = (self.cache.names.group_of(started.lane), candidates.lines[started.line].queue);
-        self.refresh(candidates, |names, line| match group {
+        let (group, queue) = (self.cache.names.group_of(started.list), candidates.sources[started.source].queue);
+        self.refresh(candidates, |names, source| match group {
             None => {
-                let is_without_group = |head: GroupHead| names.group_of(head.lane).is_none();
-                let is_of_lane = matches!(line.source, Source::Lane(_));
-                line.queue == queue && (is_of_lane || line.head.is_some_and(is_without_group))
+                let is_without_group = |head: ClaimableHead| names.group_of(head.list).is_none();
+                let is_ungrouped = matches!(source.heads, Heads::List(_));
+                source.queue == queue && (is_ungrouped || source.head.is_some_and(is_without_group))
             }
-            Some(_) => line.head.is_some_and(|head| names.group_of(head.lane) == group),
+            Some(_) => source.head.is_some_and(|head| names.group_of(head.list) == group),
         })
     }
 
     fn refresh(
         &mut self,
         candidates: &mut Candidates,
-        is_to_be: impl Fn(&Names, &CandidateLine) -> bool,
+        is_to_be: impl Fn(&Names, &CandidateSource) -> bool,
     ) -> Result<()> {
-        // A turn ends where no line of it has a head, so the line that gave the last one gets its
+        // A turn ends where no list of it has a head, so the list that gave the last one gets its
         // next first.
-        if let Some(line) = candidates.gave.take() {
-            self.add_head(candidates, line)?;
-            candidates.heads.settle(line);
+        if let Some(source) = candidates.last_source.take() {
+            self.add_head(candidates, source)?;
+            candidates.order.settle(source);
         }
-        for line in 0..candidates.lines.len() {
-            if !is_to_be(&self.cache.names, &candidates.lines[line]) {
+        for source in 0..candidates.sources.len() {
+            if !is_to_be(&self.cache.names, &candidates.sources[source]) {
                 continue;
             }
-            let head = self.next_of(&mut candidates.lines[line].source, candidates.piece)?;
+            let head = self.next_of(&mut candidates.sources[source].heads, candidates.piece)?;
             let head = head.filter(|head| candidates.is_urgent_enough(head.place));
-            if candidates.lines[line].head == head {
+            if candidates.sources[source].head == head {
                 continue;
             }
-            candidates.heads.remove(line);
-            candidates.lines[line].head = head;
+            candidates.order.remove(source);
+            candidates.sources[source].head = head;
             if let Some(head) = head {
-                candidates.heads.push(line, (head.rank, head.place));
+                candidates.order.push(source, (head.rank, head.place));
             }
-            candidates.heads.settle(line);
+            candidates.order.settle(source);
         }
         Ok(())
     }
 
-    fn add_also(&mut self, heads: &mut Vec<(i64, GroupHead)>, line: i64) -> Result<()> {
-        if let Some(place) = self.cache.index.first_ready(self.connection, line)? {
-            let rank = self.rank_of(line)?;
-            heads.push((self.cache.names.base_of(line), GroupHead { rank, place, lane: line }));
+    fn add_also(&mut self, heads: &mut Vec<(i64, ClaimableHead)>, list: i64) -> Result<()> {
+        if let Some(place) = self.cache.index.first_ready(self.connection, list)? {
+            let rank = self.rank_of(list)?;
+            heads.push((self.cache.names.ungrouped_of(list), ClaimableHead { rank, place, list }));
         }
         Ok(())
     }
@@ -379,19 +383,23 @@ impl Transaction<'_> {
             if state.usage.room(now) == 0 || self.cache.pauses.group_is_paused(&state.name) {
                 continue;
             }
-            for lane in self.cache.names.lanes_of_group(group).to_vec() {
-                self.add_also(&mut heads, lane)?;
+            for list in self.cache.names.sub_queues_of_group(group).to_vec() {
+                self.add_also(&mut heads, list)?;
             }
-            for line in self.series_lines_of_group(group)? {
-                self.add_also(&mut heads, line)?;
+            for list in self.affinity_lists_of_group(group)? {
+                self.add_also(&mut heads, list)?;
             }
         }
-        for line in self.lines_to_open()? {
-            self.add_also(&mut heads, line)?;
+        for list in self.expired_reservations()? {
+            self.add_also(&mut heads, list)?;
         }
-        for line in &mut candidates.lines {
-            if let Source::Groups(groups) = &mut line.source {
-                groups.also = heads.iter().filter(|(base, _)| *base == groups.base).map(|(_, head)| *head).collect();
+        for source in &mut candidates.sources {
+            if let Heads::HeadList(cursor) = &mut source.heads {
+                cursor.also = heads
+                    .iter()
+                    .filter(|(head_list, _)| *head_list == cursor.head_list)
+                    .map(|(_, head)| *head)
+                    .collect();
             }
         }
         Ok(())
@@ -404,12 +412,12 @@ impl Candidates {
     }
 
     /// Notes that the task that came last is taken.
-    pub(in crate::sqlite) fn took(&mut self, line: usize) {
-        self.heads.took();
-        let CandidateLine { queue, kind, .. } = self.lines[line];
+    pub(in crate::sqlite) fn took(&mut self, source: usize) {
+        self.order.took();
+        let CandidateSource { queue, kind, .. } = self.sources[source];
         let (queue_left, kind_left) = self.left.took(queue, kind);
         if queue_left == Some(0) {
-            self.heads.close(line);
+            self.order.close(source);
         }
         if kind_left == Some(0) {
             self.close_kind(kind);
@@ -417,32 +425,32 @@ impl Candidates {
     }
 
     fn close_kind(&mut self, kind: i64) {
-        for line in 0..self.lines.len() {
-            if self.lines[line].kind == kind {
-                self.heads.remove(line);
-                // The line that gave the last one may have a head to come.
-                if self.gave.is_none_or(|gave| self.lines[gave].turn != self.lines[line].turn) {
-                    self.heads.settle(line);
+        for source in 0..self.sources.len() {
+            if self.sources[source].kind == kind {
+                self.order.remove(source);
+                // The list that gave the last one may have a head to come.
+                if self.last_source.is_none_or(|last| self.sources[last].turn != self.sources[source].turn) {
+                    self.order.settle(source);
                 }
             }
         }
     }
 
-    /// Leaves the task that came last, and all before it in its line, where it is.
+    /// Leaves the task that came last, and all before it in its list, where it is.
     pub(in crate::sqlite) fn pass(&mut self, candidate: Candidate) {
-        let Source::Groups(groups) = &mut self.lines[candidate.line].source else { return };
+        let Heads::HeadList(cursor) = &mut self.sources[candidate.source].heads else { return };
         if self.are_shared {
-            groups.passed.insert(candidate.lane, candidate.place);
+            cursor.passed.insert(candidate.list, candidate.place);
         } else {
-            groups.behind = Some(candidate.place);
+            cursor.behind = Some(candidate.place);
         }
     }
 }
 
-impl GroupSource {
-    /// Up to where the lane of a head was looked at, if the head was.
-    fn passed_of(&self, head: &GroupHead) -> Option<Place> {
-        let passed = [self.behind, self.passed.get(&head.lane).copied()].into_iter().flatten().max();
+impl HeadListCursor {
+    /// Up to where the sub-queue of a head was looked at, if the head was.
+    fn passed_of(&self, head: &ClaimableHead) -> Option<Place> {
+        let passed = [self.behind, self.passed.get(&head.list).copied()].into_iter().flatten().max();
         passed.filter(|passed| head.place <= *passed)
     }
 }

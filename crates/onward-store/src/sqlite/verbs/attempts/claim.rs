@@ -25,7 +25,7 @@ impl Transaction<'_> {
         self.renew(claim.session)?;
         self.sweep_now()?;
         let (tasks, turn) = self.take(claim)?;
-        self.settle_series()?;
+        self.settle_affinity_lists()?;
         let cancel = self.cancel_requests(claim.session)?;
         let (mode, configuration) = (self.mode_of(claim), self.cache.queues.configuration());
         let next_token = self.next_token(Some(claim))?;
@@ -56,7 +56,7 @@ impl Transaction<'_> {
         // at before the next is chosen.
         if self.cache.index.expired(self.connection, self.now.as_microseconds(), 1)?.is_empty() {
             let tasks = self.take_together(claim, limit, &mut candidates)?;
-            Ok((tasks, candidates.heads.choice(&claim.choice).turn))
+            Ok((tasks, candidates.order.choice(&claim.choice).turn))
         } else {
             self.take_one_by_one(claim, limit, candidates)
         }
@@ -72,14 +72,14 @@ impl Transaction<'_> {
         while tasks.len() < limit {
             let Some(candidate) = self.next_candidate(&mut candidates)? else { break };
             if !candidates.are_shared {
-                passed.insert(candidates.lines[candidate.line].turn, candidate.place);
+                passed.insert(candidates.sources[candidate.source].turn, candidate.place);
             }
             let next_task = self.cache.next_task;
             if self.expire_if_due(candidate.place.task)? {
                 if self.cache.next_task > next_task {
                     // What followed the expired task may stand before what the candidates have in
                     // store.
-                    choice = candidates.heads.choice(&choice);
+                    choice = candidates.order.choice(&choice);
                     let resumed = Resumed { left: candidates.left, choice: choice.clone(), passed: passed.clone() };
                     candidates = self.resumed_candidates(claim, limit, resumed)?;
                 }
@@ -87,11 +87,11 @@ impl Transaction<'_> {
             }
             self.take_candidate(claim, &mut candidates, candidate)?;
             if !candidate.is_of_group {
-                self.cache.index.remove_ready_to_start(self.connection, candidate.lane, candidate.place)?;
+                self.cache.index.remove_ready_to_start(self.connection, candidate.list, candidate.place)?;
             }
             tasks.extend(self.start(claim, &[candidate.place])?);
         }
-        Ok((tasks, candidates.heads.choice(&choice).turn))
+        Ok((tasks, candidates.order.choice(&choice).turn))
     }
 
     fn take_together(&mut self, claim: &Claim, limit: usize, candidates: &mut Candidates) -> Result<Vec<ClaimedTask>> {
@@ -101,7 +101,7 @@ impl Transaction<'_> {
             let Some(candidate) = self.next_candidate(candidates)? else { break };
             self.take_candidate(claim, candidates, candidate)?;
             if !candidate.is_of_group {
-                taken.insert(candidate.lane, candidate.place);
+                taken.insert(candidate.list, candidate.place);
             }
             places.push(candidate.place);
         }
@@ -109,21 +109,21 @@ impl Transaction<'_> {
             return Ok(Vec::new());
         }
         let tasks = self.start(claim, &places)?;
-        for (lane, place) in taken {
-            self.cache.index.remove_ready_up_to(self.connection, lane, place)?;
+        for (list, place) in taken {
+            self.cache.index.remove_ready_up_to(self.connection, list, place)?;
         }
         Ok(tasks)
     }
 
-    /// Notes that a candidate is taken. One of a group or a series leaves its line at once, for
-    /// that may hold back others of the group, and changes whom the series prefers.
+    /// Notes that a candidate is taken. One of a group or an affinity key leaves its list at once, for
+    /// that may hold back others of the group, and changes whom the affinity key prefers.
     fn take_candidate(&mut self, claim: &Claim, candidates: &mut Candidates, candidate: Candidate) -> Result<()> {
-        candidates.took(candidate.line);
+        candidates.took(candidate.source);
         let is_held_back =
-            candidate.is_of_group && self.start_from_line(claim.session, candidate.lane, candidate.place)?;
+            candidate.is_of_group && self.start_from_list(claim.session, candidate.list, candidate.place)?;
         if candidates.are_shared {
             if !candidate.is_of_group {
-                self.charge(candidate.lane)?;
+                self.charge(candidate.list)?;
             }
             self.refresh_shares(candidates, candidate)?;
         }
@@ -144,7 +144,7 @@ impl Transaction<'_> {
     }
 
     /// Starts an attempt of each of the waiting tasks at these places. The caller takes them out of
-    /// their lanes.
+    /// their sub-queues.
     fn start(&mut self, claim: &Claim, places: &[Place]) -> Result<Vec<ClaimedTask>> {
         let fresh: Vec<_> = places.iter().map(|place| self.cache.index.take_fresh(place.task)).collect();
         let unknown = places.iter().zip(&fresh).filter(|(_, fresh)| fresh.is_none()).map(|(place, _)| place.task);
@@ -158,7 +158,7 @@ impl Transaction<'_> {
         if tasks.len() == places.len() {
             return Ok(tasks);
         }
-        Err(Error::corrupt("a line of due tasks names one that does not exist; restore a backup"))
+        Err(Error::corrupt("a ready list names a task that does not exist; restore a backup"))
     }
 
     fn read_waiting(&self, tasks: impl Iterator<Item = TaskId>) -> Result<Vec<FreshTask>> {
@@ -188,13 +188,13 @@ impl Transaction<'_> {
         }
         let memo = self.memo_of(&task)?;
         let instance = self.claimed_instance(&task)?;
-        let Some(lane) = self.cache.names.lane(task.lane) else { return Ok(None) };
+        let Some(sub_queue) = self.cache.names.sub_queue(task.sub_queue) else { return Ok(None) };
         let claimed = ClaimedTask {
             lease: Lease { task: task.id, session, claim: held.claim },
-            kind: lane.kind_name.clone(),
-            queue: lane.queue_name.clone(),
-            group: lane.group_name.clone(),
-            weight: self.cache.queues.weight(lane.queue),
+            kind: sub_queue.kind_name.clone(),
+            queue: sub_queue.queue_name.clone(),
+            group: sub_queue.group_name.clone(),
+            weight: self.cache.queues.weight(sub_queue.queue),
             payload,
             priority: task.priority,
             attempt: task.attempts.saturating_add(1),
@@ -214,8 +214,8 @@ impl Transaction<'_> {
             members: task.options.member_count(),
             instance,
         };
-        self.count_start(task.lane);
-        self.log(task.id, task.lane, Change::Started { attempt: claimed.attempt });
+        self.count_start(task.sub_queue);
+        self.log(task.id, task.sub_queue, Change::Started { attempt: claimed.attempt });
         self.cache.held.insert(task);
         Ok(Some(claimed))
     }

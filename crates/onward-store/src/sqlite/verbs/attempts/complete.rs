@@ -26,31 +26,31 @@ impl Transaction<'_> {
         });
         if let Some(task) = known {
             let Some(held) = task.held else { return Err(Refusal::LeaseLost(lease).into()) };
-            let (lane, run_at, attempts) = (task.lane, task.run_at, task.attempts.saturating_add(1));
+            let (sub_queue, run_at, attempts) = (task.sub_queue, task.run_at, task.attempts.saturating_add(1));
             let (expected_io, io) = (task.options.expected_io, task.options.io);
-            self.check_result(lane, result)?;
-            self.gather(Completion { task: lease.task, held, has_result: result.is_some() }, lane, result)?;
-            self.count_completed(lane, attempts, run_at, held.started_at);
-            self.count_io(lane, expected_io, io)?;
+            self.check_result(sub_queue, result)?;
+            self.gather(Completion { task: lease.task, held, has_result: result.is_some() }, sub_queue, result)?;
+            self.count_completed(sub_queue, attempts, run_at, held.started_at);
+            self.count_io(sub_queue, expected_io, io)?;
             return Ok(Outcome::Done);
         }
         self.flush_completions()?;
         let (task, held) = self.held_by(lease)?;
-        self.check_result(task.lane, result)?;
+        self.check_result(task.sub_queue, result)?;
         self.complete_one(&task, held, result)?;
         Ok(Outcome::Done)
     }
 
-    pub(in crate::sqlite) fn check_result(&self, lane: i64, result: Option<&Bytes>) -> Verb<()> {
+    pub(in crate::sqlite) fn check_result(&self, sub_queue: i64, result: Option<&Bytes>) -> Verb<()> {
         let Some(result) = result else { return Ok(()) };
-        let kind = self.cache.names.lane(lane).map_or("", |lane| lane.kind_name.as_str());
+        let kind = self.cache.names.sub_queue(sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
         check_payload("result", result.len(), self.payload_limit, kind)
             .map_err(|error| Refusal::Invalid(error.to_string()).into())
     }
 
     /// Leaves a completion for [`flush_completions`](Self::flush_completions). A result goes to
     /// history at once, since a range of tasks cannot carry it.
-    fn gather(&mut self, completion: Completion, lane: i64, result: Option<&Bytes>) -> Result<()> {
+    fn gather(&mut self, completion: Completion, sub_queue: i64, result: Option<&Bytes>) -> Result<()> {
         let Completion { task, held, .. } = completion;
         if let Some(result) = result {
             let moved = self
@@ -75,8 +75,8 @@ impl Transaction<'_> {
                 self.tell_dependents(task.id);
             }
         }
-        self.count_end(lane)?;
-        self.log(task, lane, Change::Completed);
+        self.count_end(sub_queue)?;
+        self.log(task, sub_queue, Change::Completed);
         self.hint.transitions += 1;
         if let Some(task) = completed.filter(|task| task.options.report.is_some()) {
             self.report_end(&task, TaskState::Completed, result)?;
@@ -130,9 +130,9 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    pub(in crate::sqlite) fn count_completed(&mut self, lane: i64, attempts: u32, run_at: i64, started_at: i64) {
+    pub(in crate::sqlite) fn count_completed(&mut self, sub_queue: i64, attempts: u32, run_at: i64, started_at: i64) {
         let run = (self.now.as_microseconds() - started_at).max(0);
-        let base = self.cache.names.base_of(lane);
+        let base = self.cache.names.ungrouped_of(sub_queue);
         let change = self.statistics.entry((base, TaskState::Completed)).or_default();
         change.ended += 1;
         change.kept += 1;
@@ -148,8 +148,8 @@ impl Transaction<'_> {
         held: Held,
         result: Option<&Bytes>,
     ) -> Result<()> {
-        self.count_completed(task.lane, task.attempts.saturating_add(1), task.run_at, held.started_at);
-        self.count_io(task.lane, task.options.expected_io, task.options.io)?;
+        self.count_completed(task.sub_queue, task.attempts.saturating_add(1), task.run_at, held.started_at);
+        self.count_io(task.sub_queue, task.options.expected_io, task.options.io)?;
         self.end_completed(task, held, result)
     }
 }

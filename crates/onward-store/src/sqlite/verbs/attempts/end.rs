@@ -57,7 +57,7 @@ impl Transaction<'_> {
             cancel_requested: task.cancel_requested > 0,
             attempts: task.attempts,
             expires_at: task.expires_at.map(Timestamp::from_microseconds),
-            is_rated: self.is_rated(task.lane)?,
+            is_rated: self.is_rated(task.sub_queue)?,
             // One that a member is to be taken out of has to wait for that as well.
             is_moving: task.links & MOVING != 0 && self.is_moving(task.id)? || self.has_marked(&task)?,
         };
@@ -68,7 +68,7 @@ impl Transaction<'_> {
             }
             AfterAttempt::Again { at, attempts } => {
                 let after = at - self.now;
-                self.log(task.id, task.lane, Change::Retrying { attempt: task.attempts.saturating_add(1), after });
+                self.log(task.id, task.sub_queue, Change::Retrying { attempt: task.attempts.saturating_add(1), after });
                 let state = self.wait_again(&task, held, at, attempts, 0)?;
                 Failed { state, lease: None }
             }
@@ -98,8 +98,8 @@ impl Transaction<'_> {
             ..task.clone()
         }));
         let failed_attempt = task.attempts.saturating_add(1);
-        self.log(task.id, task.lane, Change::Retrying { attempt: failed_attempt, after: Duration::ZERO });
-        self.log(task.id, task.lane, Change::Started { attempt: attempts.saturating_add(1) });
+        self.log(task.id, task.sub_queue, Change::Retrying { attempt: failed_attempt, after: Duration::ZERO });
+        self.log(task.id, task.sub_queue, Change::Started { attempt: attempts.saturating_add(1) });
         let lease = Lease { task: task.id, session: SessionId(held.session), claim };
         Ok(Failed { state: TaskState::Running, lease: Some(lease) })
     }
@@ -115,7 +115,7 @@ impl Transaction<'_> {
         if task.cancel_requested > 0 {
             return self.end_held_with(task, held, TaskState::Cancelled, task.attempts);
         }
-        self.log(task.id, task.lane, Change::Released);
+        self.log(task.id, task.sub_queue, Change::Released);
         let expires_at = self.expiry_before_claim(task.id)?;
         if expires_at != task.expires_at {
             self.connection
@@ -168,7 +168,7 @@ impl Transaction<'_> {
         match attempt::lease_lost(task.cancel_requested > 0, task.lost, task.attempts, self.now) {
             AfterAttempt::End(state) => self.end_held(task, held, state).map(drop),
             AfterAttempt::Again { at, attempts } => {
-                self.log(task.id, task.lane, Change::LeaseLost);
+                self.log(task.id, task.sub_queue, Change::LeaseLost);
                 self.wait_again(task, held, at, attempts, task.lost.saturating_add(1)).map(|_| ())
             }
             AfterAttempt::Hold { .. } => Ok(()),
@@ -185,14 +185,14 @@ impl Transaction<'_> {
         lost: u32,
     ) -> Result<TaskState> {
         let scheduled = at > self.now;
-        // What need not wait keeps its place in line.
+        // What need not wait keeps its place in list.
         let run_at = if scheduled { at.as_microseconds() } else { task.run_at };
         let state = if scheduled { TaskState::Scheduled } else { TaskState::Waiting };
         let blocked = self.stands_aside(task, state)?;
         let scheduled = scheduled && !blocked;
         self.cache.held.remove(task.id);
         self.leave_lease(task.id)?;
-        self.count_end(task.lane)?;
+        self.count_end(task.sub_queue)?;
         self.connection.prepare_cached(include_str!("../../sql/attempts/requeue_task.sql"))?.execute(params![
             task.id.0,
             if blocked { 2 } else { i64::from(scheduled) },
@@ -203,7 +203,7 @@ impl Transaction<'_> {
             held.started_at
         ])?;
         let waiting = self.settle_move(LiveTask { scheduled, blocked, run_at, held: None, ..task.clone() })?;
-        self.enter_line(&waiting.entry())?;
+        self.enter_list(&waiting.entry())?;
         self.hint.work += 1;
         self.let_go(&waiting)
     }
@@ -231,7 +231,7 @@ impl Transaction<'_> {
 
     /// Ends a task that nobody holds.
     pub(in crate::sqlite) fn end_unheld(&mut self, task: &LiveTask, state: TaskState) -> Result<()> {
-        self.leave_line(&task.entry())?;
+        self.leave_list(&task.entry())?;
         let (attempts, claims, started_at) = (task.attempts, task.claims, task.started_at);
         self.end(task, &End { state, attempts, claims, started_at, result: None })
     }
@@ -243,7 +243,7 @@ impl Transaction<'_> {
         state: TaskState,
         result: Option<&Bytes>,
     ) -> Result<()> {
-        self.leave_line(&task.entry())?;
+        self.leave_list(&task.entry())?;
         let (attempts, claims, started_at) = (task.attempts.saturating_add(1), task.claims, task.started_at);
         self.end(task, &End { state, attempts, claims, started_at, result })
     }
@@ -276,12 +276,12 @@ impl Transaction<'_> {
         self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([task.id.0])?;
         if task.held.is_some() {
             self.drop_empty_leases(task.id, task.id)?;
-            self.count_end(task.lane)?;
+            self.count_end(task.sub_queue)?;
         }
         if task.blocked || task.links != 0 {
             self.settle_links(task, Some(end.state))?;
         }
-        self.log(task.id, task.lane, end_change(end.state));
+        self.log(task.id, task.sub_queue, end_change(end.state));
         self.hint.transitions += 1;
         self.report_end(task, end.state, end.result)?;
         self.tell(match end.state {
@@ -291,7 +291,7 @@ impl Transaction<'_> {
             _ => TaskNews::Ended { task: task.id },
         });
         if end.state != TaskState::Completed {
-            let base = self.cache.names.base_of(task.lane);
+            let base = self.cache.names.ungrouped_of(task.sub_queue);
             let change = self.statistics.entry((base, end.state)).or_default();
             change.ended += 1;
             change.kept += 1;
@@ -308,7 +308,7 @@ impl Transaction<'_> {
 
     /// Frees the key of a task that ends, or keeps it for as long as its submitter asked.
     pub(in crate::sqlite) fn free_key(&mut self, task: &LiveTask, key: &str) -> Result<()> {
-        let kind = self.kind_of(task.lane);
+        let kind = self.kind_of(task.sub_queue);
         if task.cancel_requested > 1 {
             return Ok(());
         }

@@ -41,7 +41,7 @@ impl Awaited {
 impl Transaction<'_> {
     pub(in crate::sqlite) fn await_completion(&mut self, lease: Lease, wait: &CompletionWait) -> Verb<Outcome> {
         let (task, held) = self.held_by(lease)?;
-        let kind = self.cache.names.lane(task.lane).map_or("", |lane| lane.kind_name.as_str());
+        let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
         if task.options.orchestration {
             return Err(orchestration::waits_by_parking(kind).into());
         }
@@ -52,7 +52,7 @@ impl Transaction<'_> {
         }
         self.cache.held.remove(task.id);
         self.leave_lease(task.id)?;
-        self.count_end(task.lane)?;
+        self.count_end(task.sub_queue)?;
         self.connection.prepare_cached(include_str!("../../sql/attempts/await_completion.sql"))?.execute(params![
             task.id.0,
             held.claim,
@@ -60,9 +60,9 @@ impl Transaction<'_> {
             AWAITED
         ])?;
         let blocked = LiveTask { blocked: true, scheduled: false, expires_at: None, held: None, ..task.clone() };
-        self.log(task.id, task.lane, Change::Blocked);
+        self.log(task.id, task.sub_queue, Change::Blocked);
         let blocked = self.settle_move(blocked)?;
-        self.enter_line(&blocked.entry())?;
+        self.enter_list(&blocked.entry())?;
         self.put_awaited(task.id, held.claim, wait, task.expires_at)?;
         self.hint.work += 1;
         Ok(Outcome::AwaitsCompletion { state: TaskState::Blocked })
@@ -108,13 +108,13 @@ impl Transaction<'_> {
     }
 
     fn complete_awaited(&mut self, task: &LiveTask, result: Option<&Bytes>) -> Verb<TaskState> {
-        self.check_result(task.lane, result)?;
+        self.check_result(task.sub_queue, result)?;
         if let Some(held) = task.held {
             self.complete_one(task, held, result)?;
         } else {
             let started_at = task.started_at.unwrap_or_else(|| self.now.as_microseconds());
-            self.count_completed(task.lane, task.attempts.saturating_add(1), task.run_at, started_at);
-            self.count_io(task.lane, task.options.expected_io, task.options.io)?;
+            self.count_completed(task.sub_queue, task.attempts.saturating_add(1), task.run_at, started_at);
+            self.count_io(task.sub_queue, task.options.expected_io, task.options.io)?;
             self.end_awaited(task, TaskState::Completed, result)?;
         }
         Ok(TaskState::Completed)
@@ -140,7 +140,7 @@ impl Transaction<'_> {
                 Ok(state)
             }
             AfterAttempt::Again { at, attempts } => {
-                self.log(task.id, task.lane, Change::Retrying { attempt, after: at - self.now });
+                self.log(task.id, task.sub_queue, Change::Retrying { attempt, after: at - self.now });
                 self.try_awaited_again(task, awaited.expires_at, at, attempts)
             }
             AfterAttempt::Hold { attempts } => self.try_awaited_again(task, awaited.expires_at, self.now, attempts),
@@ -155,15 +155,15 @@ impl Transaction<'_> {
         attempts: u32,
     ) -> Result<TaskState> {
         self.forget_awaited(task.id)?;
-        self.leave_line(&task.entry())?;
+        self.leave_list(&task.entry())?;
         let scheduled = at > self.now;
-        // What need not wait keeps its place in line.
+        // What need not wait keeps its place in list.
         let run_at = if scheduled { at.as_microseconds() } else { task.run_at };
         self.connection
             .prepare_cached(include_str!("../../sql/attempts/retry_awaited.sql"))?
             .execute(params![task.id.0, scheduled, run_at, attempts, expires_at, AWAITED])?;
         let waiting = LiveTask { blocked: false, scheduled, run_at, expires_at, ..task.clone() };
-        self.enter_line(&waiting.entry())?;
+        self.enter_list(&waiting.entry())?;
         self.hint.work += 1;
         self.let_go(&waiting)
     }

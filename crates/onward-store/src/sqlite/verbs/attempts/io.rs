@@ -22,11 +22,11 @@ impl Transaction<'_> {
     }
 
     /// Counts what a completed task was expected to move, and what it moved.
-    pub(in crate::sqlite) fn count_io(&self, lane: i64, expected: Io, recorded: Option<Io>) -> Result<()> {
+    pub(in crate::sqlite) fn count_io(&self, sub_queue: i64, expected: Io, recorded: Option<Io>) -> Result<()> {
         if expected.is_none() && recorded.is_none() {
             return Ok(());
         }
-        let kind = self.kind_of(lane);
+        let kind = self.kind_of(sub_queue);
         let totals: Option<String> = self
             .connection
             .prepare_cached("SELECT totals FROM kind_io WHERE kind = ?")?

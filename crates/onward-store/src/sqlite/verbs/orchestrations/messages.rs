@@ -104,14 +104,14 @@ impl Transaction<'_> {
     /// Has a parked orchestration wait for a turn.
     pub(in crate::sqlite) fn wake(&mut self, task: &LiveTask) -> Result<()> {
         let run_at = self.now.as_microseconds();
-        self.leave_line(&task.entry())?;
+        self.leave_list(&task.entry())?;
         self.connection
             .prepare_cached(include_str!("../../sql/orchestrations/wake_instance.sql"))?
             .execute(params![task.id.0, run_at])?;
         let waiting = LiveTask { blocked: false, scheduled: false, run_at, ..task.clone() };
-        self.enter_line(&waiting.entry())?;
+        self.enter_list(&waiting.entry())?;
         self.cache.index.keep_parked(&waiting);
-        self.log(task.id, task.lane, Change::Unblocked);
+        self.log(task.id, task.sub_queue, Change::Unblocked);
         self.hint.work += 1;
         Ok(())
     }
@@ -128,7 +128,7 @@ impl Transaction<'_> {
         }
         let is_waiting = self.all_messages(task.id)?.iter().any(|message| message.body == MessageBody::Cancel);
         if !is_waiting {
-            self.log(task.id, task.lane, Change::CancelRequested);
+            self.log(task.id, task.sub_queue, Change::CancelRequested);
             self.deliver(task.id, MessageBody::Cancel)?;
         }
         Ok(true)

@@ -20,11 +20,11 @@ impl Transaction<'_> {
         let hold = orchestration::paused(live.state());
         self.set_hold(task, hold)?;
         if hold == Hold::Aside {
-            self.leave_line(&live.entry())?;
+            self.leave_list(&live.entry())?;
             self.connection.prepare_cached("UPDATE task SET scheduled = 2 WHERE id = ?")?.execute([task.0])?;
             let blocked = LiveTask { blocked: true, scheduled: false, ..live };
-            self.enter_line(&blocked.entry())?;
-            self.log(task, blocked.lane, Change::Blocked);
+            self.enter_list(&blocked.entry())?;
+            self.log(task, blocked.sub_queue, Change::Blocked);
         }
         Ok(Outcome::Done)
     }

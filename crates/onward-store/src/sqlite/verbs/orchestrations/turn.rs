@@ -21,7 +21,7 @@ impl Transaction<'_> {
             return Err(Refusal::NotAnOrchestration(task.id).into());
         }
         let row = self.instance(task.id)?;
-        let kind = self.cache.names.lane(task.lane).map_or("", |lane| lane.kind_name.as_str());
+        let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
         let (length, received, payload_limit) = (row.length, row.received, self.payload_limit);
         orchestration::check(turn, Standing { length, received, kind, payload_limit })?;
         self.check_offered(turn, received)?;
@@ -185,7 +185,7 @@ impl Transaction<'_> {
     ) -> Verb<TaskState> {
         self.cache.held.remove(task.id);
         self.leave_lease(task.id)?;
-        self.count_end(task.lane)?;
+        self.count_end(task.sub_queue)?;
         let stands_aside = self.is_put_aside(task.id, hold, state)?;
         let state = if stands_aside { TaskState::Blocked } else { state };
         let (scheduled, blocked) = (state == TaskState::Scheduled, state == TaskState::Blocked);
@@ -198,10 +198,10 @@ impl Transaction<'_> {
             claims,
             held.started_at
         ])?;
-        self.log(task.id, task.lane, Change::Blocked);
+        self.log(task.id, task.sub_queue, Change::Blocked);
         let parked = LiveTask { blocked, scheduled, run_at, claims, lost: 0, held: None, ..task.clone() };
         let parked = self.settle_move(parked)?;
-        self.enter_line(&parked.entry())?;
+        self.enter_list(&parked.entry())?;
         self.cache.index.keep_parked(&parked);
         self.hint.work += 1;
         Ok(parked.state())
@@ -220,7 +220,7 @@ impl Transaction<'_> {
         if self.count_messages(task)? >= bounds::MAILBOX {
             return Err(Refusal::MailboxFull(task).into());
         }
-        let kind = self.cache.names.lane(live.lane).map_or("", |lane| lane.kind_name.as_str());
+        let kind = self.cache.names.sub_queue(live.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
         check_payload("signal", signal.payload.len(), self.payload_limit, kind)
             .map_err(|error| Refusal::Invalid(error.to_string()))?;
         let Signal { name, payload, .. } = signal.clone();

@@ -61,11 +61,11 @@ impl Transaction<'_> {
         }
         let expires_at = live.expires_at.max(Some(self.now.plus(keep_for).as_microseconds()));
         if expires_at != live.expires_at {
-            self.leave_line(&live.entry())?;
+            self.leave_list(&live.entry())?;
             self.connection
                 .prepare_cached("UPDATE task SET expires_at = ? WHERE id = ?")?
                 .execute(params![expires_at, task.0])?;
-            self.enter_line(&LiveTask { expires_at, ..live }.entry())?;
+            self.enter_list(&LiveTask { expires_at, ..live }.entry())?;
         }
         Ok(())
     }

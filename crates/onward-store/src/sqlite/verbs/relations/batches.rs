@@ -38,50 +38,54 @@ fn collection_of(row: &Row<'_>) -> rusqlite::Result<Collection> {
 }
 
 impl Transaction<'_> {
-    /// Has a task that was just inserted join those of its lane, unless it has ended already.
+    /// Has a task that was just inserted join those of its sub-queue, unless it has ended already.
     pub(in crate::sqlite) fn collect_new(
         &mut self,
         id: TaskId,
-        lane: i64,
+        sub_queue: i64,
         aggregate: Aggregate,
         new: &NewTask,
     ) -> Result<()> {
         if new.parent.is_some() && !self.is_live(id)? {
             return Ok(());
         }
-        self.collect(id, lane, aggregate, new.payload.len() as u64)
+        self.collect(id, sub_queue, aggregate, new.payload.len() as u64)
     }
 
-    /// Has a task that is to be collected join those of a lane.
-    pub(in crate::sqlite) fn collect(&mut self, id: TaskId, lane: i64, aggregate: Aggregate, bytes: u64) -> Result<()> {
-        let mut before = self.collection(lane)?;
+    /// Has a task that is to be collected join those of a sub-queue.
+    pub(in crate::sqlite) fn collect(
+        &mut self,
+        id: TaskId,
+        sub_queue: i64,
+        aggregate: Aggregate,
+        bytes: u64,
+    ) -> Result<()> {
+        let mut before = self.collection(sub_queue)?;
         if before.is_some_and(|collection| !collection.has_room_for(bytes)) {
-            self.hand_over(lane)?;
+            self.hand_over(sub_queue)?;
             before = None;
         }
         let collection = Collection::joined(before, id, aggregate, bytes, self.now);
-        self.connection.prepare_cached("INSERT INTO member (lane, task, bytes) VALUES (?, ?, ?)")?.execute(params![
-            lane,
-            id.0,
-            bytes.cast_signed()
-        ])?;
-        self.put_collection(lane, &collection)?;
+        self.connection
+            .prepare_cached("INSERT INTO member (sub_queue, task, bytes) VALUES (?, ?, ?)")?
+            .execute(params![sub_queue, id.0, bytes.cast_signed()])?;
+        self.put_collection(sub_queue, &collection)?;
         if collection.is_full() {
-            self.hand_over(lane)?;
+            self.hand_over(sub_queue)?;
         }
         self.cache.next_ripe = next_ripe(self.connection)?;
         Ok(())
     }
 
-    fn collection(&self, lane: i64) -> Result<Option<Collection>> {
+    fn collection(&self, sub_queue: i64) -> Result<Option<Collection>> {
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/relations/pending_batch.sql"))?;
-        Ok(statement.query_row([lane], collection_of).optional()?)
+        Ok(statement.query_row([sub_queue], collection_of).optional()?)
     }
 
-    fn put_collection(&self, lane: i64, collection: &Collection) -> Result<()> {
+    fn put_collection(&self, sub_queue: i64, collection: &Collection) -> Result<()> {
         let Collection { began_with, members, bytes, began_at, size, deadline, ripe_at } = *collection;
         self.connection.prepare_cached(include_str!("../../sql/relations/put_pending_batch.sql"))?.execute(params![
-            lane,
+            sub_queue,
             began_with.0,
             members,
             bytes.cast_signed(),
@@ -93,32 +97,32 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Makes a bundle of what is collected in a lane; answers how many members it has.
-    fn hand_over(&mut self, lane: i64) -> Result<usize> {
-        let members = self.collected(lane)?;
+    /// Makes a bundle of what is collected in a sub-queue; answers how many members it has.
+    fn hand_over(&mut self, sub_queue: i64) -> Result<usize> {
+        let members = self.collected(sub_queue)?;
         let facts: Vec<MemberFacts> = members.iter().map(|(_, facts)| *facts).collect();
         let count = u32::try_from(members.len()).ok().and_then(NonZeroU32::new);
-        let Some((count, names)) = count.zip(self.cache.names.lane(lane)) else { return Ok(0) };
+        let Some((count, names)) = count.zip(self.cache.names.sub_queue(sub_queue)) else { return Ok(0) };
         let mut new = NewTask::of(names.kind_name.clone());
         (new.queue, new.group) = (names.queue_name.clone(), names.group_name.clone());
         aggregate::adopt(&mut new, &facts);
         let bundle = self.insert_with(&new, TaskOptions { members: Some(count), ..TaskOptions::of(&new) })?;
         self.note_bundle(bundle)?;
         self.connection
-            .prepare_cached("INSERT INTO member_of (task, bundle) SELECT task, ? FROM member WHERE lane = ?")?
-            .execute([bundle.0, lane])?;
-        self.connection.prepare_cached("DELETE FROM member WHERE lane = ?")?.execute([lane])?;
-        self.connection.prepare_cached("DELETE FROM collecting WHERE lane = ?")?.execute([lane])?;
+            .prepare_cached("INSERT INTO member_of (task, bundle) SELECT task, ? FROM member WHERE sub_queue = ?")?
+            .execute([bundle.0, sub_queue])?;
+        self.connection.prepare_cached("DELETE FROM member WHERE sub_queue = ?")?.execute([sub_queue])?;
+        self.connection.prepare_cached("DELETE FROM collecting WHERE sub_queue = ?")?.execute([sub_queue])?;
         for (member, _) in &members {
-            self.log(*member, lane, Change::Bundled { bundle });
+            self.log(*member, sub_queue, Change::Bundled { bundle });
         }
         Ok(members.len())
     }
 
-    /// What is collected in a lane, the oldest first.
-    fn collected(&self, lane: i64) -> Result<Vec<(TaskId, MemberFacts)>> {
+    /// What is collected in a sub-queue, the oldest first.
+    fn collected(&self, sub_queue: i64) -> Result<Vec<(TaskId, MemberFacts)>> {
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/relations/pending_items.sql"))?;
-        let members = statement.query_map([lane], |row| {
+        let members = statement.query_map([sub_queue], |row| {
             let TaskOptions { timeout, heartbeat_timeout, retention, retry, expected_io: io, .. } = row.get(2)?;
             let priority = Priority(row.get(1)?);
             Ok((TaskId(row.get(0)?), MemberFacts { priority, timeout, heartbeat_timeout, retention, retry, io }))
@@ -133,38 +137,40 @@ impl Transaction<'_> {
             return Ok(0);
         }
         let (mut bundles, mut members) = (0, 0);
-        for lane in self.ripe_lanes(now)? {
+        for sub_queue in self.sub_queues_with_ready_batch(now)? {
             if members >= bounds::SWEEP {
                 break;
             }
-            members += self.hand_over(lane)?;
+            members += self.hand_over(sub_queue)?;
             bundles += 1;
         }
         self.cache.next_ripe = next_ripe(self.connection)?;
         Ok(bundles)
     }
 
-    fn ripe_lanes(&self, now: i64) -> Result<Vec<i64>> {
-        let mut statement = self
-            .connection
-            .prepare_cached("SELECT lane FROM collecting WHERE ripe_at <= ? ORDER BY ripe_at, began_with LIMIT ?")?;
-        let lanes = statement.query_map(params![now, bounds::SWEEP.cast_signed()], |row| row.get(0))?;
-        Ok(lanes.collect::<rusqlite::Result<_>>()?)
+    fn sub_queues_with_ready_batch(&self, now: i64) -> Result<Vec<i64>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT sub_queue FROM collecting WHERE ripe_at <= ? ORDER BY ripe_at, began_with LIMIT ?",
+        )?;
+        let sub_queues = statement.query_map(params![now, bounds::SWEEP.cast_signed()], |row| row.get(0))?;
+        Ok(sub_queues.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Takes a task out of what is collected in its lane; answers how many bytes its payload has,
+    /// Takes a task out of what is collected in its sub-queue; answers how many bytes its payload has,
     /// if it was there.
     pub(in crate::sqlite) fn leave_collection(&mut self, task: &LiveTask) -> Result<Option<u64>> {
         let bytes: Option<i64> = self
             .connection
-            .prepare_cached("DELETE FROM member WHERE lane = ? AND task = ? RETURNING bytes")?
-            .query_row([task.lane, task.id.0], |row| row.get(0))
+            .prepare_cached("DELETE FROM member WHERE sub_queue = ? AND task = ? RETURNING bytes")?
+            .query_row([task.sub_queue, task.id.0], |row| row.get(0))
             .optional()?;
         let Some(bytes) = bytes.map(i64::cast_unsigned) else { return Ok(None) };
-        match self.collection(task.lane)?.and_then(|collection| collection.left(bytes)) {
-            Some(left) => self.put_collection(task.lane, &left)?,
+        match self.collection(task.sub_queue)?.and_then(|collection| collection.left(bytes)) {
+            Some(left) => self.put_collection(task.sub_queue, &left)?,
             None => {
-                self.connection.prepare_cached("DELETE FROM collecting WHERE lane = ?")?.execute([task.lane])?;
+                self.connection
+                    .prepare_cached("DELETE FROM collecting WHERE sub_queue = ?")?
+                    .execute([task.sub_queue])?;
             }
         }
         self.cache.next_ripe = next_ripe(self.connection)?;
@@ -289,7 +295,7 @@ impl Transaction<'_> {
     fn end_member(&mut self, member: &LiveTask, bundle: TaskId, ended: Ended) -> Result<()> {
         let state = aggregate::end_of_member(ended);
         if state == TaskState::Completed {
-            self.count_completed(member.lane, member.attempts, member.run_at, self.now.as_microseconds());
+            self.count_completed(member.sub_queue, member.attempts, member.run_at, self.now.as_microseconds());
         } else if let Some(error) = aggregate::error(bundle, ended, self.last_error(bundle)?.as_deref()) {
             self.record_error(member, member.attempts, &error)?;
         }
@@ -354,6 +360,6 @@ impl Transaction<'_> {
             .connection
             .prepare_cached("SELECT length(payload) FROM task WHERE id = ?")?
             .query_row([member.0], |row| row.get(0))?;
-        self.collect(member, ended.lane, aggregate, bytes.cast_unsigned())
+        self.collect(member, ended.sub_queue, aggregate, bytes.cast_unsigned())
     }
 }

@@ -67,7 +67,7 @@ impl Transaction<'_> {
         on_failure: OnDependencyFailure,
     ) -> Verb<Outcome> {
         let (task, held) = self.held_by(lease)?;
-        let kind = self.cache.names.lane(task.lane).map_or("", |lane| lane.kind_name.as_str());
+        let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
         if task.options.orchestration {
             return Err(orchestration::waits_by_parking(kind).into());
         }
@@ -112,7 +112,7 @@ impl Transaction<'_> {
     ) -> Result<TaskState> {
         self.cache.held.remove(task.id);
         self.leave_lease(task.id)?;
-        self.count_end(task.lane)?;
+        self.count_end(task.sub_queue)?;
         // What it depended on itself is settled; from now on this is about its children.
         let options = TaskOptions { on_dependency_failure: on_failure, ..task.options.clone() };
         self.connection.prepare_cached(include_str!("../../sql/relations/await_children.sql"))?.execute(params![
@@ -124,9 +124,9 @@ impl Transaction<'_> {
         ])?;
         self.put_memo(task.id, memo)?;
         let blocked = LiveTask { blocked: true, scheduled: false, held: None, ..task.clone() };
-        self.log(task.id, task.lane, Change::Blocked);
+        self.log(task.id, task.sub_queue, Change::Blocked);
         let blocked = self.settle_move(blocked)?;
-        self.enter_line(&blocked.entry())?;
+        self.enter_list(&blocked.entry())?;
         self.hint.work += 1;
         live.iter().try_for_each(|child| self.add_dependency(*child, task.id))?;
         if live.is_empty() { self.unblock(&blocked) } else { Ok(TaskState::Blocked) }
@@ -134,7 +134,7 @@ impl Transaction<'_> {
 
     pub(in crate::sqlite) fn keep_memo(&mut self, lease: Lease, memo: &Bytes) -> Verb<Outcome> {
         let (task, _) = self.held_by(lease)?;
-        let kind = self.cache.names.lane(task.lane).map_or("", |lane| lane.kind_name.as_str());
+        let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
         if task.options.orchestration {
             return Err(orchestration::keeps_no_memo(kind).into());
         }

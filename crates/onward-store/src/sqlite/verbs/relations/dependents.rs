@@ -293,9 +293,9 @@ impl Transaction<'_> {
         let waiting = LiveTask { blocked: false, scheduled, run_at, ..task.clone() };
         self.cache.index.unblock(self.connection, &waiting)?;
         if !scheduled {
-            self.enter_line_when_due(task.scheduled_lane(), waiting.entry().place())?;
+            self.enter_list_when_due(task.scheduled_list(), waiting.entry().place())?;
         }
-        self.log(task.id, task.lane, Change::Unblocked);
+        self.log(task.id, task.sub_queue, Change::Unblocked);
         self.hint.work += 1;
         self.let_go(&waiting)
     }

@@ -22,7 +22,7 @@ impl Transaction<'_> {
     /// A sweep that does not say when the next is due.
     pub(in crate::sqlite) fn sweep_now(&mut self) -> Verb<Swept> {
         self.end_pauses()?;
-        self.forget_series()?;
+        self.forget_unused_affinity_keys()?;
         self.let_groups_go_on()?;
         let due = self.promote_due()?;
         let lost = self.lapse_sessions()?;
@@ -32,7 +32,7 @@ impl Transaction<'_> {
         let expired = self.expire()?;
         let bundles = self.hand_over_ripe()?;
         self.settle_dependents()?;
-        self.open_lines()?;
+        self.release_reservations()?;
         Ok(Swept { due: due + bundles, expired, lost, next_due: None })
     }
 
@@ -48,8 +48,8 @@ impl Transaction<'_> {
 
     fn promote_due(&mut self) -> Result<u64> {
         let due = self.cache.index.due(self.connection, self.now.as_microseconds(), bounds::SWEEP)?;
-        for (run_at, task, lane) in &due {
-            self.cache.index.remove_scheduled(self.connection, *run_at, *task, *lane)?;
+        for (run_at, task, sub_queue) in &due {
+            self.cache.index.remove_scheduled(self.connection, *run_at, *task, *sub_queue)?;
             // Two statements, because for one that answers SQLite builds a table.
             let priority: u8 = self
                 .connection
@@ -57,7 +57,7 @@ impl Transaction<'_> {
                 .query_row([task], |row| row.get(0))?;
             self.connection.prepare_cached("UPDATE task SET scheduled = 0 WHERE id = ?")?.execute([task])?;
             let place = place(Priority(priority), Timestamp::from_microseconds(*run_at), TaskId(*task));
-            self.enter_line_when_due(*lane, place)?;
+            self.enter_list_when_due(*sub_queue, place)?;
             self.hint.work += 1;
         }
         Ok(due.len() as u64)
@@ -147,7 +147,7 @@ impl Transaction<'_> {
         let unsettled = (self.cache.is_unsettled || !self.over.is_empty()).then_some(0);
         let next = [wall, lapse, unsettled].into_iter().flatten().min();
         let next = next.map(|microseconds| Duration::from_micros(u64::try_from(microseconds).unwrap_or(0)));
-        Ok([next, self.next_opening()?].into_iter().flatten().min())
+        Ok([next, self.next_release()?].into_iter().flatten().min())
     }
 
     /// When the next session lapses that holds something.

@@ -19,7 +19,7 @@ use crate::sqlite::ready::index::Entry;
 
 /// What `retry` needs of an ended task.
 pub(in crate::sqlite) struct EndedTask {
-    pub(in crate::sqlite) lane: i64,
+    pub(in crate::sqlite) sub_queue: i64,
     state: i64,
     priority: u8,
     finished_at: i64,
@@ -54,14 +54,14 @@ impl Transaction<'_> {
         if mark > 1
             && let Some(key) = &task.key
         {
-            let kind = self.kind_of(task.lane);
+            let kind = self.kind_of(task.sub_queue);
             self.cache.index.free_key(self.connection, kind, key, task.id.0)?;
         }
         self.connection
             .prepare_cached("UPDATE task SET cancel_requested = max(cancel_requested, ?) WHERE id = ?")?
             .execute(params![mark, task.id.0])?;
         if task.cancel_requested == 0 {
-            self.log(task.id, task.lane, Change::CancelRequested);
+            self.log(task.id, task.sub_queue, Change::CancelRequested);
             self.hint.transitions += 1;
         }
         Ok(())
@@ -90,8 +90,8 @@ impl Transaction<'_> {
 
     /// Moves an ended task from history to those that wait.
     pub(in crate::sqlite) fn wait_anew(&mut self, task: TaskId, ended: &EndedTask) -> Result<()> {
-        if let Some(lane) = self.cache.names.lane(ended.lane) {
-            let queue = lane.queue_name.clone();
+        if let Some(sub_queue) = self.cache.names.sub_queue(ended.sub_queue) {
+            let queue = sub_queue.queue_name.clone();
             self.cache.names.ensure_queue(self.connection, &queue)?;
         }
         let expires_at =
@@ -113,19 +113,19 @@ impl Transaction<'_> {
         if ended.options.members.is_some() {
             self.note_bundle(task)?;
         }
-        self.enter_line(&Entry {
+        self.enter_list(&Entry {
             id: task.0,
-            lane: ended.lane,
+            list: ended.sub_queue,
             priority: Priority(ended.priority),
             scheduled: false,
             blocked,
             run_at: now,
             expires_at,
             key: None,
-            series: ended.options.affinity.as_ref(),
+            affinity_key: ended.options.affinity.as_ref(),
         })?;
-        self.uncount(ended.lane, ended.state);
-        self.log(task, ended.lane, Change::Retried);
+        self.uncount(ended.sub_queue, ended.state);
+        self.log(task, ended.sub_queue, Change::Retried);
         self.tell(TaskNews::Retried { task });
         Ok(())
     }
@@ -133,10 +133,10 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn ended(&self, task: TaskId) -> Result<Option<EndedTask>> {
         let mut statement = self
             .connection
-            .prepare_cached("SELECT lane, state, priority, finished_at, options, key FROM history WHERE id = ?")?;
+            .prepare_cached("SELECT sub_queue, state, priority, finished_at, options, key FROM history WHERE id = ?")?;
         let ended = statement.query_row([task.0], |row| {
             Ok(EndedTask {
-                lane: row.get(0)?,
+                sub_queue: row.get(0)?,
                 state: row.get(1)?,
                 priority: row.get(2)?,
                 finished_at: row.get(3)?,
@@ -150,13 +150,13 @@ impl Transaction<'_> {
     /// The active task that has the key of an ended one.
     pub(in crate::sqlite) fn key_taken_by(&self, ended: &EndedTask) -> Result<Option<TaskId>> {
         let Some(key) = &ended.key else { return Ok(None) };
-        let owner = self.cache.index.key_owner(self.connection, self.kind_of(ended.lane), key)?;
+        let owner = self.cache.index.key_owner(self.connection, self.kind_of(ended.sub_queue), key)?;
         Ok(owner.map(TaskId))
     }
 
     pub(in crate::sqlite) fn take_key_again(&mut self, task: TaskId, ended: &EndedTask) -> Result<()> {
         let Some(key) = &ended.key else { return Ok(()) };
-        let kind = self.kind_of(ended.lane);
+        let kind = self.kind_of(ended.sub_queue);
         self.connection
             .prepare_cached("DELETE FROM kept_key WHERE kind = ? AND key = ?")?
             .execute(params![kind, key])?;
@@ -165,9 +165,9 @@ impl Transaction<'_> {
     }
 
     /// One ended task less in history.
-    pub(in crate::sqlite) fn uncount(&mut self, lane: i64, state: i64) {
+    pub(in crate::sqlite) fn uncount(&mut self, sub_queue: i64, state: i64) {
         if let Some(state) = TaskState::from_code(state) {
-            let base = self.cache.names.base_of(lane);
+            let base = self.cache.names.ungrouped_of(sub_queue);
             let change: &mut StatisticsChange = self.statistics.entry((base, state)).or_default();
             change.kept -= 1;
         }

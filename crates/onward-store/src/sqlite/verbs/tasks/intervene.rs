@@ -26,12 +26,12 @@ impl Transaction<'_> {
 
     fn make_due(&mut self, task: &LiveTask) -> Result<()> {
         let run_at = task.run_at.min(self.now.as_microseconds());
-        self.cache.index.remove_scheduled(self.connection, task.run_at, task.id.0, task.lane)?;
+        self.cache.index.remove_scheduled(self.connection, task.run_at, task.id.0, task.sub_queue)?;
         self.connection
             .prepare_cached("UPDATE task SET scheduled = 0, run_at = ? WHERE id = ?")?
             .execute(params![run_at, task.id.0])?;
         let place = place(task.priority, Timestamp::from_microseconds(run_at), task.id);
-        self.enter_line_when_due(task.scheduled_lane(), place)?;
+        self.enter_list_when_due(task.scheduled_list(), place)?;
         self.hint.work += 1;
         Ok(())
     }

@@ -18,7 +18,8 @@ impl Transaction<'_> {
             return Err(Refusal::Invalid(text).into());
         }
         self.cache.names.ensure_queue(self.connection, queue)?;
-        let is_there = self.cache.names.lane(task.lane).is_some_and(|lane| lane.queue_name == *queue);
+        let is_there =
+            self.cache.names.sub_queue(task.sub_queue).is_some_and(|sub_queue| sub_queue.queue_name == *queue);
         if is_there {
             self.forget_move(&task)?;
             return Ok(Outcome::Moved);
@@ -31,16 +32,16 @@ impl Transaction<'_> {
             return Ok(Outcome::MoveRequested);
         }
         let collected = if is_member(&task) { self.leave_collection(&task)? } else { None };
-        self.leave_line(&task.entry())?;
-        let moved = self.change_lane(task, queue)?;
-        self.enter_line(&moved.entry())?;
+        self.leave_list(&task.entry())?;
+        let moved = self.change_sub_queue(task, queue)?;
+        self.enter_list(&moved.entry())?;
         if let Some((bytes, aggregate)) = collected.zip(moved.options.aggregate) {
-            self.collect(id, moved.lane, aggregate, bytes)?;
+            self.collect(id, moved.sub_queue, aggregate, bytes)?;
         }
         Ok(Outcome::Moved)
     }
 
-    /// Moves a task that is in no line to the queue for which somebody asked while it ran. The
+    /// Moves a task that is in no list to the queue for which somebody asked while it ran. The
     /// caller puts it where it then belongs.
     pub(in crate::sqlite) fn settle_move(&mut self, task: LiveTask) -> Result<LiveTask> {
         if task.links & MOVING == 0 {
@@ -53,7 +54,7 @@ impl Transaction<'_> {
             .optional()?;
         self.forget_move(&task)?;
         match queue {
-            Some(queue) => self.change_lane(task, &Name::new(queue)?),
+            Some(queue) => self.change_sub_queue(task, &Name::new(queue)?),
             None => Ok(task),
         }
     }
@@ -64,14 +65,18 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], |row| row.get(0))?)
     }
 
-    fn change_lane(&mut self, task: LiveTask, queue: &Name) -> Result<LiveTask> {
-        let Some(lane) = self.cache.names.lane(task.lane) else { return Ok(task) };
-        let (kind, group, orchestration) = (lane.kind_name.clone(), lane.group_name.clone(), lane.orchestration);
-        let lane = self.cache.names.ensure_lane(self.connection, queue, &kind, group.as_ref(), orchestration)?;
-        self.connection.prepare_cached("UPDATE task SET lane = ? WHERE id = ?")?.execute([lane, task.id.0])?;
-        self.log(task.id, lane, Change::Moved);
+    fn change_sub_queue(&mut self, task: LiveTask, queue: &Name) -> Result<LiveTask> {
+        let Some(sub_queue) = self.cache.names.sub_queue(task.sub_queue) else { return Ok(task) };
+        let (kind, group, orchestration) =
+            (sub_queue.kind_name.clone(), sub_queue.group_name.clone(), sub_queue.orchestration);
+        let sub_queue =
+            self.cache.names.ensure_sub_queue(self.connection, queue, &kind, group.as_ref(), orchestration)?;
+        self.connection
+            .prepare_cached("UPDATE task SET sub_queue = ? WHERE id = ?")?
+            .execute([sub_queue, task.id.0])?;
+        self.log(task.id, sub_queue, Change::Moved);
         self.hint.work += 1;
-        Ok(LiveTask { lane, ..task })
+        Ok(LiveTask { sub_queue, ..task })
     }
 
     /// Nobody wants a task moved any more, or it has ended.

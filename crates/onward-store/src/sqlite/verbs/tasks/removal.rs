@@ -39,7 +39,7 @@ struct Pruning {
 
 /// What is known of an ended task that was removed.
 struct Removed {
-    lane: i64,
+    sub_queue: i64,
     /// The row of the log that tells of its end.
     ended_in: i64,
 }
@@ -113,16 +113,16 @@ impl Transaction<'_> {
 
     pub(in crate::sqlite) fn remove_without_trace(&mut self, id: TaskId) -> Result<()> {
         if let Some(task) = self.live(id)? {
-            self.leave_line(&task.entry())?;
+            self.leave_list(&task.entry())?;
             if let Some(key) = &task.key {
-                let kind = self.kind_of(task.lane);
+                let kind = self.kind_of(task.sub_queue);
                 self.cache.index.free_key(self.connection, kind, key, id.0)?;
             }
             self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([id.0])?;
             self.untag(id, &task.options.tags)?;
             self.settle_links(&task, None)?;
             self.forget_child(id, task.options.parent.map(|parent| parent.0))?;
-            self.log(id, task.lane, Change::Purged);
+            self.log(id, task.sub_queue, Change::Purged);
             self.report_end(&task, TaskState::Cancelled, None)?;
             if task.options.orchestration {
                 self.remove_instance(id)?;
@@ -136,7 +136,7 @@ impl Transaction<'_> {
         }
         if let Some(removed) = self.remove_ended(id)? {
             self.forget_kept_key(id)?;
-            self.log(id, removed.lane, Change::Purged);
+            self.log(id, removed.sub_queue, Change::Purged);
             self.hint.transitions += 1;
             self.tell(TaskNews::Ended { task: id });
         }
@@ -147,14 +147,16 @@ impl Transaction<'_> {
     fn remove_ended(&mut self, id: TaskId) -> Result<Option<Removed>> {
         let removed: Option<(Removed, i64, i64, TaskOptions)> = self
             .connection
-            .prepare_cached("DELETE FROM history WHERE id = ? RETURNING lane, ended_in, state, finished_at, options")?
+            .prepare_cached(
+                "DELETE FROM history WHERE id = ? RETURNING sub_queue, ended_in, state, finished_at, options",
+            )?
             .query_row([id.0], |row| {
-                let removed = Removed { lane: row.get(0)?, ended_in: row.get(1)? };
+                let removed = Removed { sub_queue: row.get(0)?, ended_in: row.get(1)? };
                 Ok((removed, row.get(2)?, row.get(3)?, row.get(4)?))
             })
             .optional()?;
         let Some((removed, state, finished_at, options)) = removed else { return Ok(None) };
-        self.uncount(removed.lane, state);
+        self.uncount(removed.sub_queue, state);
         self.retain_no_more(id, finished_at, &options)?;
         self.untag(id, &options.tags)?;
         self.forget_child(id, options.parent.map(|parent| parent.0))?;
@@ -179,7 +181,7 @@ impl Transaction<'_> {
         let number = self.cache.names.queue(queue).ok_or_else(|| Refusal::QueueNotFound(queue.clone()))?;
         let live: i64 = self
             .connection
-            .prepare_cached("SELECT count(*) FROM task WHERE lane IN (SELECT id FROM lane WHERE queue = ?)")?
+            .prepare_cached("SELECT count(*) FROM task WHERE sub_queue IN (SELECT id FROM sub_queue WHERE queue = ?)")?
             .query_row([number], |row| row.get(0))?;
         if live > 0 {
             return Err(Refusal::QueueInUse { queue: queue.clone(), live: live.unsigned_abs() }.into());

@@ -88,7 +88,7 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn insert_with(&mut self, task: &NewTask, options: TaskOptions) -> Result<TaskId> {
         let standing = self.standing(&task.depends_on)?;
         let blocked = standing != Standing::Free || task.aggregate.is_some();
-        let lane = self.ensure_lane(task)?;
+        let sub_queue = self.ensure_sub_queue(task)?;
         let id = self.cache.next_task;
         let run_at = rules::due::run_at(task.when, self.now);
         let scheduled = rules::due::state(run_at, self.now) == TaskState::Scheduled;
@@ -97,12 +97,23 @@ impl Transaction<'_> {
         let key = task.unique.as_ref().map(|unique| unique.key.as_str());
         let now = self.now.as_microseconds();
         if run_at == now && !blocked && expires_at.is_none() && key.is_none() && options == TaskOptions::default() {
-            return self.insert_plain(lane, task);
+            return self.insert_plain(sub_queue, task);
         }
         let payload = &task.payload[..];
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/tasks/insert_task.sql"))?;
         let waits = if blocked { 2 } else { i64::from(scheduled) };
-        statement.execute(params![id, lane, task.priority.0, waits, run_at, now, expires_at, options, key, payload])?;
+        statement.execute(params![
+            id,
+            sub_queue,
+            task.priority.0,
+            waits,
+            run_at,
+            now,
+            expires_at,
+            options,
+            key,
+            payload
+        ])?;
         drop(statement);
         if task.orchestration {
             self.connection.prepare_cached("INSERT INTO instance (task) VALUES (?)")?.execute([id])?;
@@ -110,12 +121,21 @@ impl Transaction<'_> {
         self.cache.next_task += 1;
         self.cache.tags.add(TaskId(id), &task.tags);
         let scheduled = scheduled && !blocked;
-        let series = task.affinity.as_ref();
-        let entry =
-            Entry { id, lane, priority: task.priority, scheduled, blocked, run_at, expires_at, key: None, series };
-        self.enter_line(&entry)?;
+        let affinity_key = task.affinity.as_ref();
+        let entry = Entry {
+            id,
+            list: sub_queue,
+            priority: task.priority,
+            scheduled,
+            blocked,
+            run_at,
+            expires_at,
+            key: None,
+            affinity_key,
+        };
+        self.enter_list(&entry)?;
         if let Some(key) = key {
-            let kind = self.kind_of(lane);
+            let kind = self.kind_of(sub_queue);
             self.cache.index.take_key(self.connection, kind, key, id)?;
         }
         if task.aggregate.is_none() {
@@ -129,7 +149,7 @@ impl Transaction<'_> {
         self.join_family(TaskId(id), task)?;
         self.hint.work += 1;
         if let Some(aggregate) = task.aggregate {
-            self.collect_new(TaskId(id), lane, aggregate, task)?;
+            self.collect_new(TaskId(id), sub_queue, aggregate, task)?;
         }
         if expires_at.is_some_and(|at| at <= now) {
             self.expire_new(TaskId(id))?;
@@ -146,31 +166,31 @@ impl Transaction<'_> {
     }
 
     /// Inserts a task of which nothing is asked but to run now, as nothing is of most.
-    fn insert_plain(&mut self, lane: i64, task: &NewTask) -> Result<TaskId> {
+    fn insert_plain(&mut self, sub_queue: i64, task: &NewTask) -> Result<TaskId> {
         let (id, priority, now) = (TaskId(self.cache.next_task), task.priority, self.now);
         // To bind a value costs about as much as to store it.
         self.connection.prepare_cached(include_str!("../../sql/tasks/insert_plain_task.sql"))?.execute(params![
             id.0,
-            lane,
+            sub_queue,
             priority.0,
             now.as_microseconds(),
             &task.payload[..]
         ])?;
         self.cache.next_task += 1;
-        self.enter_line(&Entry::plain(id, lane, priority, now))?;
+        self.enter_list(&Entry::plain(id, sub_queue, priority, now))?;
         let payload = task.payload.clone();
-        self.cache.index.keep_plain(id.0, PlainTask { lane, submitted_at: now, payload, priority });
+        self.cache.index.keep_plain(id.0, PlainTask { sub_queue, submitted_at: now, payload, priority });
         self.hint.work += 1;
         Ok(id)
     }
 
-    fn ensure_lane(&mut self, task: &NewTask) -> Result<i64> {
+    fn ensure_sub_queue(&mut self, task: &NewTask) -> Result<i64> {
         let NewTask { queue, kind, group, orchestration, .. } = task;
-        self.cache.names.ensure_lane(self.connection, queue, kind, group.as_ref(), *orchestration)
+        self.cache.names.ensure_sub_queue(self.connection, queue, kind, group.as_ref(), *orchestration)
     }
 
-    pub(in crate::sqlite) fn kind_of(&self, lane: i64) -> i64 {
-        self.cache.names.lane(lane).map_or(0, |lane| lane.kind)
+    pub(in crate::sqlite) fn kind_of(&self, sub_queue: i64) -> i64 {
+        self.cache.names.sub_queue(sub_queue).map_or(0, |sub_queue| sub_queue.kind)
     }
 
     fn key_holder(&mut self, task: &NewTask, unique: &UniqueKey) -> Result<Option<KeyHolder>> {
@@ -213,19 +233,19 @@ impl Transaction<'_> {
     }
 
     fn raise_to(&mut self, task: &LiveTask, priority: Priority) -> Result<()> {
-        self.leave_line(&task.entry())?;
+        self.leave_list(&task.entry())?;
         self.connection
             .prepare_cached("UPDATE task SET priority = ? WHERE id = ?")?
             .execute(params![priority.0, task.id.0])?;
-        self.enter_line(&Entry { priority, ..task.entry() })?;
-        self.log(task.id, task.lane, Change::PriorityRaised);
+        self.enter_list(&Entry { priority, ..task.entry() })?;
+        self.log(task.id, task.sub_queue, Change::PriorityRaised);
         self.hint.work += 1;
         Ok(())
     }
 
     /// Keeps a task for when a running one ends.
     fn follow(&mut self, id: TaskId, task: &NewTask) -> Verb<Submitted> {
-        self.ensure_lane(task)?;
+        self.ensure_sub_queue(task)?;
         let without_payload = NewTask { payload: bytes::Bytes::new(), ..task.clone() };
         let text = serde_json::to_string(&without_payload).map_err(|error| {
             crate::api::error::Error::io("a task that is to follow cannot be written").caused_by(error)
