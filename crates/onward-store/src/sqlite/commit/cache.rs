@@ -13,21 +13,21 @@ use crate::sqlite::columns::meta::exists;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::deferred_tags::NewTags;
 use crate::sqlite::commit::names::{FIRST_WITH_AFFINITY, Names};
-use crate::sqlite::limits::deferred_counters::Moment;
-use crate::sqlite::limits::limit_usage::{Flow, Shared};
+use crate::sqlite::limits::deferred_counters::ClockReading;
+use crate::sqlite::limits::limit_usage::{Limits, ScopeNumber};
 use crate::sqlite::limits::pauses::Pauses;
 use crate::sqlite::limits::queue_settings::Queues;
 use crate::sqlite::ready::affinity_keys::AffinityKeys;
 use crate::sqlite::ready::affinity_lists::head_list_of;
 use crate::sqlite::ready::claimable_heads::{ClaimableHead, ClaimableHeads};
 use crate::sqlite::ready::index::Index;
-use crate::sqlite::row_cache::running_tasks::HeldTasks;
+use crate::sqlite::row_cache::running_tasks::RunningTasks;
 
 /// What need not be read again though another process has written.
 #[derive(Default)]
 struct Known {
     names: Option<Names>,
-    flow: Option<Flow>,
+    limits: Option<Limits>,
     settle_groups: bool,
     /// When reservations were last looked at.
     looked_at: Option<i64>,
@@ -43,13 +43,13 @@ pub(in crate::sqlite) struct Cache {
     pub(in crate::sqlite) tags: NewTags,
     pub(in crate::sqlite) pauses: Pauses,
     pub(in crate::sqlite) queues: Queues,
-    pub(in crate::sqlite) flow: Flow,
+    pub(in crate::sqlite) limits: Limits,
     pub(in crate::sqlite) heads: ClaimableHeads,
     pub(in crate::sqlite) affinity: AffinityKeys,
     /// Whether groups that wait for a token are to be looked at whatever was noted of when it
     /// comes.
     pub(in crate::sqlite) settle_groups: bool,
-    pub(in crate::sqlite) held: HeldTasks,
+    pub(in crate::sqlite) running_rows: RunningTasks,
     /// Whether there may be keys that outlive their task.
     pub(in crate::sqlite) kept_keys: bool,
     /// Whether there may be tasks that follow others.
@@ -75,15 +75,15 @@ pub(in crate::sqlite) struct Cache {
 }
 
 impl Cache {
-    pub(in crate::sqlite) fn load(connection: &Database<'_>, now: Moment) -> Result<Self> {
+    pub(in crate::sqlite) fn load(connection: &Database<'_>, now: ClockReading) -> Result<Self> {
         Self::load_with(connection, Known { settle_groups: true, ..Known::default() }, now)
     }
 
     /// Reads again what another process may have changed.
-    pub(in crate::sqlite) fn reload(self, connection: &Database<'_>, now: Moment) -> Result<Self> {
+    pub(in crate::sqlite) fn reload(self, connection: &Database<'_>, now: ClockReading) -> Result<Self> {
         let known = Known {
             names: Some(self.names),
-            flow: Some(self.flow),
+            limits: Some(self.limits),
             settle_groups: self.settle_groups,
             looked_at: self.affinity.looked_at,
             pruned_to: self.pruned_to,
@@ -91,7 +91,7 @@ impl Cache {
         Self::load_with(connection, known, now)
     }
 
-    fn load_with(connection: &Database<'_>, known: Known, now: Moment) -> Result<Self> {
+    fn load_with(connection: &Database<'_>, known: Known, now: ClockReading) -> Result<Self> {
         let last_task: Option<i64> =
             connection.prepare_cached("SELECT max(id) FROM task")?.query_row([], |row| row.get(0))?;
         let last_log: Option<(i64, i64)> = connection
@@ -102,19 +102,20 @@ impl Cache {
         let names = Names::load(connection, known.names)?;
         let mut index = Index::load(connection)?;
         let queues = Queues::load(connection)?;
-        let mut flow = Flow::load(connection, queues.configuration(), known.flow, |scope| shared(&names, scope))?;
-        flow.work_out_counts(connection, &names, now)?;
+        let mut limits =
+            Limits::load(connection, queues.configuration(), known.limits, |scope| scope_number(&names, scope))?;
+        limits.recompute_counters(connection, &names, now)?;
         Ok(Self {
-            heads: heads(connection, &names, &mut index, &mut flow)?,
+            heads: heads(connection, &names, &mut index, &mut limits)?,
             names,
             index,
             tags: NewTags::load(connection)?,
             pauses: Pauses::load(connection)?,
             queues,
-            flow,
+            limits,
             affinity: AffinityKeys::load(connection, known.looked_at)?,
             settle_groups: known.settle_groups,
-            held: HeldTasks::default(),
+            running_rows: RunningTasks::default(),
             is_unsettled: exists(connection, "SELECT EXISTS (SELECT 1 FROM over)")?,
             next_overdue: next_overdue(connection)?,
             next_ripe: next_ripe(connection)?,
@@ -131,8 +132,8 @@ impl Cache {
 
 impl Cache {
     /// Where the tasks of a list stand among those of its queue.
-    pub(in crate::sqlite) fn rank_of(&mut self, connection: &Database<'_>, list: i64) -> Result<Rank> {
-        rank_of(connection, &self.names, &mut self.flow, list)
+    pub(in crate::sqlite) fn share_tag_of(&mut self, connection: &Database<'_>, list: i64) -> Result<Rank> {
+        share_tag_of(connection, &self.names, &mut self.limits, list)
     }
 
     /// The lists of a base whose groups have got a token since the last sweep.
@@ -143,8 +144,8 @@ impl Cache {
         now: Duration,
     ) -> Result<Vec<i64>> {
         let mut lists = Vec::new();
-        for (_, group) in self.heads.due(connection, i64::MAX, bounds::GROUPS)? {
-            let state = self.flow.group(connection, group)?;
+        for (_, group) in self.heads.tokens_due(connection, i64::MAX, bounds::GROUPS)? {
+            let state = self.limits.group(connection, group)?;
             if state.usage.room(now) > 0 && !self.pauses.group_is_paused(&state.name) {
                 let of_group = self.names.sub_queues_of_group(group).iter().copied();
                 lists.extend(of_group.filter(|list| self.names.ungrouped_of(*list) == head_list));
@@ -154,15 +155,15 @@ impl Cache {
     }
 }
 
-fn rank_of(connection: &Database<'_>, names: &Names, flow: &mut Flow, number: i64) -> Result<Rank> {
-    if !flow.shares.are_shared() {
+fn share_tag_of(connection: &Database<'_>, names: &Names, limits: &mut Limits, number: i64) -> Result<Rank> {
+    if !limits.fair_shares.are_shared() {
         return Ok(Rank::default());
     }
     let Some(sub_queue) = names.sub_queue(number) else { return Ok(Rank::default()) };
     let group = names.group_of(number);
-    let tags = flow.shares.tags(connection, sub_queue.queue, group)?;
+    let tags = limits.fair_shares.tags(connection, sub_queue.queue, group)?;
     let is_below_minimum =
-        group.map_or(Ok(false), |group| flow.group(connection, group).map(|state| state.is_below_minimum))?;
+        group.map_or(Ok(false), |group| limits.group(connection, group).map(|state| state.is_below_minimum))?;
     Ok(rules::share::rank(tags, is_below_minimum))
 }
 
@@ -178,36 +179,36 @@ pub(in crate::sqlite) fn next_ripe(connection: &Database<'_>) -> Result<Option<i
 }
 
 /// The number of a limit's scope, unless it is of groups.
-pub(in crate::sqlite) fn shared(names: &Names, scope: &LimitScope) -> Option<Shared> {
+pub(in crate::sqlite) fn scope_number(names: &Names, scope: &LimitScope) -> Option<ScopeNumber> {
     match scope {
-        LimitScope::All => Some(Shared::All),
-        LimitScope::Queue(name) => names.queue(name).map(Shared::Queue),
-        LimitScope::Kind(name) => names.kind(name).map(Shared::Kind),
+        LimitScope::All => Some(ScopeNumber::All),
+        LimitScope::Queue(name) => names.queue(name).map(ScopeNumber::Queue),
+        LimitScope::Kind(name) => names.kind(name).map(ScopeNumber::Kind),
         LimitScope::Group(_) | LimitScope::Groups(_) => None,
     }
 }
 
 /// The heads of groups' lists: in the tables of a shared file, else found by the lists.
-fn heads(connection: &Database<'_>, names: &Names, index: &mut Index, flow: &mut Flow) -> Result<ClaimableHeads> {
+fn heads(connection: &Database<'_>, names: &Names, index: &mut Index, limits: &mut Limits) -> Result<ClaimableHeads> {
     if index.is_shared() {
         return Ok(ClaimableHeads::Tables);
     }
     let mut heads = ClaimableHeads::default();
     for list in index.grouped_lists() {
-        let (group, place) = (names.group_of(list), index.first_ready(connection, list)?);
-        let Some(place) = place.filter(|_| group.is_some() || list >= FIRST_WITH_AFFINITY) else { continue };
+        let (group, sort_key) = (names.group_of(list), index.first_ready(connection, list)?);
+        let Some(sort_key) = sort_key.filter(|_| group.is_some() || list >= FIRST_WITH_AFFINITY) else { continue };
         if let Some(group) = group {
-            let state = flow.group(connection, group)?;
-            if let Some(at) = state.due {
-                heads.add_due(connection, at, group)?;
+            let state = limits.group(connection, group)?;
+            if let Some(at) = state.token_at {
+                heads.add_token_due(connection, at, group)?;
             }
             if state.held_back {
                 continue;
             }
         }
-        let rank = rank_of(connection, names, flow, list)?;
+        let share_tag = share_tag_of(connection, names, limits, list)?;
         let head_list = head_list_of(connection, names, list)?;
-        heads.insert(connection, head_list, ClaimableHead { rank, place, list })?;
+        heads.insert(connection, head_list, ClaimableHead { share_tag, sort_key, list })?;
     }
     Ok(heads)
 }

@@ -21,11 +21,11 @@ use crate::sqlite::commit::connection::{Database, WritingConnection};
 use crate::sqlite::commit::transaction::{Stop, Transaction};
 use crate::sqlite::commit::transition_log::LogBuffer;
 use crate::sqlite::file_layer::open_files::{Fate, OwnFile};
-use crate::sqlite::limits::deferred_counters::Moment;
+use crate::sqlite::limits::deferred_counters::ClockReading;
 use crate::sqlite::processes::housekeeping::{self, Bell};
 use crate::sqlite::processes::notification_watermark::ToldTasks;
 use crate::sqlite::processes::peers::Presence;
-use crate::sqlite::ready::index::{MemoryTasks, SHARED};
+use crate::sqlite::ready::index::{ALL_IN_TABLES, MemoryTasks};
 use crate::sqlite::store::sqlite_errors::in_file;
 
 /// One caller's writes and where the answer goes.
@@ -334,7 +334,7 @@ impl Core {
             news: self.news.is_heard().then(Vec::new),
             completions: Vec::new(),
             over: std::collections::VecDeque::new(),
-            counts_are_read: false,
+            counters_are_read: false,
         };
         let answer = work(&mut transaction)?;
         Ok((answer, transaction.hint, transaction.news.unwrap_or_default()))
@@ -370,8 +370,8 @@ impl Core {
         Ok(statement.query_row([], |row| row.get(0))?)
     }
 
-    fn moment(&self) -> Moment {
-        Moment { wall: self.clock.now().as_microseconds(), steady: microseconds(self.clock.steady()) }
+    fn moment(&self) -> ClockReading {
+        ClockReading { wall: self.clock.now().as_microseconds(), steady: microseconds(self.clock.steady()) }
     }
 
     fn next_task(&self) -> i64 {
@@ -466,9 +466,9 @@ impl Core {
                 transaction.lapse_ended_processes(presence.name(), |name| presence.is_here(name))?;
             }
             let alone = !callers_write && presence.as_ref().is_none_or(Presence::is_alone);
-            let frontier = if alone { transaction.cache.next_task - 1 } else { SHARED };
-            transaction.cache.index.flush(transaction.connection, frontier)?;
-            transaction.write_tags_up_to(frontier)?;
+            let index_watermark = if alone { transaction.cache.next_task - 1 } else { ALL_IN_TABLES };
+            transaction.cache.index.flush(transaction.connection, index_watermark)?;
+            transaction.write_tags_up_to(index_watermark)?;
             transaction.cache.heads.move_to(transaction.connection, alone)?;
             transaction.finish()
         });

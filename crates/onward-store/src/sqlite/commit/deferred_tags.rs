@@ -16,11 +16,11 @@ use crate::api::task::TaskId;
 use crate::sqlite::columns::meta::meta;
 use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::connection::Database;
-use crate::sqlite::ready::index::SHARED;
+use crate::sqlite::ready::index::ALL_IN_TABLES;
 
 #[derive(Debug)]
 pub(in crate::sqlite) struct NewTags {
-    /// Tags of tasks up to this number are in the tables; [`SHARED`] if those of all are, because
+    /// Tags of tasks up to this number are in the tables; [`ALL_IN_TABLES`] if those of all are, because
     /// several processes write to the file.
     written_to: i64,
     tasks: BTreeMap<i64, Tags>,
@@ -33,7 +33,7 @@ impl NewTags {
     pub(in crate::sqlite) fn load(connection: &Database<'_>) -> Result<Self> {
         let written_to = meta(connection, "tagged_to")?;
         let mut tags = Self { written_to, tasks: BTreeMap::new(), count: 0 };
-        if written_to != SHARED {
+        if written_to != ALL_IN_TABLES {
             let mut statement = connection.prepare_cached(include_str!("../sql/commit/tagged_tasks_above.sql"))?;
             let mut rows = statement.query([written_to])?;
             while let Some(row) = rows.next()? {
@@ -72,7 +72,7 @@ impl NewTags {
     /// Whether others read and write the tables: what is not in them when a transaction is over is
     /// nowhere to be found.
     pub(in crate::sqlite) fn are_shared(&self) -> bool {
-        self.written_to == SHARED
+        self.written_to == ALL_IN_TABLES
     }
 
     pub(in crate::sqlite) fn is_empty(&self) -> bool {
@@ -90,8 +90,8 @@ impl NewTags {
     }
 
     /// Up to which task the tables will be complete when those before `next_task` are written.
-    pub(in crate::sqlite) fn frontier(&self, next_task: i64) -> i64 {
-        if self.are_shared() { SHARED } else { next_task - 1 }
+    pub(in crate::sqlite) fn index_watermark(&self, next_task: i64) -> i64 {
+        if self.are_shared() { ALL_IN_TABLES } else { next_task - 1 }
     }
 
     /// Takes out all, to be written, and notes how far the tables go then.

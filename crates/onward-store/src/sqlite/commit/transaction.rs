@@ -22,7 +22,7 @@ use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::HAS_AFFINITY;
 use crate::sqlite::commit::prepared_statements;
 use crate::sqlite::commit::transition_log::LogBuffer;
-use crate::sqlite::limits::deferred_counters::{Counts, Moment};
+use crate::sqlite::limits::deferred_counters::{ClockReading, CounterSaving};
 use crate::sqlite::ready::claimable_heads::ClaimableHeads;
 use crate::sqlite::ready::index::{Entry, MemoryTasks};
 use crate::sqlite::verbs::attempts::complete::Completion;
@@ -77,7 +77,7 @@ pub(in crate::sqlite) struct Transaction<'a> {
     pub(in crate::sqlite) over: VecDeque<Over>,
     /// Whether this transaction has read counts again that it wrote itself: then the log cannot say
     /// which of its starts they know of.
-    pub(in crate::sqlite) counts_are_read: bool,
+    pub(in crate::sqlite) counters_are_read: bool,
 }
 
 /// What a transaction adds to one row of `statistics`.
@@ -199,7 +199,7 @@ impl LiveTask {
         }
     }
 
-    /// What it has in the place of its line while it is not due.
+    /// What it has in the place of its ready list while it is not due.
     pub(in crate::sqlite) fn scheduled_list(&self) -> i64 {
         if self.options.affinity.is_some() { self.sub_queue | HAS_AFFINITY } else { self.sub_queue }
     }
@@ -312,7 +312,7 @@ impl Transaction<'_> {
             return Ok(Outcome::All(self.members(members)?));
         }
         // What the savepoint gives back is then what holds.
-        self.save_all_counts()?;
+        self.save_all_counters()?;
         if self.cache.tags.are_shared() {
             self.write_tags()?;
         }
@@ -396,8 +396,8 @@ impl Transaction<'_> {
         }
         self.settle_affinity_lists()?;
         if self.cache.index.is_full(self.memory_tasks) {
-            let frontier = self.cache.next_task - 1;
-            self.cache.index.flush(self.connection, frontier)?;
+            let index_watermark = self.cache.next_task - 1;
+            self.cache.index.flush(self.connection, index_watermark)?;
         }
         if self.cache.tags.are_due(self.cache.next_task, self.memory_tasks.beside_tables) {
             self.write_tags()?;
@@ -411,30 +411,30 @@ impl Transaction<'_> {
             ])?;
             self.cache.next_log += 1;
         }
-        self.save_counts()?;
-        self.cache.flow.set_configuration(self.cache.queues.configuration());
+        self.save_counters()?;
+        self.cache.limits.set_configuration(self.cache.queues.configuration());
         self.write_statistics()
     }
 
     /// Writes how many tasks run where that is limited, and how many tasks the index tables have
     /// where that has changed.
-    fn save_counts(&mut self) -> Result<()> {
+    fn save_counters(&mut self) -> Result<()> {
         self.cache.index.save_sizes(self.connection, &self.cache.names)?;
         self.cache.queues.save(self.connection)?;
-        self.cache.flow.save(self.connection)?;
+        self.cache.limits.save(self.connection)?;
         let is_alone = matches!(self.cache.heads, ClaimableHeads::Memory { .. });
-        let counts = if is_alone && !self.counts_are_read { Counts::Later } else { Counts::Now };
-        self.cache.flow.save_groups(self.connection, (self.cache.next_log - 1, self.moment()), counts)
+        let counts = if is_alone && !self.counters_are_read { CounterSaving::Deferred } else { CounterSaving::Now };
+        self.cache.limits.save_groups(self.connection, (self.cache.next_log - 1, self.moment()), counts)
     }
 
-    fn moment(&self) -> Moment {
-        Moment { wall: self.now.as_microseconds(), steady: self.steady }
+    fn moment(&self) -> ClockReading {
+        ClockReading { wall: self.now.as_microseconds(), steady: self.steady }
     }
 
     /// Has the tables know everything, from now on to the end of the transaction.
-    pub(in crate::sqlite) fn save_all_counts(&mut self) -> Result<()> {
-        self.counts_are_read = true;
-        self.save_counts()
+    pub(in crate::sqlite) fn save_all_counters(&mut self) -> Result<()> {
+        self.counters_are_read = true;
+        self.save_counters()
     }
 
     fn write_statistics(&mut self) -> Result<()> {
@@ -463,7 +463,7 @@ impl Transaction<'_> {
     }
 
     pub(in crate::sqlite) fn live(&self, task: TaskId) -> Result<Option<LiveTask>> {
-        if let Some(held) = self.cache.held.get(task) {
+        if let Some(held) = self.cache.running_rows.get(task) {
             return Ok(Some(held.clone()));
         }
         let mut statement = self.connection.prepare_cached(include_str!("../sql/commit/live_task.sql"))?;

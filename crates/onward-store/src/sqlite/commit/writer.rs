@@ -34,7 +34,7 @@ const ALONE: u32 = 8;
 
 #[derive(Debug)]
 pub(in crate::sqlite) struct Writer {
-    shared: Arc<Shared>,
+    shared: Arc<ScopeNumber>,
     thread: Option<JoinHandle<()>>,
     /// Whether commits sync, and are left to the thread.
     syncs: bool,
@@ -43,7 +43,7 @@ pub(in crate::sqlite) struct Writer {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct ScopeNumber {
     core: Arc<Mutex<Core>>,
     queue: Mutex<Queue>,
     arrived: Condvar,
@@ -63,8 +63,12 @@ struct Queue {
 
 impl Writer {
     pub(in crate::sqlite) fn start(core: Arc<Mutex<Core>>, syncs: bool) -> Result<Self> {
-        let shared =
-            Arc::new(Shared { core, queue: Mutex::default(), arrived: Condvar::new(), unshared: AtomicU32::new(0) });
+        let shared = Arc::new(ScopeNumber {
+            core,
+            queue: Mutex::default(),
+            arrived: Condvar::new(),
+            unshared: AtomicU32::new(0),
+        });
         let run = {
             let shared = Arc::clone(&shared);
             move || shared.run()
@@ -111,7 +115,7 @@ impl Writer {
 /// Wakes the thread if the caller goes away between leaving its writes and committing them, so that
 /// they do not lie there.
 struct Abandoned<'a> {
-    shared: &'a Shared,
+    shared: &'a ScopeNumber,
     armed: bool,
 }
 
@@ -130,7 +134,7 @@ impl Drop for Abandoned<'_> {
 }
 
 /// Whoever is at commits: at the end the thread is told of what is left.
-struct Committing<'a>(&'a Shared);
+struct Committing<'a>(&'a ScopeNumber);
 
 impl Drop for Committing<'_> {
     fn drop(&mut self) {
@@ -167,7 +171,7 @@ impl Drop for Writer {
     }
 }
 
-impl Shared {
+impl ScopeNumber {
     fn core(&self) -> MutexGuard<'_, Core> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }

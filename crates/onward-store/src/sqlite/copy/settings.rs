@@ -15,7 +15,7 @@ use crate::rules::history::day_of;
 use crate::sqlite::columns::meta::meta;
 use crate::sqlite::columns::schedules;
 use crate::sqlite::commit::connection::Database;
-use crate::sqlite::limits::limit_usage::Flow;
+use crate::sqlite::limits::limit_usage::Limits;
 use crate::sqlite::limits::pauses::Pauses;
 use crate::sqlite::limits::queue_settings::Queues;
 use crate::sqlite::reads::{SubQueueNames, history, statistics};
@@ -33,8 +33,8 @@ pub(super) fn read(connection: &Connection, now: Timestamp, piece: &mut Differen
         }
     }
     let (configuration, mode) = (settings.configuration(), settings.mode());
-    let flow = Flow::load(&database, configuration, None, |_| None)?;
-    for (scope, limit) in flow.limits() {
+    let limits = Limits::load(&database, configuration, None, |_| None)?;
+    for (scope, limit) in limits.configured() {
         items.push(ItemRow::new("limit", scope, limit)?);
     }
     for pause in Pauses::load(&database)?.records() {
@@ -103,7 +103,7 @@ fn buckets(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> {
 }
 
 fn shares(connection: &Connection, queues: &BTreeMap<i64, Name>, items: &mut Vec<ItemRow>) -> Result<()> {
-    let sql = "SELECT s.queue, s.task_group, g.name, s.guaranteed, s.shared FROM share s \
+    let sql = "SELECT s.queue, s.task_group, g.name, s.guaranteed, s.shared FROM fair_share s \
                LEFT JOIN task_group g ON g.id = s.task_group ORDER BY s.queue, s.task_group";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([])?;

@@ -11,11 +11,11 @@ use crate::api::store::Durability;
 use crate::copy::{Begun, PIECE, Source};
 use crate::memory::{Counters, Difference, KeyRow};
 use crate::sqlite::columns::durations::microseconds;
-use crate::sqlite::commit::cache::shared;
+use crate::sqlite::commit::cache::scope_number;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::Names;
-use crate::sqlite::limits::deferred_counters::{Counts, Moment};
-use crate::sqlite::limits::limit_usage::Flow;
+use crate::sqlite::limits::deferred_counters::{ClockReading, CounterSaving};
+use crate::sqlite::limits::limit_usage::Limits;
 use crate::sqlite::limits::queue_settings::Queues;
 use crate::sqlite::store::open::{SqliteOptions, connect_first, prepare};
 use crate::sqlite::verbs::tasks::removal::ended_tasks;
@@ -41,12 +41,12 @@ fn order_within_calls(connection: &Connection) -> Result<()> {
 
 /// Has the tables have the counts of groups as well, which a process that was alone may have kept
 /// back.
-fn write_out_counts(connection: &Database<'_>, now: Moment) -> Result<()> {
+fn write_out_counts(connection: &Database<'_>, now: ClockReading) -> Result<()> {
     let names = Names::load(connection, None)?;
     let configuration = Queues::load(connection)?.configuration();
-    let mut flow = Flow::load(connection, configuration, None, |scope| shared(&names, scope))?;
-    flow.work_out_counts(connection, &names, now)?;
-    flow.save_groups(connection, (0, now), Counts::Now)
+    let mut limits = Limits::load(connection, configuration, None, |scope| scope_number(&names, scope))?;
+    limits.recompute_counters(connection, &names, now)?;
+    limits.save_groups(connection, (0, now), CounterSaving::Now)
 }
 
 /// What is read next.
@@ -90,7 +90,7 @@ impl SqliteSource {
         )?;
         order_within_calls(&connection)?;
         let clock = options.clock_of();
-        let now = Moment { wall: clock.now().as_microseconds(), steady: microseconds(clock.steady()) };
+        let now = ClockReading { wall: clock.now().as_microseconds(), steady: microseconds(clock.steady()) };
         write_out_counts(&Database::from(&connection), now)?;
         let begun = Begun { counters: counters(&connection)?, tasks: count(&connection)?, steady: clock.steady() };
         Ok((Self { connection, clock, part: Part::Settings }, begun))

@@ -1,7 +1,7 @@
 //! Making a store of pieces.
 //!
 //! The file is written beside its place and gets its name when it is whole and on disk. It is
-//! written without a frontier, so that nothing is in the tables that find tasks: the first look
+//! written without an index watermark, so that nothing is in the tables that find tasks: the first look
 //! makes them, as after any start.
 
 use std::collections::HashMap;

@@ -147,7 +147,7 @@ fn shares(connection: &Connection, names: &mut Names, queue: &Name, shares: Shar
         rows.insert(group, time);
     }
     for (group, (guaranteed, shared)) in rows {
-        let sql = "INSERT INTO share (queue, task_group, guaranteed, shared) VALUES (?, ?, ?, ?)";
+        let sql = "INSERT INTO fair_share (queue, task_group, guaranteed, shared) VALUES (?, ?, ?, ?)";
         connection.execute(sql, params![queue, group, guaranteed, shared])?;
     }
     Ok(())

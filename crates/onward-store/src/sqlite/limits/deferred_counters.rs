@@ -18,27 +18,27 @@ use crate::sqlite::columns::durations::nanoseconds;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::Names;
 use crate::sqlite::commit::transition_log;
-use crate::sqlite::limits::limit_usage::Flow;
+use crate::sqlite::limits::limit_usage::Limits;
 
 /// For how many rows of the log counts are kept back: so many are read again after a crash.
-const ROWS_KEPT_BACK: i64 = 1024;
+const MAX_DEFERRED_ROWS: i64 = 1024;
 
 /// How far steady time and the time of day may drift apart meanwhile, in microseconds: the log has
 /// the latter.
 const DRIFT: i64 = 1000;
 
-/// Where `meta` has what [`Since`] says.
-const ENTRY: &str = "group_counts_since";
-const OFFSET: &str = "group_counts_offset";
+/// Where `meta` has what [`DeferredSince`] says.
+const ENTRY: &str = "deferred_counters_since";
+const OFFSET: &str = "deferred_counters_offset";
 
 /// When something is read, in microseconds.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::sqlite) struct Moment {
+pub(in crate::sqlite) struct ClockReading {
     pub(in crate::sqlite) wall: i64,
     pub(in crate::sqlite) steady: i64,
 }
 
-impl Moment {
+impl ClockReading {
     fn offset(self) -> i64 {
         self.wall.saturating_sub(self.steady)
     }
@@ -46,33 +46,33 @@ impl Moment {
 
 /// Whether counts of groups may wait to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sqlite) enum Counts {
+pub(in crate::sqlite) enum CounterSaving {
     /// Others read them, or this transaction reads them again.
     Now,
     /// This process is alone.
-    Later,
+    Deferred,
 }
 
 /// What is not in the tables.
 #[derive(Debug, Default)]
-pub(in crate::sqlite) struct UnsavedGroups {
+pub(in crate::sqlite) struct DeferredCounters {
     /// Groups of which all is to be written with this transaction.
     changed: Vec<i64>,
     /// Those of which counts may wait.
     counted: Vec<i64>,
-    since: Option<Since>,
+    since: Option<DeferredSince>,
 }
 
 /// From where on the tables may lack something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Since {
+struct DeferredSince {
     /// The first row of the log.
     entry: i64,
     /// By how much the time of day was ahead of steady time.
     offset: i64,
 }
 
-impl Since {
+impl DeferredSince {
     fn read(connection: &Database<'_>) -> Result<Option<Self>> {
         let value = |name: &str| -> Result<i64> {
             Ok(connection
@@ -102,45 +102,45 @@ pub(in crate::sqlite) fn leases_of_groups(connection: &Database<'_>) -> Result<F
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-impl Flow {
+impl Limits {
     /// Notes that a group's state is to be written with this transaction.
-    pub(in crate::sqlite) fn change_group(&mut self, group: i64) {
+    pub(in crate::sqlite) fn mark_group_changed(&mut self, group: i64) {
         if let Some(state) = self.groups.get_mut(&group)
             && !std::mem::replace(&mut state.is_changed, true)
         {
-            self.unsaved.changed.push(group);
+            self.deferred.changed.push(group);
         }
     }
 
     /// Notes that a group's counts are to be written.
-    pub(in crate::sqlite) fn count_group(&mut self, group: i64) {
+    pub(in crate::sqlite) fn mark_group_counted(&mut self, group: i64) {
         if let Some(state) = self.groups.get_mut(&group)
             && !std::mem::replace(&mut state.is_counted, true)
         {
-            self.unsaved.counted.push(group);
+            self.deferred.counted.push(group);
         }
     }
 
     /// Whether the tables lack counts.
-    pub(in crate::sqlite) fn keeps_counts_back(&self) -> bool {
-        self.unsaved.since.is_some()
+    pub(in crate::sqlite) fn has_deferred_counters(&self) -> bool {
+        self.deferred.since.is_some()
     }
 
     /// Works out what the tables lack. Only reads, so that what is worked out is still to be
     /// written.
-    pub(in crate::sqlite) fn work_out_counts(
+    pub(in crate::sqlite) fn recompute_counters(
         &mut self,
         connection: &Database<'_>,
         names: &Names,
-        now: Moment,
+        now: ClockReading,
     ) -> Result<()> {
-        let Some(since) = Since::read(connection)? else { return Ok(()) };
-        self.unsaved.since = Some(since);
-        self.work_out_running(connection)?;
-        self.work_out_tokens(connection, names, since, now)
+        let Some(since) = DeferredSince::read(connection)? else { return Ok(()) };
+        self.deferred.since = Some(since);
+        self.recompute_running(connection)?;
+        self.recompute_tokens(connection, names, since, now)
     }
 
-    fn work_out_running(&mut self, connection: &Database<'_>) -> Result<()> {
+    fn recompute_running(&mut self, connection: &Database<'_>) -> Result<()> {
         let running = leases_of_groups(connection)?;
         let mut statement = connection.prepare_cached("SELECT id FROM task_group WHERE running <> 0")?;
         let had = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
@@ -148,13 +148,19 @@ impl Flow {
             let usage = &mut self.group(connection, group)?.usage;
             if !usage.limit.is_none() {
                 usage.running = running.get(&group).copied().unwrap_or(0);
-                self.count_group(group);
+                self.mark_group_counted(group);
             }
         }
         Ok(())
     }
 
-    fn work_out_tokens(&mut self, connection: &Database<'_>, names: &Names, since: Since, now: Moment) -> Result<()> {
+    fn recompute_tokens(
+        &mut self,
+        connection: &Database<'_>,
+        names: &Names,
+        since: DeferredSince,
+        now: ClockReading,
+    ) -> Result<()> {
         let mut statement = connection.prepare_cached("SELECT id, at, changes FROM log WHERE id >= ? ORDER BY id")?;
         let mut rows = statement.query([since.entry])?;
         while let Some(row) = rows.next()? {
@@ -164,20 +170,20 @@ impl Flow {
                 if let Change::Started { .. } = change.change
                     && let Some(group) = names.group_of(change.sub_queue)
                 {
-                    self.take_token_again(connection, group, entry, Duration::from_micros(at.unsigned_abs()))?;
+                    self.replay_token(connection, group, entry, Duration::from_micros(at.unsigned_abs()))?;
                 }
             }
         }
         Ok(())
     }
 
-    fn take_token_again(&mut self, connection: &Database<'_>, group: i64, entry: i64, at: Duration) -> Result<()> {
+    fn replay_token(&mut self, connection: &Database<'_>, group: i64, entry: i64, at: Duration) -> Result<()> {
         let state = self.group(connection, group)?;
         if state.saved_in < entry
             && let Some(rate) = state.usage.limit.rate
         {
             state.usage.bucket = state.usage.bucket.take(rate, 1, at);
-            self.count_group(group);
+            self.mark_group_counted(group);
         }
         Ok(())
     }
@@ -187,31 +193,32 @@ impl Flow {
     pub(in crate::sqlite) fn save_groups(
         &mut self,
         connection: &Database<'_>,
-        (entry, now): (i64, Moment),
-        counts: Counts,
+        (entry, now): (i64, ClockReading),
+        counts: CounterSaving,
     ) -> Result<()> {
         let offset = now.offset();
-        let is_over = |since: Since| entry - since.entry >= ROWS_KEPT_BACK || (offset - since.offset).abs() > DRIFT;
-        if counts == Counts::Now || self.unsaved.since.is_some_and(is_over) || self.has_many_groups() {
-            self.unsaved.changed.append(&mut self.unsaved.counted);
+        let is_over =
+            |since: DeferredSince| entry - since.entry >= MAX_DEFERRED_ROWS || (offset - since.offset).abs() > DRIFT;
+        if counts == CounterSaving::Now || self.deferred.since.is_some_and(is_over) || self.has_many_groups() {
+            self.deferred.changed.append(&mut self.deferred.counted);
         }
         self.write_groups(connection, entry)?;
-        let is_kept_back = !self.unsaved.counted.is_empty();
-        let since = is_kept_back.then(|| self.unsaved.since.unwrap_or(Since { entry, offset }));
-        if since != self.unsaved.since {
-            Since::write(since, connection)?;
-            self.unsaved.since = since;
+        let is_deferred = !self.deferred.counted.is_empty();
+        let since = is_deferred.then(|| self.deferred.since.unwrap_or(DeferredSince { entry, offset }));
+        if since != self.deferred.since {
+            DeferredSince::write(since, connection)?;
+            self.deferred.since = since;
         }
         self.forget_many_groups();
         Ok(())
     }
 
     fn write_groups(&mut self, connection: &Database<'_>, entry: i64) -> Result<()> {
-        if self.unsaved.changed.is_empty() {
+        if self.deferred.changed.is_empty() {
             return Ok(());
         }
         let mut statement = connection.prepare_cached(include_str!("../sql/limits/save_group.sql"))?;
-        for group in self.unsaved.changed.drain(..) {
+        for group in self.deferred.changed.drain(..) {
             let Some(state) = self.groups.get_mut(&group).filter(|state| state.is_changed || state.is_counted) else {
                 continue;
             };
@@ -220,7 +227,7 @@ impl Flow {
                 running,
                 full_at,
                 state.held_back,
-                state.due,
+                state.token_at,
                 state.is_below_minimum,
                 entry,
                 group
@@ -228,7 +235,7 @@ impl Flow {
             (state.is_changed, state.is_counted, state.saved_in) = (false, false, entry);
         }
         let groups = &self.groups;
-        self.unsaved.counted.retain(|group| groups.get(group).is_some_and(|state| state.is_counted));
+        self.deferred.counted.retain(|group| groups.get(group).is_some_and(|state| state.is_counted));
         Ok(())
     }
 }

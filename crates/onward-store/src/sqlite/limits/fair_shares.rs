@@ -18,20 +18,20 @@ const NO_GROUP: i64 = 0;
 pub(in crate::sqlite) const QUEUE: i64 = -1;
 
 /// How many virtual times are kept between transactions.
-const KEPT: usize = 65_536;
+const MAX_TIMES: usize = 65_536;
 
 /// A group of a queue, both by number.
-type Member = (i64, i64);
+type GroupOfQueue = (i64, i64);
 
 /// What is known of how queues are shared.
 #[derive(Debug, Default)]
-pub(in crate::sqlite) struct Shares {
+pub(in crate::sqlite) struct FairShares {
     are_shared: bool,
-    times: FxHashMap<Member, VirtualTime>,
-    unsaved: Vec<Member>,
+    times: FxHashMap<GroupOfQueue, VirtualTime>,
+    unsaved: Vec<GroupOfQueue>,
 }
 
-impl Shares {
+impl FairShares {
     pub(in crate::sqlite) fn new(are_shared: bool) -> Self {
         Self { are_shared, ..Self::default() }
     }
@@ -49,7 +49,7 @@ impl Shares {
         if ends {
             self.times.clear();
             self.unsaved.clear();
-            connection.prepare_cached("DELETE FROM share")?.execute([])?;
+            connection.prepare_cached("DELETE FROM fair_share")?.execute([])?;
         }
         Ok(ends)
     }
@@ -69,24 +69,24 @@ impl Shares {
         self.time(connection, (queue, QUEUE))
     }
 
-    fn time(&mut self, connection: &Database<'_>, member: Member) -> Result<VirtualTime> {
-        if let Some(time) = self.times.get(&member) {
+    fn time(&mut self, connection: &Database<'_>, key: GroupOfQueue) -> Result<VirtualTime> {
+        if let Some(time) = self.times.get(&key) {
             return Ok(*time);
         }
         let time = connection
-            .prepare_cached("SELECT guaranteed, shared FROM share WHERE queue = ? AND task_group = ?")?
-            .query_row([member.0, member.1], |row| Ok(VirtualTime { guaranteed: row.get(0)?, shared: row.get(1)? }))
+            .prepare_cached("SELECT guaranteed, shared FROM fair_share WHERE queue = ? AND task_group = ?")?
+            .query_row([key.0, key.1], |row| Ok(VirtualTime { guaranteed: row.get(0)?, shared: row.get(1)? }))
             .optional()?
             .unwrap_or_default();
-        self.times.insert(member, time);
+        self.times.insert(key, time);
         Ok(time)
     }
 
     /// Keeps where a queue, and a group of it, are now.
     pub(in crate::sqlite) fn keep(&mut self, queue: i64, group: Option<i64>, now: VirtualTime, tags: VirtualTime) {
-        for (member, time) in [((queue, QUEUE), now), ((queue, group.unwrap_or(NO_GROUP)), tags)] {
-            self.times.insert(member, time);
-            self.unsaved.push(member);
+        for (key, time) in [((queue, QUEUE), now), ((queue, group.unwrap_or(NO_GROUP)), tags)] {
+            self.times.insert(key, time);
+            self.unsaved.push(key);
         }
     }
 
@@ -96,8 +96,8 @@ impl Shares {
             return Ok(());
         }
         self.save(connection)?;
-        self.times.retain(|member, _| member.0 != queue);
-        connection.prepare_cached("DELETE FROM share WHERE queue = ?")?.execute([queue])?;
+        self.times.retain(|key, _| key.0 != queue);
+        connection.prepare_cached("DELETE FROM fair_share WHERE queue = ?")?.execute([queue])?;
         Ok(())
     }
 
@@ -109,11 +109,11 @@ impl Shares {
         self.unsaved.sort_unstable();
         self.unsaved.dedup();
         let mut statement = connection.prepare_cached(include_str!("../sql/limits/put_fair_share.sql"))?;
-        for member in self.unsaved.drain(..) {
-            let time = self.times.get(&member).copied().unwrap_or_default();
-            statement.execute(params![member.0, member.1, time.guaranteed, time.shared])?;
+        for key in self.unsaved.drain(..) {
+            let time = self.times.get(&key).copied().unwrap_or_default();
+            statement.execute(params![key.0, key.1, time.guaranteed, time.shared])?;
         }
-        if self.times.len() > KEPT {
+        if self.times.len() > MAX_TIMES {
             self.times.clear();
         }
         Ok(())

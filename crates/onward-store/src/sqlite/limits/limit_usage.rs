@@ -18,15 +18,15 @@ use crate::rules::limit::Bucket;
 use crate::rules::share::{are_shared, is_below_minimum};
 use crate::sqlite::columns::durations::{microseconds, nanoseconds};
 use crate::sqlite::commit::connection::Database;
-use crate::sqlite::limits::deferred_counters::UnsavedGroups;
-use crate::sqlite::limits::fair_shares::Shares;
+use crate::sqlite::limits::deferred_counters::DeferredCounters;
+use crate::sqlite::limits::fair_shares::FairShares;
 
 /// How many groups' states are kept between transactions.
-const STATES_KEPT: usize = 65_536;
+const MAX_STATES: usize = 65_536;
 
 /// What is limited, by its number: the counterpart of a [`LimitScope`] that is not of groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::sqlite) enum Shared {
+pub(in crate::sqlite) enum ScopeNumber {
     All,
     Queue(i64),
     Kind(i64),
@@ -49,7 +49,7 @@ pub(in crate::sqlite) struct GroupState {
     /// Whether its lists are out of the heads.
     pub(in crate::sqlite) held_back: bool,
     /// When it gets the next token, by steady time, if due tasks of it wait for that.
-    pub(in crate::sqlite) due: Option<i64>,
+    pub(in crate::sqlite) token_at: Option<i64>,
     /// Whether its lists stand among those of groups below their minimum.
     pub(in crate::sqlite) is_below_minimum: bool,
     /// Whether all of it is to be written with this transaction.
@@ -69,12 +69,12 @@ impl GroupState {
 
 /// What is known of limits.
 #[derive(Debug, Default)]
-pub(in crate::sqlite) struct Flow {
-    pub(in crate::sqlite) shares: Shares,
-    limits: BTreeMap<LimitScope, Limit>,
-    shared: FxHashMap<Shared, (Usage, LimitScope)>,
+pub(in crate::sqlite) struct Limits {
+    pub(in crate::sqlite) fair_shares: FairShares,
+    configured: BTreeMap<LimitScope, Limit>,
+    scopes: FxHashMap<ScopeNumber, (Usage, LimitScope)>,
     pub(in crate::sqlite) groups: FxHashMap<i64, GroupState>,
-    pub(in crate::sqlite) unsaved: UnsavedGroups,
+    pub(in crate::sqlite) deferred: DeferredCounters,
     /// The number of the configuration that `limits` are from.
     configuration: u64,
 }
@@ -117,63 +117,64 @@ impl Usage {
     }
 }
 
-impl Flow {
+impl Limits {
     /// Reads the limits, unless those that are known are of this configuration, and how far they
     /// are used.
     pub(in crate::sqlite) fn load(
         connection: &Database<'_>,
         configuration: u64,
         known: Option<Self>,
-        numbers: impl Fn(&LimitScope) -> Option<Shared>,
+        numbers: impl Fn(&LimitScope) -> Option<ScopeNumber>,
     ) -> Result<Self> {
         let known = known.filter(|known| known.configuration == configuration);
-        let limits = known.map(|known| known.limits).map_or_else(|| read_limits(connection), Ok)?;
-        let shares = Shares::new(are_shared(&limits));
-        let mut flow = Self { limits, configuration, shares, ..Self::default() };
-        let scopes: Vec<LimitScope> = flow.limits.keys().filter(|scope| numbers(scope).is_some()).cloned().collect();
+        let configured = known.map(|known| known.configured).map_or_else(|| read_limits(connection), Ok)?;
+        let fair_shares = FairShares::new(are_shared(&configured));
+        let mut limits = Self { configured, configuration, fair_shares, ..Self::default() };
+        let scopes: Vec<LimitScope> =
+            limits.configured.keys().filter(|scope| numbers(scope).is_some()).cloned().collect();
         for scope in scopes {
-            if let Some(shared) = numbers(&scope) {
-                flow.load_shared(connection, shared, scope)?;
+            if let Some(number) = numbers(&scope) {
+                limits.load_scope(connection, number, scope)?;
             }
         }
-        Ok(flow)
+        Ok(limits)
     }
 
-    fn load_shared(&mut self, connection: &Database<'_>, shared: Shared, scope: LimitScope) -> Result<()> {
-        let limit = self.limits.get(&scope).copied().unwrap_or_default();
+    fn load_scope(&mut self, connection: &Database<'_>, number: ScopeNumber, scope: LimitScope) -> Result<()> {
+        let limit = self.configured.get(&scope).copied().unwrap_or_default();
         let (code, name) = columns(&scope);
         let usage = connection
             .prepare_cached("SELECT running, full_at FROM task_limit WHERE scope = ? AND name = ?")?
             .query_row(params![code, name], |row| Ok(Usage::new(limit, row.get(0)?, row.get(1)?)))
             .optional()?;
         if let Some(usage) = usage {
-            self.shared.insert(shared, (usage, scope));
+            self.scopes.insert(number, (usage, scope));
         }
         Ok(())
     }
 
-    pub(in crate::sqlite) fn limits(&self) -> &BTreeMap<LimitScope, Limit> {
-        &self.limits
+    pub(in crate::sqlite) fn configured(&self) -> &BTreeMap<LimitScope, Limit> {
+        &self.configured
     }
 
     /// What limits a scope that is not of groups, if something does.
-    pub(in crate::sqlite) fn usage(&self, shared: Shared) -> Option<&Usage> {
-        self.shared.get(&shared).map(|(usage, _)| usage)
+    pub(in crate::sqlite) fn usage(&self, number: ScopeNumber) -> Option<&Usage> {
+        self.scopes.get(&number).map(|(usage, _)| usage)
     }
 
     /// Whether anything but a group may have a limit here.
-    pub(in crate::sqlite) fn has_shared(&self) -> bool {
-        !self.shared.is_empty()
+    pub(in crate::sqlite) fn has_numbered_scopes(&self) -> bool {
+        !self.scopes.is_empty()
     }
 
-    pub(in crate::sqlite) fn shared(&self) -> impl Iterator<Item = (Shared, &Usage)> {
-        self.shared.iter().map(|(shared, (usage, _))| (*shared, usage))
+    pub(in crate::sqlite) fn scopes(&self) -> impl Iterator<Item = (ScopeNumber, &Usage)> {
+        self.scopes.iter().map(|(number, (usage, _))| (*number, usage))
     }
 
     /// Counts a task of these scopes that starts.
-    pub(in crate::sqlite) fn start(&mut self, scopes: [Shared; 3], now: Duration) {
+    pub(in crate::sqlite) fn start(&mut self, scopes: [ScopeNumber; 3], now: Duration) {
         for scope in scopes {
-            if let Some((usage, _)) = self.shared.get_mut(&scope) {
+            if let Some((usage, _)) = self.scopes.get_mut(&scope) {
                 usage.start(now);
             }
         }
@@ -181,10 +182,10 @@ impl Flow {
 
     /// Counts a task of these scopes that runs no more; answers whether that made room where there
     /// was none.
-    pub(in crate::sqlite) fn end(&mut self, scopes: [Shared; 3]) -> bool {
+    pub(in crate::sqlite) fn end(&mut self, scopes: [ScopeNumber; 3]) -> bool {
         let mut made_room = false;
         for scope in scopes {
-            if let Some((usage, _)) = self.shared.get_mut(&scope) {
+            if let Some((usage, _)) = self.scopes.get_mut(&scope) {
                 let was_full = usage.is_full();
                 usage.end();
                 made_room |= was_full && !usage.is_full();
@@ -204,19 +205,19 @@ impl Flow {
 
     fn read_group(&self, connection: &Database<'_>, group: i64) -> Result<GroupState> {
         let mut statement = connection.prepare_cached(
-            "SELECT name, running, full_at, held_back, due_at, below_minimum, saved_in FROM task_group WHERE id = ?",
+            "SELECT name, running, full_at, held_back, token_at, below_minimum, saved_in FROM task_group WHERE id = ?",
         )?;
         let mut rows = statement.query([group])?;
         let row =
             rows.next()?.ok_or_else(|| Error::corrupt("a task is of a group that does not exist; restore a backup"))?;
         let name = Name::new(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?;
-        let limit = rules::limit::limit_of_group(&self.limits, &name).map(|(_, limit)| *limit).unwrap_or_default();
+        let limit = rules::limit::limit_of_group(&self.configured, &name).map(|(_, limit)| *limit).unwrap_or_default();
         let usage = Usage::new(limit, row.get(1)?, row.get(2)?);
         Ok(GroupState {
             name,
             usage,
             held_back: row.get(3)?,
-            due: row.get(4)?,
+            token_at: row.get(4)?,
             is_below_minimum: row.get(5)?,
             is_changed: false,
             is_counted: false,
@@ -234,7 +235,7 @@ impl Flow {
         if self.group(connection, group)?.usage.limit.is_none() {
             return Ok(());
         }
-        self.count_group(group);
+        self.mark_group_counted(group);
         self.group(connection, group)?.usage.start(now);
         Ok(())
     }
@@ -244,25 +245,25 @@ impl Flow {
         if self.group(connection, group)?.usage.limit.is_none() {
             return Ok(());
         }
-        self.count_group(group);
+        self.mark_group_counted(group);
         self.group(connection, group)?.usage.end();
         Ok(())
     }
 
     /// Writes what has changed but for groups.
     pub(in crate::sqlite) fn save(&mut self, connection: &Database<'_>) -> Result<()> {
-        for (usage, scope) in self.shared.values_mut().filter(|(usage, _)| usage.unsaved) {
+        for (usage, scope) in self.scopes.values_mut().filter(|(usage, _)| usage.unsaved) {
             let (code, name) = columns(scope);
             connection
                 .prepare_cached("UPDATE task_limit SET running = ?, full_at = ? WHERE scope = ? AND name = ?")?
                 .execute(params![usage.running, nanoseconds(usage.bucket.full_at), code, name])?;
             usage.unsaved = false;
         }
-        self.shares.save(connection)
+        self.fair_shares.save(connection)
     }
 
     pub(in crate::sqlite) fn has_many_groups(&self) -> bool {
-        self.groups.len() > STATES_KEPT
+        self.groups.len() > MAX_STATES
     }
 
     /// Forgets the states of groups if they are many; all must be saved.
@@ -278,23 +279,23 @@ impl Flow {
         &mut self,
         connection: &Database<'_>,
         scope: &LimitScope,
-        shared: Option<Shared>,
+        number: Option<ScopeNumber>,
         limit: Limit,
         running: i64,
     ) -> Result<()> {
-        let bucket = shared.and_then(|shared| self.shared.remove(&shared)).map(|(usage, _)| usage.bucket);
+        let bucket = number.and_then(|number| self.scopes.remove(&number)).map(|(usage, _)| usage.bucket);
         let full_at = bucket.filter(|_| limit.rate.is_some()).map(|bucket| nanoseconds(bucket.full_at));
         write_limit(connection, scope, limit, running, full_at)?;
         if limit.is_none() {
-            self.limits.remove(scope);
+            self.configured.remove(scope);
         } else {
-            self.limits.insert(scope.clone(), limit);
-            if let Some(shared) = shared {
-                self.shared.insert(shared, (Usage::new(limit, running, full_at), scope.clone()));
+            self.configured.insert(scope.clone(), limit);
+            if let Some(number) = number {
+                self.scopes.insert(number, (Usage::new(limit, running, full_at), scope.clone()));
             }
         }
         if matches!(scope, LimitScope::Group(_) | LimitScope::Groups(_)) {
-            let limits = &self.limits;
+            let limits = &self.configured;
             for state in self.groups.values_mut() {
                 state.usage.limit =
                     rules::limit::limit_of_group(limits, &state.name).map(|(_, limit)| *limit).unwrap_or_default();

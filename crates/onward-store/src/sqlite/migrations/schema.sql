@@ -170,7 +170,7 @@ CREATE TABLE kind (
 ) STRICT;
 
 -- Groups, with how far their limits are used. The first task of a group inserts a row, which
--- stays. A process that is alone writes the counts late: see `meta.group_counts_since`.
+-- stays. A process that is alone writes the counts late: see `meta.deferred_counters_since`.
 CREATE TABLE task_group (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -179,7 +179,7 @@ CREATE TABLE task_group (
     -- 1 a limit or a pause keeps its tasks out of `claimable_head`.
     held_back INTEGER NOT NULL DEFAULT 0,
     -- When it gets the token that its due tasks wait for, in microseconds of steady time.
-    due_at INTEGER,
+    token_at INTEGER,
     -- 1 fewer tasks run than its minimum, so it goes first.
     below_minimum INTEGER NOT NULL DEFAULT 0,
     saved_in INTEGER NOT NULL DEFAULT 0 -- the last row of `log` that these counts include
@@ -204,7 +204,7 @@ CREATE INDEX sub_queue_task_group ON sub_queue (task_group) WHERE task_group > 0
 -- Ready tasks -----------------------------------------------------------------------------------
 --
 -- These tables find tasks. A process that is alone on the file keeps what concerns its newest
--- tasks in memory: tasks above `meta.frontier` are in none of `ready`, `scheduled`, `expiry` and
+-- tasks in memory: tasks above `meta.index_watermark` are in none of `ready`, `scheduled`, `expiry` and
 -- `active_key`, and are read from `task` when the file is opened. A backlog moves to the tables
 -- in bulk. Beside another process all tasks are in the tables.
 
@@ -234,7 +234,7 @@ CREATE TABLE expiry (
 ) STRICT, WITHOUT ROWID;
 
 -- Tasks in `ready` and `scheduled` and blocked tasks, counted by queue, so that a look at a queue
--- costs nothing. Waiting and scheduled tasks above `meta.frontier` are not counted here.
+-- costs nothing. Waiting and scheduled tasks above `meta.index_watermark` are not counted here.
 CREATE TABLE queue_size (
     queue INTEGER PRIMARY KEY,
     waiting INTEGER NOT NULL,
@@ -354,21 +354,21 @@ CREATE TABLE task_limit (
 
 -- Claimable heads: the first due task of each sub-queue with a group that nothing holds back, and of
 -- each affinity key in a sub-queue. So a claim never looks at what it cannot claim. Empty while a
--- process that is alone keeps it in memory, as is `group_due`.
+-- process that is alone keeps it in memory, as is `group_token_due`.
 CREATE TABLE claimable_head (
     -- The sub-queue without a group of the same queue and kind. For an affinity key that is reserved
     -- for a session, the session's number, shifted left by 34 bits, is added.
     head_list INTEGER NOT NULL,
     -- The fair-share tag of the group; negative below its minimum; 0 without shares.
-    rank INTEGER NOT NULL,
+    share_tag INTEGER NOT NULL,
     at INTEGER NOT NULL, -- as in `ready`
     task INTEGER NOT NULL,
     list INTEGER NOT NULL, -- as in `ready`
-    PRIMARY KEY (head_list, rank, at, task)
+    PRIMARY KEY (head_list, share_tag, at, task)
 ) STRICT, WITHOUT ROWID;
 
--- Groups in the order of `task_group.due_at`: the next to get a token for tasks that wait.
-CREATE TABLE group_due (
+-- Groups in the order of `task_group.token_at`: the next to get a token for tasks that wait.
+CREATE TABLE group_token_due (
     at INTEGER NOT NULL, -- in microseconds of steady time
     task_group INTEGER NOT NULL,
     PRIMARY KEY (at, task_group)
@@ -376,7 +376,7 @@ CREATE TABLE group_due (
 
 -- Fair shares: how far each group has come in the virtual time of a queue (`rules/share.rs`). A
 -- start of a task moves it on. Empty while no group has a weight or a minimum.
-CREATE TABLE share (
+CREATE TABLE fair_share (
     queue INTEGER NOT NULL,
     task_group INTEGER NOT NULL, -- 0 the tasks without a group; -1 the queue itself
     guaranteed INTEGER NOT NULL, -- among groups below their minimum
@@ -644,7 +644,7 @@ CREATE TABLE meta (
 INSERT INTO meta (name, value) VALUES
     -- Tasks up to this number are in the tables under "Ready tasks"; the maximum beside other
     -- processes.
-    ('frontier', 0),
+    ('index_watermark', 0),
     -- The number of the next task where `log` is empty; `log.next_task` has it otherwise.
     ('next_task', 1),
     -- The order of queues: 0 strict; 1 lenient; 2 interleaved.
@@ -660,6 +660,6 @@ INSERT INTO meta (name, value) VALUES
     -- back.
     ('reservations_released_at', -9223372036854775808),
     -- The first row of `log` of which `task_group` may lack something; 0 if it lacks nothing.
-    ('group_counts_since', 0),
+    ('deferred_counters_since', 0),
     -- By how many microseconds the time of day was ahead of steady time then.
-    ('group_counts_offset', 0);
+    ('deferred_counters_offset', 0);

@@ -37,12 +37,12 @@ pub(in crate::sqlite) fn peek(
         news: None,
         completions: Vec::new(),
         over: std::collections::VecDeque::new(),
-        counts_are_read: false,
+        counters_are_read: false,
     };
     let mut candidates = transaction.candidates_for_a_look(claim)?;
     while let Some(candidate) = transaction.next_candidate(&mut candidates)? {
         candidates.pass(candidate);
-        let record = task(connection, candidate.place.task)?;
+        let record = task(connection, candidate.sort_key.task)?;
         let Some(record) = record.filter(|record| record.expires_at.is_none_or(|at| at > now)) else { continue };
         // Nothing was swept, so lists may stand where time or a new clock would not put them.
         let reserved = reserved(connection, transaction.cache, &record, now)?;

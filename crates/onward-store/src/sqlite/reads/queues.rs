@@ -105,10 +105,10 @@ fn add_running(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) ->
 
 /// Adds what is in memory, which is bounded.
 fn add_memory(cache: &Cache, queues: &mut BTreeMap<i64, Gathered>) {
-    for (list, places) in cache.index.ready_in_memory() {
+    for (list, sort_keys) in cache.index.ready_in_memory() {
         if let Some(queue) = cache.names.sub_queue(list).and_then(|sub_queue| queues.get_mut(&sub_queue.queue)) {
-            queue.record.waiting += places.len() as u64;
-            places.first().into_iter().for_each(|place| queue.begins(*place));
+            queue.record.waiting += sort_keys.len() as u64;
+            sort_keys.first().into_iter().for_each(|sort_key| queue.begins(*sort_key));
         }
     }
     for list in cache.index.scheduled_in_memory() {
@@ -124,9 +124,9 @@ fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, 
     let mut last = -1;
     for _ in 0..bounds::LINES_LOOKED_AT {
         let first = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, Place { at: row.get(1)?, task: TaskId(row.get(2)?) }));
-        let Some((list, place)) = statement.query_row([last], first).optional()? else { break };
+        let Some((list, sort_key)) = statement.query_row([last], first).optional()? else { break };
         if let Some(queue) = cache.names.sub_queue(list).and_then(|sub_queue| queues.get_mut(&sub_queue.queue)) {
-            queue.begins(place);
+            queue.begins(sort_key);
         }
         last = list;
     }

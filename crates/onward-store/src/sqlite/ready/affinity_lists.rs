@@ -107,27 +107,27 @@ impl Transaction<'_> {
         let list = self.ensure_affinity_key(affinity_key)? << AFFINITY_SHIFT | entry.list;
         let first = self.cache.index.first_ready(self.connection, list)?;
         self.cache.index.add(self.connection, &Entry { list, ..entry.clone() })?;
-        self.note_entry_to_affinity_list(list, entry.place(), first)
+        self.note_entry_to_affinity_list(list, entry.sort_key(), first)
     }
 
-    pub(in crate::sqlite) fn enter_affinity_list_when_due(&mut self, list: i64, place: Place) -> Result<()> {
-        let affinity_key = self.live(place.task)?.and_then(|task| task.options.affinity);
+    pub(in crate::sqlite) fn enter_affinity_list_when_due(&mut self, list: i64, sort_key: Place) -> Result<()> {
+        let affinity_key = self.live(sort_key.task)?.and_then(|task| task.options.affinity);
         let affinity_key =
             affinity_key.ok_or_else(|| Error::corrupt("a task has lost its affinity key; restore a backup"))?;
         let list = self.ensure_affinity_key(&affinity_key)? << AFFINITY_SHIFT | list;
         let first = self.cache.index.first_ready(self.connection, list)?;
-        self.cache.index.add_ready(self.connection, list, place)?;
-        self.note_entry_to_affinity_list(list, place, first)
+        self.cache.index.add_ready(self.connection, list, sort_key)?;
+        self.note_entry_to_affinity_list(list, sort_key, first)
     }
 
     pub(in crate::sqlite) fn leave_affinity_list(&mut self, entry: &Entry<'_>, affinity_key: &Name) -> Result<()> {
         let list = self.cache.list_of(self.connection, entry.list, Some(affinity_key))?;
         self.cache.index.remove(self.connection, &Entry { list, ..entry.clone() })?;
-        self.note_exit_from_affinity_list(list, entry.place())?;
+        self.note_exit_from_affinity_list(list, entry.sort_key())?;
         self.settle_group_of(list)
     }
 
-    fn note_entry_to_affinity_list(&mut self, list: i64, place: Place, first: Option<Place>) -> Result<()> {
+    fn note_entry_to_affinity_list(&mut self, list: i64, sort_key: Place, first: Option<Place>) -> Result<()> {
         if first.is_none() {
             self.connection
                 .prepare_cached("INSERT INTO affinity_list (list, sub_queue) VALUES (?, ?)")?
@@ -135,34 +135,37 @@ impl Transaction<'_> {
         }
         let group = self.cache.names.group_of(list);
         if let Some(group) = group
-            && self.cache.flow.group(self.connection, group)?.held_back
+            && self.cache.limits.group(self.connection, group)?.held_back
         {
             return self.settle_group(group);
         }
-        if first.is_some_and(|first| first < place) {
+        if first.is_some_and(|first| first < sort_key) {
             return Ok(());
         }
-        let (head_list, rank) = (head_list_of(self.connection, &self.cache.names, list)?, self.rank_of(list)?);
+        let (head_list, share_tag) =
+            (head_list_of(self.connection, &self.cache.names, list)?, self.share_tag_of(list)?);
         if let Some(first) = first {
-            self.cache.heads.remove(self.connection, head_list, ClaimableHead { rank, place: first, list })?;
+            self.cache.heads.remove(self.connection, head_list, ClaimableHead { share_tag, sort_key: first, list })?;
         }
-        self.cache.heads.insert(self.connection, head_list, ClaimableHead { rank, place, list })?;
+        self.cache.heads.insert(self.connection, head_list, ClaimableHead { share_tag, sort_key, list })?;
         self.cache.affinity.unsettled.insert(list >> AFFINITY_SHIFT);
-        let group = group.filter(|_| self.cache.flow.shares.are_shared());
+        let group = group.filter(|_| self.cache.limits.fair_shares.are_shared());
         group.map_or(Ok(()), |group| self.settle_minimum(group))
     }
 
     /// Has a list whose task left begin with the next.
-    pub(in crate::sqlite) fn note_exit_from_affinity_list(&mut self, list: i64, place: Place) -> Result<()> {
-        let (head_list, rank) = (head_list_of(self.connection, &self.cache.names, list)?, self.rank_of(list)?);
-        let was_head = self.cache.heads.remove(self.connection, head_list, ClaimableHead { rank, place, list })?;
+    pub(in crate::sqlite) fn note_exit_from_affinity_list(&mut self, list: i64, sort_key: Place) -> Result<()> {
+        let (head_list, share_tag) =
+            (head_list_of(self.connection, &self.cache.names, list)?, self.share_tag_of(list)?);
+        let was_head =
+            self.cache.heads.remove(self.connection, head_list, ClaimableHead { share_tag, sort_key, list })?;
         match self.cache.index.first_ready(self.connection, list)? {
             None => {
                 self.connection.prepare_cached("DELETE FROM affinity_list WHERE list = ?")?.execute([list])?;
                 self.cache.affinity.next_release = None;
             }
-            Some(place) if was_head => {
-                self.cache.heads.insert(self.connection, head_list, ClaimableHead { rank, place, list })?;
+            Some(sort_key) if was_head => {
+                self.cache.heads.insert(self.connection, head_list, ClaimableHead { share_tag, sort_key, list })?;
             }
             Some(_) => {}
         }
@@ -220,9 +223,9 @@ impl Transaction<'_> {
     /// Takes the heads of a group's lists away, or puts them back.
     pub(in crate::sqlite) fn move_affinity_heads(&mut self, group: i64, held_back: bool) -> Result<()> {
         for list in self.affinity_lists_of_group(group)? {
-            let Some(place) = self.cache.index.first_ready(self.connection, list)? else { continue };
+            let Some(sort_key) = self.cache.index.first_ready(self.connection, list)? else { continue };
             let known = read(self.connection, list)?;
-            let head = ClaimableHead { rank: self.rank_of(list)?, place, list };
+            let head = ClaimableHead { share_tag: self.share_tag_of(list)?, sort_key, list };
             if held_back {
                 self.cache.heads.remove(self.connection, known.head_list(&self.cache.names), head)?;
                 self.reserve(known, None)?;
@@ -329,7 +332,7 @@ impl Transaction<'_> {
 
     fn settle_affinity_list(&mut self, known: AffinityList) -> Result<()> {
         if let Some(group) = self.cache.names.group_of(known.list)
-            && self.cache.flow.group(self.connection, group)?.held_back
+            && self.cache.limits.group(self.connection, group)?.held_back
         {
             return Ok(());
         }
@@ -342,9 +345,9 @@ impl Transaction<'_> {
         let after = AffinityList { reserved, ..known };
         let (from, to) = (known.head_list(&self.cache.names), after.head_list(&self.cache.names));
         if from != to
-            && let Some(place) = self.cache.index.first_ready(self.connection, known.list)?
+            && let Some(sort_key) = self.cache.index.first_ready(self.connection, known.list)?
         {
-            let head = ClaimableHead { rank: self.rank_of(known.list)?, place, list: known.list };
+            let head = ClaimableHead { share_tag: self.share_tag_of(known.list)?, sort_key, list: known.list };
             self.cache.heads.remove(self.connection, from, head)?;
             self.cache.heads.insert(self.connection, to, head)?;
             self.hint.work += 1;

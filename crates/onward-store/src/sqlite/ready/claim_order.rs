@@ -16,7 +16,7 @@ pub(in crate::sqlite) struct QueueOfSource<'n> {
     pub(in crate::sqlite) weight: u32,
 }
 
-/// Where a head stands: in its queue, and among those of the same rank.
+/// Where a head stands: in its queue, and among those of the same fair-share tag.
 pub(in crate::sqlite) type HeadKey = (Rank, Place);
 
 /// The heads of a queue.
@@ -83,7 +83,7 @@ impl ClaimOrder {
     /// Takes the next head. The source's following one, if it has one, must be pushed before
     /// [`settle`](Self::settle) is called.
     pub(in crate::sqlite) fn pop(&mut self) -> Option<(Place, usize)> {
-        let Reverse(((_, place), source)) = match self {
+        let Reverse(((_, sort_key), source)) = match self {
             Self::Strict { heads, .. } => {
                 let Reverse(head) = heads.pop()?.1;
                 return Some(head);
@@ -94,7 +94,7 @@ impl ClaimOrder {
                 queues[first].pop()?
             }
         };
-        Some((place, source))
+        Some((sort_key, source))
     }
 
     /// Takes a source's head away, if it has one here; [`settle`](Self::settle) is to be called then.
@@ -147,7 +147,9 @@ impl ClaimOrder {
 /// Of the queues of the greatest weight that have a head the one whose head goes first: one of a
 /// group below its minimum, else the first due.
 fn first_queue(weights: &[u32], queues: &[QueueHeads]) -> Option<usize> {
-    let key = |queue: &QueueHeads| queue.peek().map(|Reverse(((rank, place), _))| (!rank.is_guaranteed(), *place));
+    let key = |queue: &QueueHeads| {
+        queue.peek().map(|Reverse(((share_tag, sort_key), _))| (!share_tag.is_guaranteed(), *sort_key))
+    };
     let heads = queues.iter().zip(weights).enumerate();
     let heads = heads.filter_map(|(number, (queue, weight))| Some((Reverse(*weight), key(queue)?, number)));
     heads.min().map(|(.., number)| number)

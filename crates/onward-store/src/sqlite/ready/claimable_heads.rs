@@ -22,15 +22,15 @@ use crate::sqlite::commit::names::FIRST_WITH_AFFINITY;
 /// whose turn it is, all others in that of their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sqlite) struct ClaimableHead {
-    pub(in crate::sqlite) rank: Rank,
-    pub(in crate::sqlite) place: Place,
+    pub(in crate::sqlite) share_tag: Rank,
+    pub(in crate::sqlite) sort_key: Place,
     pub(in crate::sqlite) list: i64,
 }
 
 impl ClaimableHead {
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let place = Place { at: row.get(1)?, task: TaskId(row.get(2)?) };
-        Ok(Self { rank: Rank(row.get(0)?), place, list: row.get(3)? })
+        let sort_key = Place { at: row.get(1)?, task: TaskId(row.get(2)?) };
+        Ok(Self { share_tag: Rank(row.get(0)?), sort_key, list: row.get(3)? })
     }
 }
 
@@ -38,13 +38,13 @@ impl ClaimableHead {
 /// token.
 #[derive(Debug)]
 pub(in crate::sqlite) enum ClaimableHeads {
-    Memory { heads: FxHashMap<i64, BTreeSet<ClaimableHead>>, due: BTreeSet<(i64, i64)> },
+    Memory { heads: FxHashMap<i64, BTreeSet<ClaimableHead>>, tokens_due: BTreeSet<(i64, i64)> },
     Tables,
 }
 
 impl Default for ClaimableHeads {
     fn default() -> Self {
-        Self::Memory { heads: FxHashMap::default(), due: BTreeSet::new() }
+        Self::Memory { heads: FxHashMap::default(), tokens_due: BTreeSet::new() }
     }
 }
 
@@ -62,9 +62,9 @@ impl ClaimableHeads {
             Self::Tables => {
                 connection
                     .prepare_cached(
-                        "INSERT INTO claimable_head (head_list, rank, at, task, list) VALUES (?, ?, ?, ?, ?)",
+                        "INSERT INTO claimable_head (head_list, share_tag, at, task, list) VALUES (?, ?, ?, ?, ?)",
                     )?
-                    .execute(params![head_list, head.rank.0, head.place.at, head.place.task.0, head.list])?;
+                    .execute(params![head_list, head.share_tag.0, head.sort_key.at, head.sort_key.task.0, head.list])?;
             }
         }
         Ok(())
@@ -82,9 +82,9 @@ impl ClaimableHeads {
             Self::Tables => {
                 let removed = connection
                     .prepare_cached(
-                        "DELETE FROM claimable_head WHERE head_list = ? AND rank = ? AND at = ? AND task = ?",
+                        "DELETE FROM claimable_head WHERE head_list = ? AND share_tag = ? AND at = ? AND task = ?",
                     )?
-                    .execute(params![head_list, head.rank.0, head.place.at, head.place.task.0])?;
+                    .execute(params![head_list, head.share_tag.0, head.sort_key.at, head.sort_key.task.0])?;
                 Ok(removed > 0)
             }
         }
@@ -96,28 +96,33 @@ impl ClaimableHeads {
             Self::Memory { heads, .. } => Ok(heads.get(&head_list).and_then(|heads| heads.first().copied())),
             Self::Tables => Ok(connection
                 .prepare_cached(
-                    "SELECT rank, at, task, list FROM claimable_head WHERE head_list = ? ORDER BY rank, at, task LIMIT 1",
+                    "SELECT share_tag, at, task, list FROM claimable_head WHERE head_list = ? ORDER BY share_tag, at, task LIMIT 1",
                 )?
                 .query_row([head_list], ClaimableHead::from_row)
                 .optional()?),
         }
     }
 
-    /// How many of a base's heads have a smaller rank, those of affinity key not counted; counted up to
+    /// How many of a base's heads have a smaller fair-share tag, those of affinity key not counted; counted up to
     /// [`bounds::AHEAD`].
-    pub(in crate::sqlite) fn count_before(&self, connection: &Database<'_>, head_list: i64, rank: Rank) -> Result<u64> {
+    pub(in crate::sqlite) fn count_before(
+        &self,
+        connection: &Database<'_>,
+        head_list: i64,
+        share_tag: Rank,
+    ) -> Result<u64> {
         match self {
             Self::Memory { heads, .. } => {
-                let before = heads.get(&head_list).into_iter().flatten().take_while(|head| head.rank < rank);
+                let before = heads.get(&head_list).into_iter().flatten().take_while(|head| head.share_tag < share_tag);
                 let before = before.filter(|head| head.list < FIRST_WITH_AFFINITY);
                 Ok((before.count() as u64).min(bounds::AHEAD))
             }
             Self::Tables => {
                 let mut statement = connection.prepare_cached(include_str!("../sql/ready/count_heads_before.sql"))?;
-                let count: i64 = statement
-                    .query_row(params![head_list, rank.0, FIRST_WITH_AFFINITY, bounds::AHEAD.cast_signed()], |row| {
-                        row.get(0)
-                    })?;
+                let count: i64 = statement.query_row(
+                    params![head_list, share_tag.0, FIRST_WITH_AFFINITY, bounds::AHEAD.cast_signed()],
+                    |row| row.get(0),
+                )?;
                 Ok(count.unsigned_abs())
             }
         }
@@ -142,7 +147,7 @@ impl ClaimableHeads {
             }
             Self::Tables => {
                 let mut statement = connection.prepare_cached(
-                    "SELECT rank, at, task, list FROM claimable_head WHERE head_list = ? ORDER BY rank, at, task",
+                    "SELECT share_tag, at, task, list FROM claimable_head WHERE head_list = ? ORDER BY share_tag, at, task",
                 )?;
                 for head in statement.query_map([head_list], ClaimableHead::from_row)? {
                     around.push(head?);
@@ -155,28 +160,28 @@ impl ClaimableHeads {
         Ok(around)
     }
 
-    pub(in crate::sqlite) fn add_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
+    pub(in crate::sqlite) fn add_token_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
         match self {
-            Self::Memory { due, .. } => {
-                due.insert((at, group));
+            Self::Memory { tokens_due, .. } => {
+                tokens_due.insert((at, group));
             }
             Self::Tables => {
                 connection
-                    .prepare_cached("INSERT OR IGNORE INTO group_due (at, task_group) VALUES (?, ?)")?
+                    .prepare_cached("INSERT OR IGNORE INTO group_token_due (at, task_group) VALUES (?, ?)")?
                     .execute([at, group])?;
             }
         }
         Ok(())
     }
 
-    pub(in crate::sqlite) fn remove_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
+    pub(in crate::sqlite) fn remove_token_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
         match self {
-            Self::Memory { due, .. } => {
-                due.remove(&(at, group));
+            Self::Memory { tokens_due, .. } => {
+                tokens_due.remove(&(at, group));
             }
             Self::Tables => {
                 connection
-                    .prepare_cached("DELETE FROM group_due WHERE at = ? AND task_group = ?")?
+                    .prepare_cached("DELETE FROM group_token_due WHERE at = ? AND task_group = ?")?
                     .execute([at, group])?;
             }
         }
@@ -184,12 +189,17 @@ impl ClaimableHeads {
     }
 
     /// When groups up to `now` were to get a token, and which; at most `limit`.
-    pub(in crate::sqlite) fn due(&self, connection: &Database<'_>, now: i64, limit: usize) -> Result<Vec<(i64, i64)>> {
+    pub(in crate::sqlite) fn tokens_due(
+        &self,
+        connection: &Database<'_>,
+        now: i64,
+        limit: usize,
+    ) -> Result<Vec<(i64, i64)>> {
         match self {
-            Self::Memory { due, .. } => Ok(due.range(..=(now, i64::MAX)).take(limit).copied().collect()),
+            Self::Memory { tokens_due, .. } => Ok(tokens_due.range(..=(now, i64::MAX)).take(limit).copied().collect()),
             Self::Tables => {
                 let mut statement = connection.prepare_cached(
-                    "SELECT at, task_group FROM group_due WHERE at <= ? ORDER BY at, task_group LIMIT ?",
+                    "SELECT at, task_group FROM group_token_due WHERE at <= ? ORDER BY at, task_group LIMIT ?",
                 )?;
                 let rows =
                     statement.query_map(params![now, limit.cast_signed()], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -199,15 +209,17 @@ impl ClaimableHeads {
     }
 
     /// Has all heads be in the order of their places alone.
-    pub(in crate::sqlite) fn forget_ranks(&mut self, connection: &Database<'_>) -> Result<()> {
+    pub(in crate::sqlite) fn reset_share_tags(&mut self, connection: &Database<'_>) -> Result<()> {
         match self {
             Self::Memory { heads, .. } => {
                 for heads in heads.values_mut() {
-                    *heads = heads.iter().map(|head| ClaimableHead { rank: Rank::default(), ..*head }).collect();
+                    *heads = heads.iter().map(|head| ClaimableHead { share_tag: Rank::default(), ..*head }).collect();
                 }
             }
             Self::Tables => {
-                connection.prepare_cached("UPDATE claimable_head SET rank = 0 WHERE rank <> 0")?.execute([])?;
+                connection
+                    .prepare_cached("UPDATE claimable_head SET share_tag = 0 WHERE share_tag <> 0")?
+                    .execute([])?;
             }
         }
         Ok(())
@@ -219,14 +231,14 @@ impl ClaimableHeads {
     }
 
     fn move_to_tables(&mut self, connection: &Database<'_>) -> Result<()> {
-        let Self::Memory { heads, due } = std::mem::replace(self, Self::Tables) else { return Ok(()) };
+        let Self::Memory { heads, tokens_due } = std::mem::replace(self, Self::Tables) else { return Ok(()) };
         for (head_list, heads) in heads {
             for head in heads {
                 self.insert(connection, head_list, head)?;
             }
         }
-        for (at, group) in due {
-            self.add_due(connection, at, group)?;
+        for (at, group) in tokens_due {
+            self.add_token_due(connection, at, group)?;
         }
         Ok(())
     }
@@ -236,14 +248,15 @@ impl ClaimableHeads {
             return Ok(());
         }
         let mut heads = FxHashMap::<i64, BTreeSet<ClaimableHead>>::default();
-        let mut statement = connection.prepare_cached("SELECT rank, at, task, list, head_list FROM claimable_head")?;
+        let mut statement =
+            connection.prepare_cached("SELECT share_tag, at, task, list, head_list FROM claimable_head")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             heads.entry(row.get(4)?).or_default().insert(ClaimableHead::from_row(row)?);
         }
-        let due = self.due(connection, i64::MAX, usize::MAX >> 1)?.into_iter().collect();
-        connection.execute_batch("DELETE FROM claimable_head; DELETE FROM group_due")?;
-        *self = Self::Memory { heads, due };
+        let tokens_due = self.tokens_due(connection, i64::MAX, usize::MAX >> 1)?.into_iter().collect();
+        connection.execute_batch("DELETE FROM claimable_head; DELETE FROM group_token_due")?;
+        *self = Self::Memory { heads, tokens_due };
         Ok(())
     }
 }

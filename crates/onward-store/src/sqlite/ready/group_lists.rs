@@ -15,12 +15,12 @@ use crate::rules::order::Place;
 use crate::sqlite::columns::durations::microseconds;
 use crate::sqlite::commit::names::{AFFINITY_SHIFT, FIRST_GROUPED, FIRST_WITH_AFFINITY, HAS_AFFINITY};
 use crate::sqlite::commit::transaction::Transaction;
-use crate::sqlite::limits::limit_usage::Shared;
+use crate::sqlite::limits::limit_usage::ScopeNumber;
 use crate::sqlite::ready::claimable_heads::ClaimableHead;
 use crate::sqlite::ready::index::Entry;
 
 /// How many of the groups that wait for a token are looked at first.
-const DUE_GROUPS: usize = 16;
+const GROUPS_LOOKED_AT_FIRST: usize = 16;
 
 impl Transaction<'_> {
     /// Adds a task that nobody holds to its list; its key is taken separately.
@@ -33,20 +33,20 @@ impl Transaction<'_> {
         }
         let first = self.cache.index.first_ready(self.connection, entry.list)?;
         self.cache.index.add(self.connection, entry)?;
-        self.note_entry(entry.list, entry.place(), first)
+        self.note_entry(entry.list, entry.sort_key(), first)
     }
 
     /// Adds a task that has become due to its list; `list` is what it has in `scheduled`.
-    pub(in crate::sqlite) fn enter_list_when_due(&mut self, list: i64, place: Place) -> Result<()> {
+    pub(in crate::sqlite) fn enter_list_when_due(&mut self, list: i64, sort_key: Place) -> Result<()> {
         if list < FIRST_GROUPED {
-            return self.cache.index.add_ready(self.connection, list, place);
+            return self.cache.index.add_ready(self.connection, list, sort_key);
         }
         if list & HAS_AFFINITY != 0 {
-            return self.enter_affinity_list_when_due(list & !HAS_AFFINITY, place);
+            return self.enter_affinity_list_when_due(list & !HAS_AFFINITY, sort_key);
         }
         let first = self.cache.index.first_ready(self.connection, list)?;
-        self.cache.index.add_ready(self.connection, list, place)?;
-        self.note_entry(list, place, first)
+        self.cache.index.add_ready(self.connection, list, sort_key)?;
+        self.note_entry(list, sort_key, first)
     }
 
     /// Removes a task that nobody holds from its list; its key is freed separately.
@@ -58,55 +58,60 @@ impl Transaction<'_> {
         if entry.list < FIRST_GROUPED || !entry.is_ready() {
             return Ok(());
         }
-        self.note_exit(entry.list, entry.place())?;
+        self.note_exit(entry.list, entry.sort_key())?;
         self.settle_group_of(entry.list)
     }
 
     /// Takes a task out of a list of a group or an affinity key that a session is about to start, and
     /// counts it; answers whether that holds the group back. What is known of the task is kept for
     /// the start.
-    pub(in crate::sqlite) fn start_from_list(&mut self, session: SessionId, list: i64, place: Place) -> Result<bool> {
-        self.cache.index.remove_ready_to_start(self.connection, list, place)?;
+    pub(in crate::sqlite) fn start_from_list(
+        &mut self,
+        session: SessionId,
+        list: i64,
+        sort_key: Place,
+    ) -> Result<bool> {
+        self.cache.index.remove_ready_to_start(self.connection, list, sort_key)?;
         if list >= FIRST_WITH_AFFINITY {
             self.prefer(list >> AFFINITY_SHIFT, session)?;
         }
-        self.note_exit(list, place)?;
-        if self.cache.flow.shares.are_shared() {
+        self.note_exit(list, sort_key)?;
+        if self.cache.limits.fair_shares.are_shared() {
             self.charge(list)?;
         }
         let Some(group) = self.cache.names.group_of(list) else { return Ok(false) };
-        self.cache.flow.start_in_group(self.connection, group, self.steady_time())?;
+        self.cache.limits.start_in_group(self.connection, group, self.steady_time())?;
         self.settle_group(group)?;
-        Ok(self.cache.flow.group(self.connection, group)?.held_back)
+        Ok(self.cache.limits.group(self.connection, group)?.held_back)
     }
 
-    fn note_entry(&mut self, list: i64, place: Place, first: Option<Place>) -> Result<()> {
+    fn note_entry(&mut self, list: i64, sort_key: Place, first: Option<Place>) -> Result<()> {
         let Some(group) = self.cache.names.group_of(list) else { return Ok(()) };
-        if self.cache.flow.group(self.connection, group)?.held_back {
+        if self.cache.limits.group(self.connection, group)?.held_back {
             return self.settle_group(group);
         }
-        if first.is_some_and(|first| first < place) {
+        if first.is_some_and(|first| first < sort_key) {
             return Ok(());
         }
-        let (head_list, rank) = (self.cache.names.ungrouped_of(list), self.rank_of(list)?);
+        let (head_list, share_tag) = (self.cache.names.ungrouped_of(list), self.share_tag_of(list)?);
         if let Some(first) = first {
-            self.cache.heads.remove(self.connection, head_list, ClaimableHead { rank, place: first, list })?;
+            self.cache.heads.remove(self.connection, head_list, ClaimableHead { share_tag, sort_key: first, list })?;
         }
-        self.cache.heads.insert(self.connection, head_list, ClaimableHead { rank, place, list })?;
+        self.cache.heads.insert(self.connection, head_list, ClaimableHead { share_tag, sort_key, list })?;
         // A new group is below its minimum from the start.
-        if self.cache.flow.shares.are_shared() { self.settle_minimum(group) } else { Ok(()) }
+        if self.cache.limits.fair_shares.are_shared() { self.settle_minimum(group) } else { Ok(()) }
     }
 
     /// Has a list whose first task left begin with the next.
-    fn note_exit(&mut self, list: i64, place: Place) -> Result<()> {
+    fn note_exit(&mut self, list: i64, sort_key: Place) -> Result<()> {
         if list >= FIRST_WITH_AFFINITY {
-            return self.note_exit_from_affinity_list(list, place);
+            return self.note_exit_from_affinity_list(list, sort_key);
         }
-        let (head_list, rank) = (self.cache.names.ungrouped_of(list), self.rank_of(list)?);
-        if self.cache.heads.remove(self.connection, head_list, ClaimableHead { rank, place, list })?
-            && let Some(place) = self.cache.index.first_ready(self.connection, list)?
+        let (head_list, share_tag) = (self.cache.names.ungrouped_of(list), self.share_tag_of(list)?);
+        if self.cache.heads.remove(self.connection, head_list, ClaimableHead { share_tag, sort_key, list })?
+            && let Some(sort_key) = self.cache.index.first_ready(self.connection, list)?
         {
-            self.cache.heads.insert(self.connection, head_list, ClaimableHead { rank, place, list })?;
+            self.cache.heads.insert(self.connection, head_list, ClaimableHead { share_tag, sort_key, list })?;
         }
         Ok(())
     }
@@ -120,21 +125,21 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn settle_group(&mut self, group: i64) -> Result<()> {
         let now = self.steady_time();
         self.settle_minimum(group)?;
-        let state = self.cache.flow.group(self.connection, group)?;
-        if state.usage.limit.is_none() && !state.held_back && state.due.is_none() && self.cache.pauses.is_empty() {
+        let state = self.cache.limits.group(self.connection, group)?;
+        if state.usage.limit.is_none() && !state.held_back && state.token_at.is_none() && self.cache.pauses.is_empty() {
             return Ok(());
         }
-        let (usage, was_held_back, was_due) = (state.usage, state.held_back, state.due);
+        let (usage, was_held_back, was_token_at) = (state.usage, state.held_back, state.token_at);
         let is_paused = self.cache.pauses.group_is_paused(&state.name);
         let held_back = is_paused || usage.room(now) == 0;
         if held_back != was_held_back {
             self.move_heads(group, held_back)?;
         }
         let wait = usage.until_token(now).filter(|_| held_back);
-        let due =
+        let token_at =
             if wait.is_some() && self.has_due_tasks(group)? { wait.map(|wait| microseconds(now + wait)) } else { None };
-        if due != was_due {
-            self.note_due(group, was_due, due)?;
+        if token_at != was_token_at {
+            self.note_token_due(group, was_token_at, token_at)?;
         }
         Ok(())
     }
@@ -142,9 +147,9 @@ impl Transaction<'_> {
     fn move_heads(&mut self, group: i64, held_back: bool) -> Result<()> {
         for at in 0..self.cache.names.sub_queues_of_group(group).len() {
             let Some(list) = self.cache.names.sub_queues_of_group(group).get(at).copied() else { break };
-            let Some(place) = self.cache.index.first_ready(self.connection, list)? else { continue };
-            let (head_list, rank) = (self.cache.names.ungrouped_of(list), self.rank_of(list)?);
-            let head = ClaimableHead { rank, place, list };
+            let Some(sort_key) = self.cache.index.first_ready(self.connection, list)? else { continue };
+            let (head_list, share_tag) = (self.cache.names.ungrouped_of(list), self.share_tag_of(list)?);
+            let head = ClaimableHead { share_tag, sort_key, list };
             if held_back {
                 self.cache.heads.remove(self.connection, head_list, head)?;
             } else {
@@ -153,8 +158,8 @@ impl Transaction<'_> {
             }
         }
         self.move_affinity_heads(group, held_back)?;
-        self.cache.flow.group(self.connection, group)?.held_back = held_back;
-        self.cache.flow.change_group(group);
+        self.cache.limits.group(self.connection, group)?.held_back = held_back;
+        self.cache.limits.mark_group_changed(group);
         Ok(())
     }
 
@@ -168,29 +173,29 @@ impl Transaction<'_> {
         Ok(!self.affinity_lists_of_group(group)?.is_empty())
     }
 
-    fn note_due(&mut self, group: i64, before: Option<i64>, due: Option<i64>) -> Result<()> {
+    fn note_token_due(&mut self, group: i64, before: Option<i64>, token_at: Option<i64>) -> Result<()> {
         if let Some(at) = before {
-            self.cache.heads.remove_due(self.connection, at, group)?;
+            self.cache.heads.remove_token_due(self.connection, at, group)?;
         }
-        if let Some(at) = due {
-            self.cache.heads.add_due(self.connection, at, group)?;
+        if let Some(at) = token_at {
+            self.cache.heads.add_token_due(self.connection, at, group)?;
             // Whoever sleeps has a new moment to wake at.
             self.hint.work += 1;
         }
-        self.cache.flow.group(self.connection, group)?.due = due;
-        self.cache.flow.change_group(group);
+        self.cache.limits.group(self.connection, group)?.token_at = token_at;
+        self.cache.limits.mark_group_changed(group);
         Ok(())
     }
 
     /// Lets groups go on that have got a token.
-    pub(in crate::sqlite) fn let_groups_go_on(&mut self) -> Result<()> {
+    pub(in crate::sqlite) fn release_groups(&mut self) -> Result<()> {
         if !self.cache.names.has_groups() {
             return Ok(());
         }
         // Steady time may have begun anew since what was read from the file was noted.
         let anew = std::mem::take(&mut self.cache.settle_groups);
         let (up_to, limit) = if anew { (i64::MAX, bounds::GROUPS) } else { (self.steady, bounds::SWEEP) };
-        for (_, group) in self.cache.heads.due(self.connection, up_to, limit)? {
+        for (_, group) in self.cache.heads.tokens_due(self.connection, up_to, limit)? {
             self.settle_group(group)?;
         }
         Ok(())
@@ -198,29 +203,29 @@ impl Transaction<'_> {
 
     /// Counts a task of a list that starts, but for its group.
     pub(in crate::sqlite) fn count_start(&mut self, list: i64) {
-        if !self.cache.queues.is_limited() && !self.cache.flow.has_shared() {
+        if !self.cache.queues.is_limited() && !self.cache.limits.has_numbered_scopes() {
             return;
         }
-        let Some(scopes) = self.shared_scopes(list) else { return };
-        if let [_, Shared::Queue(queue), _] = scopes {
+        let Some(scopes) = self.scopes_of(list) else { return };
+        if let [_, ScopeNumber::Queue(queue), _] = scopes {
             self.cache.queues.count(queue, 1);
         }
-        self.cache.flow.start(scopes, self.steady_time());
+        self.cache.limits.start(scopes, self.steady_time());
     }
 
     /// Counts a task of a list that runs no more. What makes room where there was none is worth a
     /// look; anything else that a limit let start would have been started.
     pub(in crate::sqlite) fn count_end(&mut self, list: i64) -> Result<()> {
-        if (self.cache.queues.is_limited() || self.cache.flow.has_shared())
-            && let Some(scopes) = self.shared_scopes(list)
+        if (self.cache.queues.is_limited() || self.cache.limits.has_numbered_scopes())
+            && let Some(scopes) = self.scopes_of(list)
         {
-            let made_room = matches!(scopes, [_, Shared::Queue(queue), _] if self.cache.queues.count(queue, -1));
-            if self.cache.flow.end(scopes) || made_room {
+            let made_room = matches!(scopes, [_, ScopeNumber::Queue(queue), _] if self.cache.queues.count(queue, -1));
+            if self.cache.limits.end(scopes) || made_room {
                 self.hint.work += 1;
             }
         }
         if let Some(group) = self.cache.names.group_of(list) {
-            self.cache.flow.end_in_group(self.connection, group)?;
+            self.cache.limits.end_in_group(self.connection, group)?;
             self.settle_group(group)?;
         }
         Ok(())
@@ -230,28 +235,28 @@ impl Transaction<'_> {
         Duration::from_micros(self.steady.unsigned_abs())
     }
 
-    fn shared_scopes(&self, list: i64) -> Option<[Shared; 3]> {
+    fn scopes_of(&self, list: i64) -> Option<[ScopeNumber; 3]> {
         let list = self.cache.names.sub_queue(list)?;
-        Some([Shared::All, Shared::Queue(list.queue), Shared::Kind(list.kind)])
+        Some([ScopeNumber::All, ScopeNumber::Queue(list.queue), ScopeNumber::Kind(list.kind)])
     }
 
     /// Whether tasks of a list fall under a rate.
     pub(in crate::sqlite) fn is_rated(&mut self, list: i64) -> Result<bool> {
-        let scopes = self.shared_scopes(list).into_iter().flatten();
-        let has_rate = |scope| self.cache.flow.usage(scope).is_some_and(|usage| usage.limit.rate.is_some());
-        if self.cache.flow.has_shared() && scopes.into_iter().any(has_rate) {
+        let scopes = self.scopes_of(list).into_iter().flatten();
+        let has_rate = |scope| self.cache.limits.usage(scope).is_some_and(|usage| usage.limit.rate.is_some());
+        if self.cache.limits.has_numbered_scopes() && scopes.into_iter().any(has_rate) {
             return Ok(true);
         }
         let Some(group) = self.cache.names.group_of(list) else { return Ok(false) };
-        Ok(self.cache.flow.group(self.connection, group)?.usage.limit.rate.is_some())
+        Ok(self.cache.limits.group(self.connection, group)?.usage.limit.rate.is_some())
     }
 
     /// How long until a token comes for which a task waits that a claim, or any, would take
     /// otherwise. Tasks whose group is held back wait for their group.
     pub(in crate::sqlite) fn next_token(&mut self, claim: Option<&Claim>) -> Result<Option<Duration>> {
         let now = self.steady_time();
-        let waits = self.cache.flow.shared().filter_map(|(scope, usage)| Some((scope, usage.until_token(now)?)));
-        let waits: Vec<(Shared, Duration)> = waits.collect();
+        let waits = self.cache.limits.scopes().filter_map(|(scope, usage)| Some((scope, usage.until_token(now)?)));
+        let waits: Vec<(ScopeNumber, Duration)> = waits.collect();
         let mut next = None;
         for (scope, wait) in waits {
             if next.is_none_or(|next| wait < next) && self.something_waits(scope, claim)? {
@@ -266,8 +271,8 @@ impl Transaction<'_> {
             return Ok(None);
         }
         // Nearly always one of the first is what the claim would take.
-        for (limit, passed) in [(DUE_GROUPS, 0), (bounds::GROUPS, DUE_GROUPS)] {
-            let due = self.cache.heads.due(self.connection, i64::MAX, limit)?;
+        for (limit, passed) in [(GROUPS_LOOKED_AT_FIRST, 0), (bounds::GROUPS, GROUPS_LOOKED_AT_FIRST)] {
+            let due = self.cache.heads.tokens_due(self.connection, i64::MAX, limit)?;
             for (at, group) in due.iter().skip(passed) {
                 if self.group_waits(*group, claim)? {
                     let wait = at.saturating_sub(self.steady);
@@ -283,7 +288,7 @@ impl Transaction<'_> {
 
     /// Whether a group has a due task that a claim would take but for the group's limit.
     fn group_waits(&mut self, group: i64, claim: Option<&Claim>) -> Result<bool> {
-        let state = self.cache.flow.group(self.connection, group)?;
+        let state = self.cache.limits.group(self.connection, group)?;
         if self.cache.pauses.group_is_paused(&state.name) {
             return Ok(false);
         }
@@ -293,11 +298,11 @@ impl Transaction<'_> {
         self.any_ready(&lists)
     }
 
-    fn something_waits(&mut self, scope: Shared, claim: Option<&Claim>) -> Result<bool> {
+    fn something_waits(&mut self, scope: ScopeNumber, claim: Option<&Claim>) -> Result<bool> {
         let lists = self.cache.names.ungrouped_sub_queues().filter(|(_, list)| match scope {
-            Shared::All => true,
-            Shared::Queue(queue) => list.queue == queue,
-            Shared::Kind(kind) => list.kind == kind,
+            ScopeNumber::All => true,
+            ScopeNumber::Queue(queue) => list.queue == queue,
+            ScopeNumber::Kind(kind) => list.kind == kind,
         });
         let lists = lists.map(|(number, _)| number).filter(|list| self.list_may_give(*list, claim));
         let lists: Vec<i64> = lists.collect();

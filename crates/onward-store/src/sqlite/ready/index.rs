@@ -1,11 +1,11 @@
 //! What finds a task: the lists of due tasks, the times of others, and the keys.
 //!
-//! Two tiers. Tasks up to the **frontier** are in the tables `ready`, `scheduled`, `expiry` and
+//! Two tiers. Tasks up to the **index watermark** are in the tables `ready`, `scheduled`, `expiry` and
 //! `active_key`; those above it are in memory, and can be read again from their rows in `task`. A
 //! task that is submitted, claimed and done soon never touches an index table, which makes a lone
 //! submit write one page and saves a third of a task's cost; a backlog moves to the tables in bulk,
 //! so memory is bounded. A process that shares the file keeps everything in the tables (the
-//! frontier is then [`SHARED`]).
+//! index watermark is then [`ALL_IN_TABLES`]).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -17,17 +17,17 @@ use crate::api::error::{Error, Result};
 use crate::api::name::Name;
 use crate::api::task::{Priority, TaskId};
 use crate::api::timestamp::Timestamp;
-use crate::rules::order::{Place, place};
+use crate::rules::order::{self, Place};
 use crate::sqlite::columns::meta::{exists, meta};
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::{AFFINITY_SHIFT, FIRST_GROUPED, HAS_AFFINITY, Names};
 use crate::sqlite::commit::transaction::LiveTask;
 use crate::sqlite::ready::queue_sizes::SizeChanges;
-use crate::sqlite::row_cache::idle_orchestrations::ParkedTasks;
-use crate::sqlite::row_cache::waiting_tasks::{FreshTask, FreshTasks, PlainTask};
+use crate::sqlite::row_cache::idle_orchestrations::IdleOrchestrations;
+use crate::sqlite::row_cache::waiting_tasks::{PlainTask, WaitingTask, WaitingTasks};
 
-/// The frontier of a file that several processes have open: nothing is above it.
-pub(in crate::sqlite) const SHARED: i64 = i64::MAX;
+/// The index watermark of a file that several processes have open: nothing is above it.
+pub(in crate::sqlite) const ALL_IN_TABLES: i64 = i64::MAX;
 
 /// How many tasks may wait in memory before they move to the tables.
 #[derive(Debug, Clone, Copy)]
@@ -75,8 +75,8 @@ impl Entry<'_> {
         !self.scheduled && !self.blocked
     }
 
-    pub(in crate::sqlite) fn place(&self) -> Place {
-        place(self.priority, Timestamp::from_microseconds(self.run_at), TaskId(self.id))
+    pub(in crate::sqlite) fn sort_key(&self) -> Place {
+        order::place(self.priority, Timestamp::from_microseconds(self.run_at), TaskId(self.id))
     }
 }
 
@@ -87,18 +87,18 @@ const ADD_READY: &str = "INSERT INTO ready (list, at, task) VALUES (?, ?, ?)";
 
 #[derive(Debug)]
 pub(in crate::sqlite) struct Index {
-    frontier: i64,
+    index_watermark: i64,
     ready: FxHashMap<i64, BTreeSet<Place>>,
     /// How many tasks are in `ready`.
     ready_tasks: usize,
     /// How many waiting tasks were read when this was loaded, and not moved since.
     loaded: usize,
     /// What is known of tasks in `ready` without a look at their rows.
-    fresh: FreshTasks,
+    waiting_rows: WaitingTasks,
     /// What is known of orchestrations that nobody holds.
-    parked: ParkedTasks,
+    idle_rows: IdleOrchestrations,
     scheduled: BTreeMap<(i64, i64), i64>,
-    /// How many blocked tasks came since the frontier was last moved: whoever loads this reads them
+    /// How many blocked tasks came since the index watermark was last moved: whoever loads this reads them
     /// too.
     blocked: usize,
     expiry: BTreeSet<(i64, i64)>,
@@ -113,27 +113,30 @@ pub(in crate::sqlite) struct Index {
 }
 
 impl Index {
-    /// Reads the frontier, and what lies above it.
+    /// Reads the index watermark, and what lies above it.
     pub(in crate::sqlite) fn load(connection: &Database<'_>) -> Result<Self> {
-        let frontier = meta(connection, "frontier")?;
+        let index_watermark = meta(connection, "index_watermark")?;
         let mut index = Self {
-            frontier,
+            index_watermark,
             ready: FxHashMap::default(),
             ready_tasks: 0,
             loaded: 0,
-            fresh: FreshTasks::default(),
-            parked: ParkedTasks::default(),
+            waiting_rows: WaitingTasks::default(),
+            idle_rows: IdleOrchestrations::default(),
             scheduled: BTreeMap::new(),
             blocked: 0,
             expiry: BTreeSet::new(),
             keys: FxHashMap::default(),
-            table_lists: table_lists(connection, if frontier == SHARED { FIRST_GROUPED } else { i64::MAX })?,
+            table_lists: table_lists(
+                connection,
+                if index_watermark == ALL_IN_TABLES { FIRST_GROUPED } else { i64::MAX },
+            )?,
             table_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM active_key)")?,
             table_scheduled: exists(connection, "SELECT EXISTS (SELECT 1 FROM scheduled)")?,
             table_expiry: exists(connection, "SELECT EXISTS (SELECT 1 FROM expiry)")?,
             sizes: SizeChanges::default(),
         };
-        if frontier != SHARED {
+        if index_watermark != ALL_IN_TABLES {
             index.load_tasks(connection)?;
             index.loaded = index.in_memory();
             // Blocked tasks were counted when they came.
@@ -144,7 +147,7 @@ impl Index {
 
     fn load_tasks(&mut self, connection: &Database<'_>) -> Result<()> {
         let mut statement = connection.prepare_cached(include_str!("../sql/ready/tasks_above_watermark.sql"))?;
-        let mut rows = statement.query([self.frontier])?;
+        let mut rows = statement.query([self.index_watermark])?;
         while let Some(row) = rows.next()? {
             let key: Option<String> = row.get(6)?;
             let kind: i64 = row.get(7)?;
@@ -185,7 +188,7 @@ impl Index {
 
     /// Due tasks in memory, by list.
     pub(in crate::sqlite) fn ready_in_memory(&self) -> impl Iterator<Item = (i64, &BTreeSet<Place>)> {
-        self.ready.iter().map(|(list, places)| (*list, places))
+        self.ready.iter().map(|(list, sort_keys)| (*list, sort_keys))
     }
 
     /// Lists of tasks in memory that are not due.
@@ -193,25 +196,25 @@ impl Index {
         self.scheduled.values().copied()
     }
 
-    /// Moves everything to the tables and sets the frontier.
-    pub(in crate::sqlite) fn flush(&mut self, connection: &Database<'_>, frontier: i64) -> Result<()> {
+    /// Moves everything to the tables and sets the index watermark.
+    pub(in crate::sqlite) fn flush(&mut self, connection: &Database<'_>, index_watermark: i64) -> Result<()> {
         let ready = std::mem::take(&mut self.ready);
         self.ready_tasks = 0;
         self.loaded = 0;
         self.blocked = 0;
-        if frontier == SHARED {
-            self.fresh.clear();
+        if index_watermark == ALL_IN_TABLES {
+            self.waiting_rows.clear();
         }
         let scheduled = std::mem::take(&mut self.scheduled);
         let expiry = std::mem::take(&mut self.expiry);
         let keys = std::mem::take(&mut self.keys);
-        let was_shared = std::mem::replace(&mut self.frontier, SHARED) == SHARED;
+        let was_shared = std::mem::replace(&mut self.index_watermark, ALL_IN_TABLES) == ALL_IN_TABLES;
         let mut statement = connection.prepare_cached(ADD_READY)?;
-        for (list, places) in ready {
+        for (list, sort_keys) in ready {
             self.table_lists.insert(list);
-            self.sizes.waiting(list, places.len().cast_signed() as i64);
-            for place in places {
-                statement.execute(params![list, place.at, place.task.0])?;
+            self.sizes.waiting(list, sort_keys.len().cast_signed() as i64);
+            for sort_key in sort_keys {
+                statement.execute(params![list, sort_key.at, sort_key.task.0])?;
             }
         }
         for ((run_at, task), list) in scheduled {
@@ -225,58 +228,65 @@ impl Index {
                 self.take_key(connection, kind, &key, task)?;
             }
         }
-        if frontier == SHARED {
+        if index_watermark == ALL_IN_TABLES {
             self.table_lists.retain(|list| *list < FIRST_GROUPED);
         } else if was_shared {
             self.table_lists = table_lists(connection, i64::MAX)?;
         }
-        self.frontier = frontier;
-        connection.prepare_cached("UPDATE meta SET value = ? WHERE name = 'frontier'")?.execute([frontier])?;
+        self.index_watermark = index_watermark;
+        connection
+            .prepare_cached("UPDATE meta SET value = ? WHERE name = 'index_watermark'")?
+            .execute([index_watermark])?;
         Ok(())
     }
 
     /// Adds a task that nobody holds; its key is taken separately.
     pub(in crate::sqlite) fn add(&mut self, connection: &Database<'_>, entry: &Entry<'_>) -> Result<()> {
         if entry.blocked {
-            self.blocked += usize::from(entry.id > self.frontier);
+            self.blocked += usize::from(entry.id > self.index_watermark);
             self.sizes.blocked(entry.list, 1);
         } else if entry.scheduled {
             self.add_scheduled(connection, entry.run_at, entry.id, entry.list)?;
         } else {
-            self.add_ready(connection, entry.list, entry.place())?;
+            self.add_ready(connection, entry.list, entry.sort_key())?;
         }
         entry.expires_at.map_or(Ok(()), |at| self.add_expiry(connection, at, entry.id))
     }
 
     /// Removes a task that nobody holds; its key is freed separately.
     pub(in crate::sqlite) fn remove(&mut self, connection: &Database<'_>, entry: &Entry<'_>) -> Result<()> {
-        self.parked.remove(entry.id);
+        self.idle_rows.remove(entry.id);
         if entry.blocked {
-            self.fresh.forget(entry.id);
+            self.waiting_rows.forget(entry.id);
             self.sizes.blocked(entry.list, -1);
         } else if entry.scheduled {
             self.remove_scheduled(connection, entry.run_at, entry.id, entry.list)?;
         } else {
-            self.remove_ready(connection, entry.list, entry.place())?;
+            self.remove_ready(connection, entry.list, entry.sort_key())?;
         }
         entry.expires_at.map_or(Ok(()), |at| self.remove_expiry(connection, at, entry.id))
     }
 
-    pub(in crate::sqlite) fn add_ready(&mut self, connection: &Database<'_>, list: i64, place: Place) -> Result<()> {
-        if place.task.0 > self.frontier {
-            self.ready_tasks += usize::from(self.ready.entry(list).or_default().insert(place));
+    pub(in crate::sqlite) fn add_ready(&mut self, connection: &Database<'_>, list: i64, sort_key: Place) -> Result<()> {
+        if sort_key.task.0 > self.index_watermark {
+            self.ready_tasks += usize::from(self.ready.entry(list).or_default().insert(sort_key));
         } else {
-            connection.prepare_cached(ADD_READY)?.execute(params![list, place.at, place.task.0])?;
+            connection.prepare_cached(ADD_READY)?.execute(params![list, sort_key.at, sort_key.task.0])?;
             self.note_table_list(list);
             self.sizes.waiting(list, 1);
         }
         Ok(())
     }
 
-    pub(in crate::sqlite) fn remove_ready(&mut self, connection: &Database<'_>, list: i64, place: Place) -> Result<()> {
-        self.fresh.forget(place.task.0);
-        self.parked.remove(place.task.0);
-        self.remove_ready_to_start(connection, list, place)
+    pub(in crate::sqlite) fn remove_ready(
+        &mut self,
+        connection: &Database<'_>,
+        list: i64,
+        sort_key: Place,
+    ) -> Result<()> {
+        self.waiting_rows.forget(sort_key.task.0);
+        self.idle_rows.remove(sort_key.task.0);
+        self.remove_ready_to_start(connection, list, sort_key)
     }
 
     /// The same for a task that is about to start: what is known of it is taken then.
@@ -284,14 +294,14 @@ impl Index {
         &mut self,
         connection: &Database<'_>,
         list: i64,
-        place: Place,
+        sort_key: Place,
     ) -> Result<()> {
-        if place.task.0 > self.frontier {
-            self.remove_ready_in_memory(list, place);
+        if sort_key.task.0 > self.index_watermark {
+            self.remove_ready_in_memory(list, sort_key);
         } else {
             let mut statement =
                 connection.prepare_cached("DELETE FROM ready WHERE list = ? AND at = ? AND task = ?")?;
-            let removed = statement.execute(params![list, place.at, place.task.0])?;
+            let removed = statement.execute(params![list, sort_key.at, sort_key.task.0])?;
             self.sizes.waiting(list, -(removed.cast_signed() as i64));
         }
         Ok(())
@@ -300,83 +310,83 @@ impl Index {
     /// Of a shared file it is not known which lists of groups have rows: they may be very many, and
     /// others add to them.
     fn note_table_list(&mut self, list: i64) {
-        if list < FIRST_GROUPED || self.frontier != SHARED {
+        if list < FIRST_GROUPED || self.index_watermark != ALL_IN_TABLES {
             self.table_lists.insert(list);
         }
     }
 
-    fn remove_ready_in_memory(&mut self, list: i64, place: Place) {
-        let Some(places) = self.ready.get_mut(&list) else { return };
-        self.ready_tasks -= usize::from(places.remove(&place));
+    fn remove_ready_in_memory(&mut self, list: i64, sort_key: Place) {
+        let Some(sort_keys) = self.ready.get_mut(&list) else { return };
+        self.ready_tasks -= usize::from(sort_keys.remove(&sort_key));
         // There may be very many lists of groups; where they are few, they are soon filled again.
-        if places.is_empty() && list >= FIRST_GROUPED && self.ready.len() > EMPTY_LISTS {
+        if sort_keys.is_empty() && list >= FIRST_GROUPED && self.ready.len() > EMPTY_LISTS {
             self.ready.remove(&list);
         }
     }
 
     /// Keeps what is known of a due task for its claim, unless another process might claim it.
-    pub(in crate::sqlite) fn keep(&mut self, task: FreshTask) {
-        if self.frontier != SHARED && !task.task.scheduled {
-            self.fresh.insert(task);
+    pub(in crate::sqlite) fn cache_waiting(&mut self, task: WaitingTask) {
+        if self.index_watermark != ALL_IN_TABLES && !task.task.scheduled {
+            self.waiting_rows.insert(task);
         }
     }
 
     /// The same of one of which nothing was asked but to run now.
-    pub(in crate::sqlite) fn keep_plain(&mut self, id: i64, task: PlainTask) {
-        if self.frontier != SHARED {
-            self.fresh.insert_plain(id, task);
+    pub(in crate::sqlite) fn cache_plain(&mut self, id: i64, task: PlainTask) {
+        if self.index_watermark != ALL_IN_TABLES {
+            self.waiting_rows.insert_plain(id, task);
         }
     }
 
     /// Whether something is known of a due or blocked task.
-    pub(in crate::sqlite) fn is_fresh(&self, task: TaskId) -> bool {
-        self.fresh.has(task.0)
+    pub(in crate::sqlite) fn has_waiting_row(&self, task: TaskId) -> bool {
+        self.waiting_rows.has(task.0)
     }
 
     /// What is known of a blocked task.
-    pub(in crate::sqlite) fn fresh_blocked(&self, task: TaskId) -> Option<&LiveTask> {
-        self.fresh.get(task.0)
+    pub(in crate::sqlite) fn waiting_row(&self, task: TaskId) -> Option<&LiveTask> {
+        self.waiting_rows.get(task.0)
     }
 
     /// What is known of a due or blocked task, to be changed as its row is.
-    pub(in crate::sqlite) fn fresh_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
-        self.fresh.get_mut(task.0)
+    pub(in crate::sqlite) fn waiting_row_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
+        self.waiting_rows.get_mut(task.0)
     }
 
     /// Puts a task into list that was blocked; its expiry stays where it is.
     pub(in crate::sqlite) fn unblock(&mut self, connection: &Database<'_>, task: &LiveTask) -> Result<()> {
         self.sizes.blocked(task.sub_queue, -1);
-        self.parked.remove(task.id.0);
+        self.idle_rows.remove(task.id.0);
         if task.scheduled {
-            self.fresh.forget(task.id.0);
+            self.waiting_rows.forget(task.id.0);
             return self.add_scheduled(connection, task.run_at, task.id.0, task.scheduled_list());
         }
-        if let Some(fresh) = self.fresh_mut(task.id) {
-            *fresh = task.clone();
+        if let Some(waiting_rows) = self.waiting_row_mut(task.id) {
+            *waiting_rows = task.clone();
         }
         Ok(())
     }
 
     /// Keeps what is known of an orchestration that stands in its list, or waits for what may come
     /// for it.
-    pub(in crate::sqlite) fn keep_parked(&mut self, task: &LiveTask) {
-        self.parked.insert(task);
+    pub(in crate::sqlite) fn cache_idle(&mut self, task: &LiveTask) {
+        self.idle_rows.insert(task);
     }
 
     /// What is known of an orchestration that nobody holds.
-    pub(in crate::sqlite) fn parked(&self, task: TaskId) -> Option<&LiveTask> {
-        self.parked.get(task.0)
+    pub(in crate::sqlite) fn idle_row(&self, task: TaskId) -> Option<&LiveTask> {
+        self.idle_rows.get(task.0)
     }
 
     /// The same, to be changed as its row is.
-    pub(in crate::sqlite) fn parked_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
-        self.parked.get_mut(task.0)
+    pub(in crate::sqlite) fn idle_row_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
+        self.idle_rows.get_mut(task.0)
     }
 
     /// What is known of a due task; it is then known no more.
-    pub(in crate::sqlite) fn take_fresh(&mut self, task: TaskId) -> Option<FreshTask> {
-        self.parked.remove(task.0);
-        self.fresh.take(task.0)
+    pub(in crate::sqlite) fn take_waiting_row(&mut self, task: TaskId) -> Option<WaitingTask> {
+        self.idle_rows.remove(task.0);
+        self.waiting_rows.take(task.0)
     }
 
     /// Removes every due task of a list up to a place; what is known of them was taken before.
@@ -384,18 +394,18 @@ impl Index {
         &mut self,
         connection: &Database<'_>,
         list: i64,
-        place: Place,
+        sort_key: Place,
     ) -> Result<()> {
-        if let Some(places) = self.ready.get_mut(&list) {
-            let before = places.len();
-            *places = places.split_off(&place);
-            places.remove(&place);
-            self.ready_tasks -= before - places.len();
+        if let Some(sort_keys) = self.ready.get_mut(&list) {
+            let before = sort_keys.len();
+            *sort_keys = sort_keys.split_off(&sort_key);
+            sort_keys.remove(&sort_key);
+            self.ready_tasks -= before - sort_keys.len();
         }
         if self.table_lists.contains(&list) {
             let mut statement =
                 connection.prepare_cached("DELETE FROM ready WHERE list = ? AND (at, task) <= (?, ?)")?;
-            let removed = statement.execute(params![list, place.at, place.task.0])?;
+            let removed = statement.execute(params![list, sort_key.at, sort_key.task.0])?;
             self.sizes.waiting(list, -(removed.cast_signed() as i64));
         }
         Ok(())
@@ -410,31 +420,31 @@ impl Index {
         limit: usize,
     ) -> Result<Vec<Place>> {
         let behind = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let mut places: Vec<Place> = self
+        let mut sort_keys: Vec<Place> = self
             .ready
             .get(&list)
             .map(|ready| ready.range((behind, Bound::Unbounded)).take(limit).copied().collect())
             .unwrap_or_default();
         if self.may_be_in_table(list) {
-            let from_memory = places.len();
+            let from_memory = sort_keys.len();
             let start = after.unwrap_or(Place { at: i64::MIN, task: TaskId(i64::MIN) });
             let mut statement = connection.prepare_cached(include_str!("../sql/ready/next_ready.sql"))?;
             let mut rows = statement.query(params![list, start.at, start.task.0, limit.cast_signed()])?;
             while let Some(row) = rows.next()? {
-                places.push(Place { at: row.get(0)?, task: TaskId(row.get(1)?) });
+                sort_keys.push(Place { at: row.get(0)?, task: TaskId(row.get(1)?) });
             }
-            if places.len() == from_memory && after.is_none() {
+            if sort_keys.len() == from_memory && after.is_none() {
                 self.table_lists.remove(&list);
             }
-            places.sort_unstable();
-            places.truncate(limit);
+            sort_keys.sort_unstable();
+            sort_keys.truncate(limit);
         }
-        Ok(places)
+        Ok(sort_keys)
     }
 
     /// Whether a list may have due tasks in the table.
     fn may_be_in_table(&self, list: i64) -> bool {
-        let is_shared_group = list >= FIRST_GROUPED && self.frontier == SHARED;
+        let is_shared_group = list >= FIRST_GROUPED && self.index_watermark == ALL_IN_TABLES;
         is_shared_group || self.table_lists.contains(&list)
     }
 
@@ -443,7 +453,7 @@ impl Index {
         if self.may_be_in_table(list) {
             return Ok(self.next_ready(connection, list, None, 1)?.first().copied());
         }
-        Ok(self.ready.get(&list).and_then(|places| places.first().copied()))
+        Ok(self.ready.get(&list).and_then(|sort_keys| sort_keys.first().copied()))
     }
 
     /// Lists with a group that may have due tasks; of a shared file all that have.
@@ -457,11 +467,11 @@ impl Index {
 
     /// Whether several processes may have the file open.
     pub(in crate::sqlite) fn is_shared(&self) -> bool {
-        self.frontier == SHARED
+        self.index_watermark == ALL_IN_TABLES
     }
 
     fn add_scheduled(&mut self, connection: &Database<'_>, run_at: i64, task: i64, list: i64) -> Result<()> {
-        if task > self.frontier {
+        if task > self.index_watermark {
             self.scheduled.insert((run_at, task), list);
         } else {
             connection
@@ -480,7 +490,7 @@ impl Index {
         task: i64,
         list: i64,
     ) -> Result<()> {
-        if task > self.frontier {
+        if task > self.index_watermark {
             self.scheduled.remove(&(run_at, task));
         } else {
             let mut statement = connection.prepare_cached("DELETE FROM scheduled WHERE run_at = ? AND task = ?")?;
@@ -526,7 +536,7 @@ impl Index {
         expires_at: i64,
         task: i64,
     ) -> Result<()> {
-        if task > self.frontier {
+        if task > self.index_watermark {
             self.expiry.insert((expires_at, task));
         } else {
             connection
@@ -543,7 +553,7 @@ impl Index {
         expires_at: i64,
         task: i64,
     ) -> Result<()> {
-        if task > self.frontier {
+        if task > self.index_watermark {
             self.expiry.remove(&(expires_at, task));
         } else {
             connection
@@ -607,7 +617,7 @@ impl Index {
         key: &str,
         task: i64,
     ) -> Result<()> {
-        if task > self.frontier {
+        if task > self.index_watermark {
             self.keys.entry(kind).or_default().insert(key.into(), task);
         } else {
             connection
@@ -626,7 +636,7 @@ impl Index {
         key: &str,
         task: i64,
     ) -> Result<()> {
-        if task > self.frontier {
+        if task > self.index_watermark {
             if let Some(keys) = self.keys.get_mut(&kind)
                 && keys.get(key) == Some(&task)
             {
@@ -676,8 +686,8 @@ pub(in crate::sqlite) struct ListCursor {
 
 impl ListCursor {
     /// The tasks of a list behind a place, or all.
-    pub(in crate::sqlite) fn behind(list: i64, place: Option<Place>) -> Self {
-        Self { list, buffered: VecDeque::new(), last: place, exhausted: false }
+    pub(in crate::sqlite) fn behind(list: i64, sort_key: Option<Place>) -> Self {
+        Self { list, buffered: VecDeque::new(), last: sort_key, exhausted: false }
     }
 
     /// The list's next task, left in place.
@@ -688,10 +698,10 @@ impl ListCursor {
         want: usize,
     ) -> Result<Option<Place>> {
         if self.buffered.is_empty() && !self.exhausted {
-            let places = index.next_ready(connection, self.list, self.last, want)?;
-            self.exhausted = places.len() < want;
-            self.last = places.last().copied().or(self.last);
-            self.buffered = places.into();
+            let sort_keys = index.next_ready(connection, self.list, self.last, want)?;
+            self.exhausted = sort_keys.len() < want;
+            self.last = sort_keys.last().copied().or(self.last);
+            self.buffered = sort_keys.into();
         }
         Ok(self.buffered.front().copied())
     }

@@ -5,14 +5,14 @@ use crate::number_map::NumberMap;
 use crate::sqlite::commit::transaction::LiveTask;
 
 /// How many are kept; of the others the rows are read.
-const KEPT: usize = 4096;
+const MAX_ROWS: usize = 4096;
 
 /// A memory of rows, never the truth. It belongs to the index, which forgets one here when it
 /// leaves its list: whatever changes a task that nobody holds takes it out of its list first.
 #[derive(Debug, Default)]
-pub(in crate::sqlite) struct ParkedTasks(NumberMap<i64, Box<LiveTask>>);
+pub(in crate::sqlite) struct IdleOrchestrations(NumberMap<i64, Box<LiveTask>>);
 
-impl ParkedTasks {
+impl IdleOrchestrations {
     /// Keeps one that is not scheduled, since what comes due is moved without a look at it. All are
     /// forgotten when there are too many: those for which something comes often are soon here
     /// again.
@@ -20,7 +20,7 @@ impl ParkedTasks {
         if task.scheduled {
             return;
         }
-        if self.0.len() >= KEPT {
+        if self.0.len() >= MAX_ROWS {
             self.0.clear();
         }
         self.0.insert(task.id.0, Box::new(task.clone()));

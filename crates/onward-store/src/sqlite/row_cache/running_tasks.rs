@@ -6,15 +6,15 @@ use crate::number_map::NumberMap;
 use crate::sqlite::commit::transaction::LiveTask;
 
 /// How many are kept; of the others the rows are read.
-const KEPT: usize = 65_536;
+const MAX_ROWS: usize = 65_536;
 
 /// A memory of rows, never the truth: whatever changes a running task's row takes it out first.
 #[derive(Debug, Default)]
-pub(in crate::sqlite) struct HeldTasks(NumberMap<i64, Box<LiveTask>>);
+pub(in crate::sqlite) struct RunningTasks(NumberMap<i64, Box<LiveTask>>);
 
-impl HeldTasks {
+impl RunningTasks {
     pub(in crate::sqlite) fn insert(&mut self, task: Box<LiveTask>) {
-        if self.0.len() < KEPT {
+        if self.0.len() < MAX_ROWS {
             self.0.insert(task.id.0, task);
         }
     }

@@ -31,7 +31,7 @@ use crate::sqlite::commit::transaction::{Stop, Transaction};
 use crate::sqlite::commit::transition_log::LogBuffer;
 use crate::sqlite::file_layer;
 use crate::sqlite::file_layer::open_files::{Fate, Names};
-use crate::sqlite::limits::deferred_counters::Moment;
+use crate::sqlite::limits::deferred_counters::ClockReading;
 use crate::sqlite::processes::housekeeping::Bell;
 use crate::sqlite::processes::notification_watermark::ToldTasks;
 use crate::sqlite::processes::peers::{Neighbours, Presence};
@@ -116,7 +116,7 @@ impl Callers {
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
     ) -> Result<(T, Written)> {
         let (now, steady) = (self.clock.now(), microseconds(self.clock.steady()));
-        let mut cache = Cache::load(&connection.into(), Moment { wall: now.as_microseconds(), steady })?;
+        let mut cache = Cache::load(&connection.into(), ClockReading { wall: now.as_microseconds(), steady })?;
         let (first, first_entry) = (cache.next_task, cache.next_log);
         let mut transaction = Transaction {
             connection: &connection.into(),
@@ -132,7 +132,7 @@ impl Callers {
             news: Some(Vec::new()),
             completions: Vec::new(),
             over: std::collections::VecDeque::new(),
-            counts_are_read: false,
+            counters_are_read: false,
         };
         let done = work(&mut transaction)?;
         // The store does not know yet that there are any; whoever looks for them finds them all the
@@ -339,7 +339,7 @@ mod tests {
     use crate::api::store::Store as _;
     use crate::api::task::TaskId;
     use crate::sqlite::columns::meta::meta;
-    use crate::sqlite::ready::index::SHARED;
+    use crate::sqlite::ready::index::ALL_IN_TABLES;
 
     /// News that nothing else makes.
     const LAST: TaskNews = TaskNews::Ended { task: TaskId(99) };
@@ -364,9 +364,9 @@ mod tests {
         submit(&store).committed();
         let mut core = store.core();
         core.look(true).unwrap();
-        assert_eq!(meta(&core.connection.database(), "frontier").unwrap(), SHARED);
+        assert_eq!(meta(&core.connection.database(), "index_watermark").unwrap(), ALL_IN_TABLES);
         core.settle().unwrap();
-        assert_eq!(meta(&core.connection.database(), "frontier").unwrap(), SHARED);
+        assert_eq!(meta(&core.connection.database(), "index_watermark").unwrap(), ALL_IN_TABLES);
     }
 
     #[tokio::test]

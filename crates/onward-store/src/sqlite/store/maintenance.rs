@@ -401,7 +401,7 @@ const CONSISTENCY: &[(&str, &str)] = &[
     ),
     (
         "a waiting task is in no ready list",
-        "SELECT id FROM task t WHERE id <= (SELECT value FROM meta WHERE name = 'frontier') AND scheduled = 0 \
+        "SELECT id FROM task t WHERE id <= (SELECT value FROM meta WHERE name = 'index_watermark') AND scheduled = 0 \
          AND NOT EXISTS (SELECT 1 FROM lease WHERE first = (SELECT max(first) FROM lease WHERE first <= t.id) \
          AND last >= t.id) \
          AND id NOT IN (SELECT task FROM ready)",
@@ -427,7 +427,7 @@ const CONSISTENCY: &[(&str, &str)] = &[
     ),
     (
         "a group counts another number of running tasks than there are",
-        "SELECT g.id FROM task_group g WHERE (SELECT value FROM meta WHERE name = 'group_counts_since') = 0 \
+        "SELECT g.id FROM task_group g WHERE (SELECT value FROM meta WHERE name = 'deferred_counters_since') = 0 \
          AND EXISTS (SELECT 1 FROM task_limit l WHERE l.scope = 3 AND l.name = g.name) AND g.running <> \
          (SELECT count(*) FROM lease e CROSS JOIN task t ON t.id BETWEEN e.first AND e.last JOIN sub_queue n ON n.id = t.sub_queue \
          WHERE n.task_group = g.id)",
@@ -439,8 +439,8 @@ const CONSISTENCY: &[(&str, &str)] = &[
     ),
     (
         "the head of a group's ready list has another fair-share tag than the group",
-        "SELECT h.task FROM claimable_head h JOIN sub_queue n ON n.id = h.list LEFT JOIN share s ON s.queue = n.queue AND s.task_group = n.task_group \
-         JOIN task_group g ON g.id = n.task_group WHERE h.rank <> CASE \
+        "SELECT h.task FROM claimable_head h JOIN sub_queue n ON n.id = h.list LEFT JOIN fair_share s ON s.queue = n.queue AND s.task_group = n.task_group \
+         JOIN task_group g ON g.id = n.task_group WHERE h.share_tag <> CASE \
          WHEN NOT EXISTS (SELECT 1 FROM task_limit WHERE weight IS NOT NULL OR minimum IS NOT NULL) THEN 0 \
          WHEN g.below_minimum THEN coalesce(s.guaranteed, 0) - :guaranteed ELSE coalesce(s.shared, 0) END",
     ),
@@ -458,7 +458,7 @@ const CONSISTENCY: &[(&str, &str)] = &[
     ),
     (
         "a group is further ahead of its queue than one start takes it",
-        "SELECT s.task_group FROM share s JOIN share q ON q.queue = s.queue AND q.task_group = -1 \
+        "SELECT s.task_group FROM fair_share s JOIN fair_share q ON q.queue = s.queue AND q.task_group = -1 \
          WHERE s.guaranteed > q.guaranteed + :cost OR s.shared > q.shared + :cost",
     ),
     (

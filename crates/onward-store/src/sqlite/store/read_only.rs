@@ -42,7 +42,7 @@ use crate::sqlite::commit::deferred_tags::{self, NewTags};
 use crate::sqlite::file_layer;
 use crate::sqlite::file_layer::log_owner::{check_log, log_bytes};
 use crate::sqlite::file_layer::open_files::{Fate, Names, leave_log};
-use crate::sqlite::limits::deferred_counters::Moment;
+use crate::sqlite::limits::deferred_counters::ClockReading;
 use crate::sqlite::migrations::migrate::check_schema;
 use crate::sqlite::processes::lock_wait::wait_for_locks;
 use crate::sqlite::processes::peers::ended;
@@ -203,7 +203,8 @@ impl SqliteReader {
 
     /// Reads what the writer of a store has in its memory.
     fn read_with_cache<T>(&self, read: impl FnOnce(&Database<'_>, &mut Cache) -> Result<T>) -> Result<T> {
-        let moment = Moment { wall: self.clock.now().as_microseconds(), steady: microseconds(self.clock.steady()) };
+        let moment =
+            ClockReading { wall: self.clock.now().as_microseconds(), steady: microseconds(self.clock.steady()) };
         self.read(|connection| {
             let database = Database::from(connection);
             let mut cache = Cache::load(&database, moment)?;

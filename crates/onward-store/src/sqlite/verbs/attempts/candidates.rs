@@ -11,7 +11,7 @@ use crate::bounds;
 use crate::rules::order::{Place, between};
 use crate::sqlite::commit::names::{FIRST_GROUPED, Names, SubQueue};
 use crate::sqlite::commit::transaction::Transaction;
-use crate::sqlite::limits::limit_usage::Shared;
+use crate::sqlite::limits::limit_usage::ScopeNumber;
 use crate::sqlite::ready::affinity_lists::reserved_head_list;
 use crate::sqlite::ready::claim_order::{ClaimOrder, QueueOfSource};
 use crate::sqlite::ready::claimable_heads::ClaimableHead;
@@ -68,7 +68,7 @@ struct HeadListCursor {
 /// A task that is next.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct Candidate {
-    pub(in crate::sqlite) place: Place,
+    pub(in crate::sqlite) sort_key: Place,
     pub(in crate::sqlite) source: usize,
     pub(in crate::sqlite) list: i64,
     pub(in crate::sqlite) is_of_group: bool,
@@ -139,7 +139,7 @@ impl Transaction<'_> {
         let has_groups = has_affinity_keys || self.cache.names.has_groups();
         // What is reserved for whoever asks; a look may ask for nobody.
         let own = Some(claim.session.0).filter(|session| has_affinity_keys && *session > 0);
-        let (are_shared, last) = (self.cache.flow.shares.are_shared(), claim.last_place(self.now));
+        let (are_shared, last) = (self.cache.limits.fair_shares.are_shared(), claim.last_place(self.now));
         let (mut sources, mut queues) = (Vec::new(), Vec::new());
         for (number, sub_queue) in
             self.cache.names.ungrouped_sub_queues().filter(|(_, sub_queue)| self.may_give(claim, sub_queue, &left))
@@ -194,12 +194,12 @@ impl Transaction<'_> {
         for (queue, room) in self.cache.queues.rooms() {
             left.at_most(queue, room);
         }
-        for (scope, usage) in self.cache.flow.shared() {
+        for (scope, usage) in self.cache.limits.scopes() {
             let room = usage.room(self.steady_time());
             match scope {
-                Shared::All => left.all = Some(room),
-                Shared::Queue(queue) => left.at_most(queue, room),
-                Shared::Kind(kind) => {
+                ScopeNumber::All => left.all = Some(room),
+                ScopeNumber::Queue(queue) => left.at_most(queue, room),
+                ScopeNumber::Kind(kind) => {
                     left.kinds.insert(kind, room);
                 }
             }
@@ -209,10 +209,10 @@ impl Transaction<'_> {
 
     fn add_head(&mut self, candidates: &mut Candidates, source: usize) -> Result<()> {
         let head = self.next_of(&mut candidates.sources[source].heads, candidates.piece)?;
-        let head = head.filter(|head| candidates.is_urgent_enough(head.place));
+        let head = head.filter(|head| candidates.is_urgent_enough(head.sort_key));
         candidates.sources[source].head = head;
         if let Some(head) = head {
-            candidates.order.push(source, (head.rank, head.place));
+            candidates.order.push(source, (head.share_tag, head.sort_key));
         }
         Ok(())
     }
@@ -220,8 +220,10 @@ impl Transaction<'_> {
     fn next_of(&mut self, heads: &mut Heads, piece: usize) -> Result<Option<ClaimableHead>> {
         match heads {
             Heads::List(cursor) => {
-                let Some(place) = cursor.peek(self.connection, &mut self.cache.index, piece)? else { return Ok(None) };
-                Ok(Some(ClaimableHead { rank: self.rank_of(cursor.list)?, place, list: cursor.list }))
+                let Some(sort_key) = cursor.peek(self.connection, &mut self.cache.index, piece)? else {
+                    return Ok(None);
+                };
+                Ok(Some(ClaimableHead { share_tag: self.share_tag_of(cursor.list)?, sort_key, list: cursor.list }))
             }
             Heads::HeadList(cursor) => self.next_of_groups(cursor),
         }
@@ -234,15 +236,15 @@ impl Transaction<'_> {
         }
         // Lists whose head has been passed may go on behind that.
         let mut next: Option<ClaimableHead> = None;
-        let is_urgent_enough = |head: &ClaimableHead| cursor.last.is_none_or(|last| head.place <= last);
+        let is_urgent_enough = |head: &ClaimableHead| cursor.last.is_none_or(|last| head.sort_key <= last);
         let is_last = |head: &ClaimableHead| cursor.passed_of(head).is_none() && is_urgent_enough(head);
         let around = self.cache.heads.up_to(self.connection, cursor.head_list, is_last)?;
         for head in around.into_iter().chain(cursor.also.iter().copied()) {
             let head = match cursor.passed_of(&head) {
                 None => Some(head),
                 Some(passed) => {
-                    let places = self.cache.index.next_ready(self.connection, head.list, Some(passed), 1)?;
-                    places.first().map(|place| ClaimableHead { place: *place, ..head })
+                    let sort_keys = self.cache.index.next_ready(self.connection, head.list, Some(passed), 1)?;
+                    sort_keys.first().map(|sort_key| ClaimableHead { sort_key: *sort_key, ..head })
                 }
             };
             next = [next, head.filter(is_urgent_enough)].into_iter().flatten().min();
@@ -259,7 +261,7 @@ impl Transaction<'_> {
         if candidates.left.all == Some(0) {
             return Ok(None);
         }
-        while let Some((place, source)) = candidates.order.pop() {
+        while let Some((sort_key, source)) = candidates.order.pop() {
             let CandidateSource { queue, kind, .. } = candidates.sources[source];
             if !candidates.left.any_of(queue, kind) {
                 candidates.order.settle(source);
@@ -273,7 +275,7 @@ impl Transaction<'_> {
                 cursor.advance();
             }
             candidates.last_source = Some(source);
-            return Ok(Some(Candidate { place, source, list, is_of_group: list >= FIRST_GROUPED }));
+            return Ok(Some(Candidate { sort_key, source, list, is_of_group: list >= FIRST_GROUPED }));
         }
         Ok(None)
     }
@@ -304,17 +306,17 @@ impl Transaction<'_> {
             }
             Heads::HeadList(cursor) => cursor,
         };
-        let are_shared = self.cache.flow.shares.are_shared();
+        let are_shared = self.cache.limits.fair_shares.are_shared();
         let heads =
-            self.cache.heads.up_to(self.connection, cursor.head_list, |head| !are_shared && head.place > last)?;
+            self.cache.heads.up_to(self.connection, cursor.head_list, |head| !are_shared && head.sort_key > last)?;
         let mut next: Option<Place> = None;
         for head in heads {
-            let place = if head.place > last {
-                Some(head.place)
+            let sort_key = if head.sort_key > last {
+                Some(head.sort_key)
             } else {
                 self.cache.index.next_ready(self.connection, head.list, Some(last), 1)?.first().copied()
             };
-            next = [next, place].into_iter().flatten().min();
+            next = [next, sort_key].into_iter().flatten().min();
         }
         Ok(next)
     }
@@ -354,14 +356,14 @@ impl Transaction<'_> {
                 continue;
             }
             let head = self.next_of(&mut candidates.sources[source].heads, candidates.piece)?;
-            let head = head.filter(|head| candidates.is_urgent_enough(head.place));
+            let head = head.filter(|head| candidates.is_urgent_enough(head.sort_key));
             if candidates.sources[source].head == head {
                 continue;
             }
             candidates.order.remove(source);
             candidates.sources[source].head = head;
             if let Some(head) = head {
-                candidates.order.push(source, (head.rank, head.place));
+                candidates.order.push(source, (head.share_tag, head.sort_key));
             }
             candidates.order.settle(source);
         }
@@ -369,17 +371,17 @@ impl Transaction<'_> {
     }
 
     fn add_also(&mut self, heads: &mut Vec<(i64, ClaimableHead)>, list: i64) -> Result<()> {
-        if let Some(place) = self.cache.index.first_ready(self.connection, list)? {
-            let rank = self.rank_of(list)?;
-            heads.push((self.cache.names.ungrouped_of(list), ClaimableHead { rank, place, list }));
+        if let Some(sort_key) = self.cache.index.first_ready(self.connection, list)? {
+            let share_tag = self.share_tag_of(list)?;
+            heads.push((self.cache.names.ungrouped_of(list), ClaimableHead { share_tag, sort_key, list }));
         }
         Ok(())
     }
 
     fn add_groups_with_tokens(&mut self, candidates: &mut Candidates) -> Result<()> {
         let (now, mut heads) = (self.steady_time(), Vec::new());
-        for (_, group) in self.cache.heads.due(self.connection, i64::MAX, bounds::GROUPS)? {
-            let state = self.cache.flow.group(self.connection, group)?;
+        for (_, group) in self.cache.heads.tokens_due(self.connection, i64::MAX, bounds::GROUPS)? {
+            let state = self.cache.limits.group(self.connection, group)?;
             if state.usage.room(now) == 0 || self.cache.pauses.group_is_paused(&state.name) {
                 continue;
             }
@@ -407,8 +409,8 @@ impl Transaction<'_> {
 }
 
 impl Candidates {
-    fn is_urgent_enough(&self, place: Place) -> bool {
-        self.last.is_none_or(|last| place <= last)
+    fn is_urgent_enough(&self, sort_key: Place) -> bool {
+        self.last.is_none_or(|last| sort_key <= last)
     }
 
     /// Notes that the task that came last is taken.
@@ -440,9 +442,9 @@ impl Candidates {
     pub(in crate::sqlite) fn pass(&mut self, candidate: Candidate) {
         let Heads::HeadList(cursor) = &mut self.sources[candidate.source].heads else { return };
         if self.are_shared {
-            cursor.passed.insert(candidate.list, candidate.place);
+            cursor.passed.insert(candidate.list, candidate.sort_key);
         } else {
-            cursor.behind = Some(candidate.place);
+            cursor.behind = Some(candidate.sort_key);
         }
     }
 }
@@ -451,7 +453,7 @@ impl HeadListCursor {
     /// Up to where the sub-queue of a head was looked at, if the head was.
     fn passed_of(&self, head: &ClaimableHead) -> Option<Place> {
         let passed = [self.behind, self.passed.get(&head.list).copied()].into_iter().flatten().max();
-        passed.filter(|passed| head.place <= *passed)
+        passed.filter(|passed| head.sort_key <= *passed)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::bounds;
 use crate::rules::attempt::expiry_at_start;
 use crate::rules::order::Place;
 use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, Verb, id_values};
-use crate::sqlite::row_cache::waiting_tasks::FreshTask;
+use crate::sqlite::row_cache::waiting_tasks::WaitingTask;
 use crate::sqlite::verbs::attempts::candidates::{Candidate, Candidates, Resumed};
 use crate::sqlite::verbs::attempts::leases::Leased;
 
@@ -31,7 +31,7 @@ impl Transaction<'_> {
         let next_token = self.next_token(Some(claim))?;
         let next_aged = self.next_aged(claim, tasks.len())?;
         let next_due = [self.next_due()?, next_token, next_aged].into_iter().flatten().min();
-        let groups_share = self.cache.flow.shares.are_shared();
+        let groups_share = self.cache.limits.fair_shares.are_shared();
         Ok(Outcome::Claimed(Claimed {
             tasks,
             cancel,
@@ -72,10 +72,10 @@ impl Transaction<'_> {
         while tasks.len() < limit {
             let Some(candidate) = self.next_candidate(&mut candidates)? else { break };
             if !candidates.are_shared {
-                passed.insert(candidates.sources[candidate.source].turn, candidate.place);
+                passed.insert(candidates.sources[candidate.source].turn, candidate.sort_key);
             }
             let next_task = self.cache.next_task;
-            if self.expire_if_due(candidate.place.task)? {
+            if self.expire_if_due(candidate.sort_key.task)? {
                 if self.cache.next_task > next_task {
                     // What followed the expired task may stand before what the candidates have in
                     // store.
@@ -87,30 +87,30 @@ impl Transaction<'_> {
             }
             self.take_candidate(claim, &mut candidates, candidate)?;
             if !candidate.is_of_group {
-                self.cache.index.remove_ready_to_start(self.connection, candidate.list, candidate.place)?;
+                self.cache.index.remove_ready_to_start(self.connection, candidate.list, candidate.sort_key)?;
             }
-            tasks.extend(self.start(claim, &[candidate.place])?);
+            tasks.extend(self.start(claim, &[candidate.sort_key])?);
         }
         Ok((tasks, candidates.order.choice(&choice).turn))
     }
 
     fn take_together(&mut self, claim: &Claim, limit: usize, candidates: &mut Candidates) -> Result<Vec<ClaimedTask>> {
         let mut taken: BTreeMap<i64, Place> = BTreeMap::new();
-        let mut places = Vec::new();
-        while places.len() < limit {
+        let mut sort_keys = Vec::new();
+        while sort_keys.len() < limit {
             let Some(candidate) = self.next_candidate(candidates)? else { break };
             self.take_candidate(claim, candidates, candidate)?;
             if !candidate.is_of_group {
-                taken.insert(candidate.list, candidate.place);
+                taken.insert(candidate.list, candidate.sort_key);
             }
-            places.push(candidate.place);
+            sort_keys.push(candidate.sort_key);
         }
-        if places.is_empty() {
+        if sort_keys.is_empty() {
             return Ok(Vec::new());
         }
-        let tasks = self.start(claim, &places)?;
-        for (list, place) in taken {
-            self.cache.index.remove_ready_up_to(self.connection, list, place)?;
+        let tasks = self.start(claim, &sort_keys)?;
+        for (list, sort_key) in taken {
+            self.cache.index.remove_ready_up_to(self.connection, list, sort_key)?;
         }
         Ok(tasks)
     }
@@ -120,7 +120,7 @@ impl Transaction<'_> {
     fn take_candidate(&mut self, claim: &Claim, candidates: &mut Candidates, candidate: Candidate) -> Result<()> {
         candidates.took(candidate.source);
         let is_held_back =
-            candidate.is_of_group && self.start_from_list(claim.session, candidate.list, candidate.place)?;
+            candidate.is_of_group && self.start_from_list(claim.session, candidate.list, candidate.sort_key)?;
         if candidates.are_shared {
             if !candidate.is_of_group {
                 self.charge(candidate.list)?;
@@ -145,23 +145,25 @@ impl Transaction<'_> {
 
     /// Starts an attempt of each of the waiting tasks at these places. The caller takes them out of
     /// their sub-queues.
-    fn start(&mut self, claim: &Claim, places: &[Place]) -> Result<Vec<ClaimedTask>> {
-        let fresh: Vec<_> = places.iter().map(|place| self.cache.index.take_fresh(place.task)).collect();
-        let unknown = places.iter().zip(&fresh).filter(|(_, fresh)| fresh.is_none()).map(|(place, _)| place.task);
+    fn start(&mut self, claim: &Claim, sort_keys: &[Place]) -> Result<Vec<ClaimedTask>> {
+        let cached: Vec<_> =
+            sort_keys.iter().map(|sort_key| self.cache.index.take_waiting_row(sort_key.task)).collect();
+        let unknown =
+            sort_keys.iter().zip(&cached).filter(|(_, cached)| cached.is_none()).map(|(sort_key, _)| sort_key.task);
         let mut read = self.read_waiting(unknown)?.into_iter();
-        let started: Vec<_> = fresh.into_iter().filter_map(|fresh| fresh.or_else(|| read.next())).collect();
+        let started: Vec<_> = cached.into_iter().filter_map(|cached| cached.or_else(|| read.next())).collect();
         self.lease(claim.session, started.iter().map(|started| leased(&started.task)))?;
         let mut tasks = Vec::with_capacity(started.len());
         for started in started {
             tasks.extend(self.started(claim.session, started)?);
         }
-        if tasks.len() == places.len() {
+        if tasks.len() == sort_keys.len() {
             return Ok(tasks);
         }
         Err(Error::corrupt("a ready list names a task that does not exist; restore a backup"))
     }
 
-    fn read_waiting(&self, tasks: impl Iterator<Item = TaskId>) -> Result<Vec<FreshTask>> {
+    fn read_waiting(&self, tasks: impl Iterator<Item = TaskId>) -> Result<Vec<WaitingTask>> {
         let ids = id_values(tasks);
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -170,7 +172,7 @@ impl Transaction<'_> {
         let mut rows = statement.query([&ids])?;
         let mut tasks = Vec::with_capacity(ids.len());
         while let Some(row) = rows.next()? {
-            tasks.push(FreshTask {
+            tasks.push(WaitingTask {
                 task: Box::new(LiveTask::from_row(row)?),
                 submitted_at: Timestamp::from_microseconds(row.get(17)?),
                 payload: Bytes::copy_from_slice(row.get_ref(18)?.as_blob().map_err(rusqlite::Error::from)?),
@@ -179,8 +181,8 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
-    fn started(&mut self, session: SessionId, started: FreshTask) -> Result<Option<ClaimedTask>> {
-        let FreshTask { mut task, submitted_at, payload } = started;
+    fn started(&mut self, session: SessionId, started: WaitingTask) -> Result<Option<ClaimedTask>> {
+        let WaitingTask { mut task, submitted_at, payload } = started;
         let held = Held { session: session.0, claim: leased(&task).claim, started_at: self.now.as_microseconds() };
         task.held = Some(held);
         if task.expires_at.is_some() || task.options.ttl.is_some() || task.options.deadline.is_some() {
@@ -216,7 +218,7 @@ impl Transaction<'_> {
         };
         self.count_start(task.sub_queue);
         self.log(task.id, task.sub_queue, Change::Started { attempt: claimed.attempt });
-        self.cache.held.insert(task);
+        self.cache.running_rows.insert(task);
         Ok(Some(claimed))
     }
 

@@ -20,7 +20,7 @@ use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, Verb, id_v
 impl Transaction<'_> {
     pub(in crate::sqlite) fn complete(&mut self, lease: Lease, result: Option<&Bytes>) -> Verb<Outcome> {
         let followers = self.cache.followers;
-        let known = self.cache.held.get(lease.task).filter(|task| {
+        let known = self.cache.running_rows.get(lease.task).filter(|task| {
             let is_plain = task.links & !DEPENDENTS == 0 && !task.options.orchestration;
             task.is_held_by(lease) && is_plain && (task.key.is_none() || !followers)
         });
@@ -67,7 +67,7 @@ impl Transaction<'_> {
             check_count(moved, 1)?;
         }
         self.completions.push(completion);
-        let completed = self.cache.held.take(task);
+        let completed = self.cache.running_rows.take(task);
         if let Some(task) = &completed {
             task.key.as_ref().map_or(Ok(()), |key| self.free_key(task, key))?;
             self.retain(task.id, task.options.retention)?;

@@ -78,7 +78,7 @@ impl Transaction<'_> {
 
     /// The session goes on with the task under a new lease.
     fn hold(&mut self, task: &LiveTask, held: Held, attempts: u32) -> Verb<Failed> {
-        self.cache.held.remove(task.id);
+        self.cache.running_rows.remove(task.id);
         let claim = held.claim.saturating_add(1);
         let now = self.now.as_microseconds();
         let leased = Leased { task: task.id, claim, expires_at: task.expires_at };
@@ -89,7 +89,7 @@ impl Transaction<'_> {
         self.connection
             .prepare_cached("UPDATE task SET claims = ?, attempts = ?, lost = 0, started_at = ? WHERE id = ?")?
             .execute(params![held.claim, attempts, now, task.id.0])?;
-        self.cache.held.insert(Box::new(LiveTask {
+        self.cache.running_rows.insert(Box::new(LiveTask {
             claims: held.claim,
             attempts,
             lost: 0,
@@ -185,12 +185,12 @@ impl Transaction<'_> {
         lost: u32,
     ) -> Result<TaskState> {
         let scheduled = at > self.now;
-        // What need not wait keeps its place in list.
+        // What need not wait keeps its place in its ready list.
         let run_at = if scheduled { at.as_microseconds() } else { task.run_at };
         let state = if scheduled { TaskState::Scheduled } else { TaskState::Waiting };
         let blocked = self.stands_aside(task, state)?;
         let scheduled = scheduled && !blocked;
-        self.cache.held.remove(task.id);
+        self.cache.running_rows.remove(task.id);
         self.leave_lease(task.id)?;
         self.count_end(task.sub_queue)?;
         self.connection.prepare_cached(include_str!("../../sql/attempts/requeue_task.sql"))?.execute(params![
@@ -272,7 +272,7 @@ impl Transaction<'_> {
             end.result.map(AsRef::as_ref),
         ])?;
         self.retain(task.id, task.options.retention)?;
-        self.cache.held.remove(task.id);
+        self.cache.running_rows.remove(task.id);
         self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([task.id.0])?;
         if task.held.is_some() {
             self.drop_empty_leases(task.id, task.id)?;

@@ -50,7 +50,7 @@ impl Transaction<'_> {
             let state = self.end_held(&task, held, TaskState::Cancelled)?;
             return Ok(Outcome::AwaitsCompletion { state });
         }
-        self.cache.held.remove(task.id);
+        self.cache.running_rows.remove(task.id);
         self.leave_lease(task.id)?;
         self.count_end(task.sub_queue)?;
         self.connection.prepare_cached(include_str!("../../sql/attempts/await_completion.sql"))?.execute(params![
@@ -157,7 +157,7 @@ impl Transaction<'_> {
         self.forget_awaited(task.id)?;
         self.leave_list(&task.entry())?;
         let scheduled = at > self.now;
-        // What need not wait keeps its place in list.
+        // What need not wait keeps its place in its ready list.
         let run_at = if scheduled { at.as_microseconds() } else { task.run_at };
         self.connection
             .prepare_cached(include_str!("../../sql/attempts/retry_awaited.sql"))?

@@ -13,7 +13,7 @@ use crate::sqlite::reads::statistics::read_totals;
 impl Transaction<'_> {
     pub(in crate::sqlite) fn record_io(&mut self, lease: Lease, io: Io) -> Verb<Outcome> {
         let (mut task, _) = self.held_by(lease)?;
-        self.cache.held.remove(task.id);
+        self.cache.running_rows.remove(task.id);
         task.options.io = Some(io);
         self.connection
             .prepare_cached("UPDATE task SET options = ? WHERE id = ?")?

@@ -74,8 +74,8 @@ impl Transaction<'_> {
     /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it
     /// is parked.
     pub(in crate::sqlite) fn deliver(&mut self, to: TaskId, body: MessageBody) -> Result<()> {
-        let live = match self.cache.index.parked(to) {
-            Some(parked) => Some(parked.clone()),
+        let live = match self.cache.index.idle_row(to) {
+            Some(idle) => Some(idle.clone()),
             None => self.live(to)?,
         };
         let is_orchestration = match &live {
@@ -110,7 +110,7 @@ impl Transaction<'_> {
             .execute(params![task.id.0, run_at])?;
         let waiting = LiveTask { blocked: false, scheduled: false, run_at, ..task.clone() };
         self.enter_list(&waiting.entry())?;
-        self.cache.index.keep_parked(&waiting);
+        self.cache.index.cache_idle(&waiting);
         self.log(task.id, task.sub_queue, Change::Unblocked);
         self.hint.work += 1;
         Ok(())

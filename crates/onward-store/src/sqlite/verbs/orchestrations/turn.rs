@@ -145,7 +145,7 @@ impl Transaction<'_> {
     fn keep_turn(&mut self, task: &LiveTask) -> Verb<TaskState> {
         if task.lost > 0 {
             self.connection.prepare_cached("UPDATE task SET lost = 0 WHERE id = ?")?.execute([task.id.0])?;
-            self.cache.held.remove(task.id);
+            self.cache.running_rows.remove(task.id);
         }
         Ok(TaskState::Running)
     }
@@ -183,7 +183,7 @@ impl Transaction<'_> {
         state: TaskState,
         run_at: Timestamp,
     ) -> Verb<TaskState> {
-        self.cache.held.remove(task.id);
+        self.cache.running_rows.remove(task.id);
         self.leave_lease(task.id)?;
         self.count_end(task.sub_queue)?;
         let stands_aside = self.is_put_aside(task.id, hold, state)?;
@@ -202,7 +202,7 @@ impl Transaction<'_> {
         let parked = LiveTask { blocked, scheduled, run_at, claims, lost: 0, held: None, ..task.clone() };
         let parked = self.settle_move(parked)?;
         self.enter_list(&parked.entry())?;
-        self.cache.index.keep_parked(&parked);
+        self.cache.index.cache_idle(&parked);
         self.hint.work += 1;
         Ok(parked.state())
     }

@@ -110,7 +110,7 @@ impl Transaction<'_> {
         (memo, on_failure): (&Bytes, OnDependencyFailure),
         live: &[TaskId],
     ) -> Result<TaskState> {
-        self.cache.held.remove(task.id);
+        self.cache.running_rows.remove(task.id);
         self.leave_lease(task.id)?;
         self.count_end(task.sub_queue)?;
         // What it depended on itself is settled; from now on this is about its children.

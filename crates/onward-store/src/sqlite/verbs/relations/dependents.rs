@@ -78,7 +78,7 @@ impl Transaction<'_> {
     }
 
     fn dependent(&self, task: TaskId) -> Result<Dependent> {
-        let is_known = self.cache.held.get(task).is_some() || self.cache.index.is_fresh(task);
+        let is_known = self.cache.running_rows.get(task).is_some() || self.cache.index.has_waiting_row(task);
         if is_known || self.is_live(task)? {
             return Ok(Dependent::On(task));
         }
@@ -115,9 +115,9 @@ impl Transaction<'_> {
             is_marked |= task.links & link != 0;
             task.links |= link;
         };
-        self.cache.held.get_mut(task).map(&mut mark);
-        self.cache.index.fresh_mut(task).map(&mut mark);
-        self.cache.index.parked_mut(task).map(&mut mark);
+        self.cache.running_rows.get_mut(task).map(&mut mark);
+        self.cache.index.waiting_row_mut(task).map(&mut mark);
+        self.cache.index.idle_row_mut(task).map(&mut mark);
         if !is_marked {
             self.connection.prepare_cached(prepared_statements::ADD_LINK)?.execute(params![link, task.0])?;
         }
@@ -270,7 +270,7 @@ impl Transaction<'_> {
     }
 
     fn blocked(&self, task: TaskId) -> Result<Option<LiveTask>> {
-        match self.cache.index.fresh_blocked(task) {
+        match self.cache.index.waiting_row(task) {
             Some(fresh) => Ok(Some(fresh.clone())),
             None => self.live(task),
         }
@@ -293,7 +293,7 @@ impl Transaction<'_> {
         let waiting = LiveTask { blocked: false, scheduled, run_at, ..task.clone() };
         self.cache.index.unblock(self.connection, &waiting)?;
         if !scheduled {
-            self.enter_list_when_due(task.scheduled_list(), waiting.entry().place())?;
+            self.enter_list_when_due(task.scheduled_list(), waiting.entry().sort_key())?;
         }
         self.log(task.id, task.sub_queue, Change::Unblocked);
         self.hint.work += 1;

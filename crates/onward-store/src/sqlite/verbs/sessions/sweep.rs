@@ -8,7 +8,7 @@ use crate::api::task::{Priority, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules;
-use crate::rules::order::place;
+use crate::rules::order;
 use crate::sqlite::commit::prepared_statements;
 use crate::sqlite::commit::transaction::{Transaction, Verb};
 
@@ -23,7 +23,7 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn sweep_now(&mut self) -> Verb<Swept> {
         self.end_pauses()?;
         self.forget_unused_affinity_keys()?;
-        self.let_groups_go_on()?;
+        self.release_groups()?;
         let due = self.promote_due()?;
         let lost = self.lapse_sessions()?;
         self.fail_overdue()?;
@@ -56,8 +56,8 @@ impl Transaction<'_> {
                 .prepare_cached("SELECT priority FROM task WHERE id = ?")?
                 .query_row([task], |row| row.get(0))?;
             self.connection.prepare_cached("UPDATE task SET scheduled = 0 WHERE id = ?")?.execute([task])?;
-            let place = place(Priority(priority), Timestamp::from_microseconds(*run_at), TaskId(*task));
-            self.enter_list_when_due(*sub_queue, place)?;
+            let sort_key = order::place(Priority(priority), Timestamp::from_microseconds(*run_at), TaskId(*task));
+            self.enter_list_when_due(*sub_queue, sort_key)?;
             self.hint.work += 1;
         }
         Ok(due.len() as u64)

@@ -7,10 +7,10 @@ use crate::api::outcome::{Outcome, Refusal};
 use crate::api::queue::QueueSettings;
 use crate::bounds;
 use crate::rules;
-use crate::sqlite::commit::cache::shared;
+use crate::sqlite::commit::cache::scope_number;
 use crate::sqlite::commit::transaction::{Transaction, Verb};
 use crate::sqlite::limits::deferred_counters::leases_of_groups;
-use crate::sqlite::limits::limit_usage::Shared;
+use crate::sqlite::limits::limit_usage::ScopeNumber;
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn set_limit(&mut self, set: &SetLimit) -> Verb<Outcome> {
@@ -24,7 +24,7 @@ impl Transaction<'_> {
             return Err(Refusal::Invalid(text).into());
         }
         self.check_group_limits(&set.scope)?;
-        self.save_all_counts()?;
+        self.save_all_counters()?;
         let limit = match (&set.scope, queue, kind) {
             (_, Some(queue), _) => self.set_limit_of_queue(set, queue)?,
             (LimitScope::Group(_) | LimitScope::Groups(_), ..) => self.set_limit_of_groups(set)?,
@@ -37,7 +37,7 @@ impl Transaction<'_> {
 
     fn check_group_limits(&self, scope: &LimitScope) -> Verb<()> {
         let is_of_groups = |scope: &&LimitScope| matches!(scope, LimitScope::Group(_) | LimitScope::Groups(_));
-        let known = self.cache.flow.limits();
+        let known = self.cache.limits.configured();
         let is_new = is_of_groups(&scope) && !known.contains_key(scope);
         if is_new && known.keys().filter(is_of_groups).count() >= bounds::GROUP_LIMITS {
             return Err(rules::limit::too_many_group_limits().into());
@@ -46,7 +46,7 @@ impl Transaction<'_> {
     }
 
     fn limit_before(&self, scope: &LimitScope) -> Limit {
-        self.cache.flow.limits().get(scope).copied().unwrap_or_default()
+        self.cache.limits.configured().get(scope).copied().unwrap_or_default()
     }
 
     /// A queue's concurrency is one of its settings.
@@ -58,7 +58,7 @@ impl Transaction<'_> {
         self.keep_queue(number, QueueSettings { concurrency: limit.concurrency, ..settings })?;
         let kept = Limit { concurrency: None, ..limit };
         let running = self.count_leases(number)?;
-        self.cache.flow.set(self.connection, &set.scope, Some(Shared::Queue(number)), kept, running)?;
+        self.cache.limits.set(self.connection, &set.scope, Some(ScopeNumber::Queue(number)), kept, running)?;
         Ok(limit)
     }
 
@@ -67,26 +67,26 @@ impl Transaction<'_> {
             self.cache.names.ensure_kind(self.connection, kind)?;
         }
         let limit = rules::limit::after(self.limit_before(&set.scope), set);
-        let number = shared(&self.cache.names, &set.scope);
+        let number = scope_number(&self.cache.names, &set.scope);
         let running = match number {
-            Some(Shared::Kind(kind)) => self.count_leases_of_kind(Some(kind))?,
+            Some(ScopeNumber::Kind(kind)) => self.count_leases_of_kind(Some(kind))?,
             _ => self.count_leases_of_kind(None)?,
         };
-        self.cache.flow.set(self.connection, &set.scope, number, limit, running)?;
+        self.cache.limits.set(self.connection, &set.scope, number, limit, running)?;
         Ok(limit)
     }
 
     fn set_limit_of_groups(&mut self, set: &SetLimit) -> Result<Limit> {
         let limit = rules::limit::after(self.limit_before(&set.scope), set);
-        self.cache.flow.set(self.connection, &set.scope, None, limit, 0)?;
-        let are_shared = rules::share::are_shared(self.cache.flow.limits());
-        if self.cache.flow.shares.set(self.connection, are_shared)? {
-            self.forget_ranks()?;
+        self.cache.limits.set(self.connection, &set.scope, None, limit, 0)?;
+        let are_shared = rules::share::are_shared(self.cache.limits.configured());
+        if self.cache.limits.fair_shares.set(self.connection, are_shared)? {
+            self.reset_share_tags()?;
         }
         let running = leases_of_groups(self.connection)?;
         for group in self.groups_of(&set.scope) {
-            self.cache.flow.group(self.connection, group)?.usage.running = running.get(&group).copied().unwrap_or(0);
-            self.cache.flow.change_group(group);
+            self.cache.limits.group(self.connection, group)?.usage.running = running.get(&group).copied().unwrap_or(0);
+            self.cache.limits.mark_group_changed(group);
             self.settle_group(group)?;
         }
         Ok(limit)

@@ -50,7 +50,7 @@ impl Transaction<'_> {
 
     /// Asks the worker of a running task to stop. A `mark` of 2 also takes its key away.
     pub(in crate::sqlite) fn request_cancel(&mut self, task: &LiveTask, mark: u8) -> Result<()> {
-        self.cache.held.remove(task.id);
+        self.cache.running_rows.remove(task.id);
         if mark > 1
             && let Some(key) = &task.key
         {

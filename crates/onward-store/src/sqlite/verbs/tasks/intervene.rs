@@ -7,7 +7,7 @@ use crate::api::orchestration::Hold;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
-use crate::rules::order::place;
+use crate::rules::order;
 use crate::rules::{intervene, orchestration};
 use crate::sqlite::commit::transaction::{LiveTask, Transaction, Verb};
 
@@ -30,8 +30,8 @@ impl Transaction<'_> {
         self.connection
             .prepare_cached("UPDATE task SET scheduled = 0, run_at = ? WHERE id = ?")?
             .execute(params![run_at, task.id.0])?;
-        let place = place(task.priority, Timestamp::from_microseconds(run_at), task.id);
-        self.enter_list_when_due(task.scheduled_list(), place)?;
+        let sort_key = order::place(task.priority, Timestamp::from_microseconds(run_at), task.id);
+        self.enter_list_when_due(task.scheduled_list(), sort_key)?;
         self.hint.work += 1;
         Ok(())
     }

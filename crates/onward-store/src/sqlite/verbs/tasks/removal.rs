@@ -17,7 +17,7 @@ use crate::rules;
 use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::transaction::{Transaction, Verb};
 use crate::sqlite::commit::transition_log::{Logged, decode};
-use crate::sqlite::limits::limit_usage::Shared;
+use crate::sqlite::limits::limit_usage::ScopeNumber;
 use crate::sqlite::verbs::relations::batches::is_member;
 
 /// How far a prune goes, and how far it has come.
@@ -189,9 +189,9 @@ impl Transaction<'_> {
         self.cache.pauses.clear(self.connection, &Scope::Queue(queue.clone()))?;
         self.cache.queues.forget(self.connection, number)?;
         let scope = LimitScope::Queue(queue.clone());
-        self.save_all_counts()?;
-        self.cache.flow.set(self.connection, &scope, Some(Shared::Queue(number)), Limit::default(), 0)?;
-        self.cache.flow.shares.forget_queue(self.connection, number)?;
+        self.save_all_counters()?;
+        self.cache.limits.set(self.connection, &scope, Some(ScopeNumber::Queue(number)), Limit::default(), 0)?;
+        self.cache.limits.fair_shares.forget_queue(self.connection, number)?;
         self.cache.names.delete_queue(self.connection, queue)?;
         self.cache.queues.reconfigured(self.connection)?;
         Ok(Outcome::Done)
@@ -283,9 +283,9 @@ impl Transaction<'_> {
     /// Forgets log rows below a number; the newest stays, for it carries the number of the next
     /// task.
     fn forget_log(&mut self, before: i64) -> Result<()> {
-        if self.cache.flow.keeps_counts_back() {
+        if self.cache.limits.has_deferred_counters() {
             // They may follow from rows that go.
-            self.save_all_counts()?;
+            self.save_all_counters()?;
         }
         self.connection
             .prepare_cached("DELETE FROM log WHERE id < ?")?
@@ -317,11 +317,11 @@ impl Transaction<'_> {
 /// where it ended last.
 pub(in crate::sqlite) fn ended_tasks(changes: &[u8]) -> Result<Vec<TaskId>> {
     let ends: Vec<TaskId> = decode(changes)?.into_iter().filter(Logged::is_end).map(|change| change.task).collect();
-    let last: HashMap<TaskId, usize> = ends.iter().enumerate().map(|(place, task)| (*task, place)).collect();
+    let last: HashMap<TaskId, usize> = ends.iter().enumerate().map(|(sort_key, task)| (*task, sort_key)).collect();
     Ok(ends
         .into_iter()
         .enumerate()
-        .filter(|(place, task)| last.get(task) == Some(place))
+        .filter(|(sort_key, task)| last.get(task) == Some(sort_key))
         .map(|(_, task)| task)
         .collect())
 }

@@ -15,7 +15,7 @@ use crate::rules::duplicate::{Decision, KeyHolder, decide};
 use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction, Verb, in_member};
 use crate::sqlite::ready::index::Entry;
-use crate::sqlite::row_cache::waiting_tasks::{FreshTask, PlainTask};
+use crate::sqlite::row_cache::waiting_tasks::{PlainTask, WaitingTask};
 
 impl Transaction<'_> {
     pub(in crate::sqlite) fn submit(&mut self, task: &NewTask) -> Verb<Submitted> {
@@ -139,7 +139,7 @@ impl Transaction<'_> {
             self.cache.index.take_key(self.connection, kind, key, id)?;
         }
         if task.aggregate.is_none() {
-            self.cache.index.keep(FreshTask {
+            self.cache.index.cache_waiting(WaitingTask {
                 task: Box::new(LiveTask { expires_at, options, key: key.map(str::to_owned), ..LiveTask::new(&entry) }),
                 submitted_at: self.now,
                 payload: task.payload.clone(),
@@ -179,7 +179,7 @@ impl Transaction<'_> {
         self.cache.next_task += 1;
         self.enter_list(&Entry::plain(id, sub_queue, priority, now))?;
         let payload = task.payload.clone();
-        self.cache.index.keep_plain(id.0, PlainTask { sub_queue, submitted_at: now, payload, priority });
+        self.cache.index.cache_plain(id.0, PlainTask { sub_queue, submitted_at: now, payload, priority });
         self.hint.work += 1;
         Ok(id)
     }

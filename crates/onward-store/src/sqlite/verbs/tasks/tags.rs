@@ -14,13 +14,13 @@ use crate::sqlite::commit::transaction::{LiveTask, Transaction};
 impl Transaction<'_> {
     /// Writes the tags of new tasks to the tables that find tasks by them.
     pub(in crate::sqlite) fn write_tags(&mut self) -> Result<()> {
-        let frontier = self.cache.tags.frontier(self.cache.next_task);
-        self.write_tags_up_to(frontier)
+        let index_watermark = self.cache.tags.index_watermark(self.cache.next_task);
+        self.write_tags_up_to(index_watermark)
     }
 
     /// The same, and says how far the tables go from now on.
-    pub(in crate::sqlite) fn write_tags_up_to(&mut self, frontier: i64) -> Result<()> {
-        let tasks = self.cache.tags.take(self.connection, frontier)?;
+    pub(in crate::sqlite) fn write_tags_up_to(&mut self, index_watermark: i64) -> Result<()> {
+        let tasks = self.cache.tags.take(self.connection, index_watermark)?;
         let mut by_tag: BTreeMap<(&str, &str), Vec<i64>> = BTreeMap::new();
         for (task, tags) in &tasks {
             tags.iter().for_each(|tag| by_tag.entry(tag).or_default().push(*task));
@@ -79,7 +79,7 @@ impl Transaction<'_> {
 
     /// Gives a running task other tags.
     pub(in crate::sqlite) fn set_tags(&mut self, task: &LiveTask, tags: Tags) -> Result<()> {
-        self.cache.held.remove(task.id);
+        self.cache.running_rows.remove(task.id);
         if !self.cache.tags.replace(task.id, &tags) {
             self.change_tags(task.id, &task.options.tags, &tags)?;
         }
