@@ -90,7 +90,7 @@ impl NewTags {
     }
 
     /// Up to which task the tables will be complete when those before `next_task` are written.
-    pub(in crate::sqlite) fn index_watermark(&self, next_task: i64) -> i64 {
+    pub(in crate::sqlite) fn tag_watermark(&self, next_task: i64) -> i64 {
         if self.are_shared() { ALL_IN_TABLES } else { next_task - 1 }
     }
 

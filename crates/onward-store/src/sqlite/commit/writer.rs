@@ -34,7 +34,7 @@ const ALONE: u32 = 8;
 
 #[derive(Debug)]
 pub(in crate::sqlite) struct Writer {
-    shared: Arc<ScopeNumber>,
+    shared: Arc<GroupCommit>,
     thread: Option<JoinHandle<()>>,
     /// Whether commits sync, and are left to the thread.
     syncs: bool,
@@ -43,7 +43,7 @@ pub(in crate::sqlite) struct Writer {
 }
 
 #[derive(Debug)]
-struct ScopeNumber {
+struct GroupCommit {
     core: Arc<Mutex<Core>>,
     queue: Mutex<Queue>,
     arrived: Condvar,
@@ -63,7 +63,7 @@ struct Queue {
 
 impl Writer {
     pub(in crate::sqlite) fn start(core: Arc<Mutex<Core>>, syncs: bool) -> Result<Self> {
-        let shared = Arc::new(ScopeNumber {
+        let shared = Arc::new(GroupCommit {
             core,
             queue: Mutex::default(),
             arrived: Condvar::new(),
@@ -115,7 +115,7 @@ impl Writer {
 /// Wakes the thread if the caller goes away between leaving its writes and committing them, so that
 /// they do not lie there.
 struct Abandoned<'a> {
-    shared: &'a ScopeNumber,
+    shared: &'a GroupCommit,
     armed: bool,
 }
 
@@ -134,7 +134,7 @@ impl Drop for Abandoned<'_> {
 }
 
 /// Whoever is at commits: at the end the thread is told of what is left.
-struct Committing<'a>(&'a ScopeNumber);
+struct Committing<'a>(&'a GroupCommit);
 
 impl Drop for Committing<'_> {
     fn drop(&mut self) {
@@ -171,7 +171,7 @@ impl Drop for Writer {
     }
 }
 
-impl ScopeNumber {
+impl GroupCommit {
     fn core(&self) -> MutexGuard<'_, Core> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
