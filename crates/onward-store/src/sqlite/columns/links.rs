@@ -7,7 +7,7 @@ pub(in crate::sqlite) const DEPENDENTS: u8 = 1;
 pub(in crate::sqlite) const CHILDREN: u8 = 2;
 
 /// It waits for its children, or did, and has a memo.
-pub(in crate::sqlite) const MEMO: u8 = 4;
+pub(in crate::sqlite) const CHECKPOINT: u8 = 4;
 
 /// It waits to be finished from elsewhere.
 pub(in crate::sqlite) const AWAITED: u8 = 8;
@@ -15,5 +15,5 @@ pub(in crate::sqlite) const AWAITED: u8 = 8;
 /// It goes to another queue when its attempt is over.
 pub(in crate::sqlite) const MOVING: u8 = 16;
 
-/// It is a bundle, and has members.
-pub(in crate::sqlite) const BUNDLE: u8 = 32;
+/// It is a batch, and has items.
+pub(in crate::sqlite) const BATCH: u8 = 32;

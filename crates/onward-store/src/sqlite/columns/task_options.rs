@@ -48,7 +48,7 @@ pub(in crate::sqlite) struct TaskOptions {
     pub(in crate::sqlite) io: Option<Io>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) aggregate: Option<Aggregate>,
-    /// How many members a bundle has adopted.
+    /// How many items a batch has adopted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) members: Option<NonZeroU32>,
     pub(in crate::sqlite) affinity: Option<Name>,
@@ -84,7 +84,7 @@ impl TaskOptions {
 }
 
 impl TaskOptions {
-    /// How many members a bundle has adopted; 0 for any other task.
+    /// How many items a batch has adopted; 0 for any other task.
     pub(in crate::sqlite) fn member_count(&self) -> u32 {
         self.members.map_or(0, NonZeroU32::get)
     }

@@ -51,15 +51,15 @@ pub(in crate::sqlite) struct Cache {
     pub(in crate::sqlite) settle_groups: bool,
     pub(in crate::sqlite) running_rows: RunningTasks,
     /// Whether there may be keys that outlive their task.
-    pub(in crate::sqlite) kept_keys: bool,
+    pub(in crate::sqlite) retained_keys: bool,
     /// Whether there may be tasks that follow others.
-    pub(in crate::sqlite) followers: bool,
+    pub(in crate::sqlite) successors: bool,
     /// Whether dependents of tasks that are over do not all know yet.
-    pub(in crate::sqlite) is_unsettled: bool,
+    pub(in crate::sqlite) has_unpropagated_ends: bool,
     /// When the next attempt has not been finished in time that waits for that.
     pub(in crate::sqlite) next_overdue: Option<i64>,
     /// When something that is collected is handed over if nothing more comes.
-    pub(in crate::sqlite) next_ripe: Option<i64>,
+    pub(in crate::sqlite) next_ready_batch: Option<i64>,
     /// The number of the next task. Numbers are never used again: every task that leaves `task`
     /// leaves a log row, and that row carries the number of the next task.
     pub(in crate::sqlite) next_task: i64,
@@ -116,11 +116,11 @@ impl Cache {
             affinity: AffinityKeys::load(connection, known.looked_at)?,
             settle_groups: known.settle_groups,
             running_rows: RunningTasks::default(),
-            is_unsettled: exists(connection, "SELECT EXISTS (SELECT 1 FROM over)")?,
+            has_unpropagated_ends: exists(connection, "SELECT EXISTS (SELECT 1 FROM unpropagated_end)")?,
             next_overdue: next_overdue(connection)?,
-            next_ripe: next_ripe(connection)?,
-            kept_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM kept_key)")?,
-            followers: exists(connection, "SELECT EXISTS (SELECT 1 FROM follower)")?,
+            next_ready_batch: next_ready_batch(connection)?,
+            retained_keys: exists(connection, "SELECT EXISTS (SELECT 1 FROM retained_key)")?,
+            successors: exists(connection, "SELECT EXISTS (SELECT 1 FROM successor)")?,
             next_task: next_task.max(last_task.unwrap_or(0) + 1),
             next_log: last_log + 1,
             pruned_to: known.pruned_to,
@@ -169,13 +169,14 @@ fn share_tag_of(connection: &Database<'_>, names: &Names, limits: &mut Limits, n
 
 /// When the next attempt has not been finished in time that waits for that.
 pub(in crate::sqlite) fn next_overdue(connection: &Database<'_>) -> Result<Option<i64>> {
-    let mut statement = connection.prepare_cached("SELECT min(until) FROM awaited WHERE until IS NOT NULL")?;
+    let mut statement =
+        connection.prepare_cached("SELECT min(until) FROM awaited_completion WHERE until IS NOT NULL")?;
     Ok(statement.query_row([], |row| row.get(0))?)
 }
 
 /// When something that is collected is handed over if nothing more comes.
-pub(in crate::sqlite) fn next_ripe(connection: &Database<'_>) -> Result<Option<i64>> {
-    Ok(connection.prepare_cached("SELECT min(ripe_at) FROM collecting")?.query_row([], |row| row.get(0))?)
+pub(in crate::sqlite) fn next_ready_batch(connection: &Database<'_>) -> Result<Option<i64>> {
+    Ok(connection.prepare_cached("SELECT min(ready_at) FROM pending_batch")?.query_row([], |row| row.get(0))?)
 }
 
 /// The number of a limit's scope, unless it is of groups.

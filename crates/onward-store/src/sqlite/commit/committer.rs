@@ -18,7 +18,7 @@ use crate::sqlite::columns::durations::microseconds;
 use crate::sqlite::commit::cache::Cache;
 use crate::sqlite::commit::commit_counts::CommitSizes;
 use crate::sqlite::commit::connection::{Database, WritingConnection};
-use crate::sqlite::commit::transaction::{Stop, Transaction};
+use crate::sqlite::commit::transaction::{Transaction, VerbError};
 use crate::sqlite::commit::transition_log::LogBuffer;
 use crate::sqlite::file_layer::open_files::{Fate, OwnFile};
 use crate::sqlite::limits::deferred_counters::ClockReading;
@@ -146,7 +146,7 @@ impl Core {
     #[must_use = "the callers wait for their answers"]
     pub(in crate::sqlite) fn commit(&mut self, jobs: Vec<Job>) -> Answers {
         if self.is_to_copy_log() && self.check_file().is_ok() {
-            housekeeping::checkpoint(&self.connection);
+            housekeeping::checkpoint_wal(&self.connection);
         }
         if let Err(error) = self.prepare_for_sessions(&jobs) {
             return Answers(jobs.into_iter().map(|job| (job, Err(error.clone()))).collect());
@@ -333,7 +333,7 @@ impl Core {
             hint: Hint::default(),
             news: self.news.is_heard().then(Vec::new),
             completions: Vec::new(),
-            over: std::collections::VecDeque::new(),
+            unpropagated_ends: std::collections::VecDeque::new(),
             counters_are_read: false,
         };
         let answer = work(&mut transaction)?;
@@ -489,7 +489,7 @@ impl Core {
         let own = self.presence.as_ref().map_or(String::new(), |presence| presence.name().to_owned());
         self.in_transaction(|transaction| {
             for session in transaction.sessions_of(&own)? {
-                transaction.close_session(SessionId(session)).map_err(Stop::into_error)?;
+                transaction.close_session(SessionId(session)).map_err(VerbError::into_error)?;
             }
             transaction.finish()
         })

@@ -31,7 +31,7 @@ pub(in crate::sqlite) struct NewTags {
 impl NewTags {
     /// Reads the tags of the tasks whose tags are not in the tables.
     pub(in crate::sqlite) fn load(connection: &Database<'_>) -> Result<Self> {
-        let written_to = meta(connection, "tagged_to")?;
+        let written_to = meta(connection, "tags_watermark")?;
         let mut tags = Self { written_to, tasks: BTreeMap::new(), count: 0 };
         if written_to != ALL_IN_TABLES {
             let mut statement = connection.prepare_cached(include_str!("../sql/commit/tagged_tasks_above.sql"))?;
@@ -101,7 +101,9 @@ impl NewTags {
         written_to: i64,
     ) -> Result<BTreeMap<i64, Tags>> {
         if self.written_to != written_to {
-            connection.prepare_cached("UPDATE meta SET value = ? WHERE name = 'tagged_to'")?.execute([written_to])?;
+            connection
+                .prepare_cached("UPDATE meta SET value = ? WHERE name = 'tags_watermark'")?
+                .execute([written_to])?;
             self.written_to = written_to;
         }
         self.count = 0;
@@ -123,7 +125,7 @@ pub(in crate::sqlite) fn with_all<T>(
         .and_then(|()| add(connection, new))
         .and_then(|()| read());
     // What is left of them would hide the tables of the file from the next read.
-    let dropped = connection.execute_batch("DROP TABLE IF EXISTS temp.tag; DROP TABLE IF EXISTS temp.tagged");
+    let dropped = connection.execute_batch("DROP TABLE IF EXISTS temp.tag; DROP TABLE IF EXISTS temp.task_tag");
     connection.pragma_update(None, "query_only", true)?;
     let read = outcome?;
     dropped?;
@@ -138,7 +140,7 @@ fn add(connection: &Connection, new: NewTags) -> Result<()> {
                 .prepare_cached(include_str!("../sql/commit/count_tag_in_memory.sql"))?
                 .query_row([key, value], |row| row.get(0))?;
             connection
-                .prepare_cached("INSERT INTO temp.tagged (tag, task) VALUES (?, ?)")?
+                .prepare_cached("INSERT INTO temp.task_tag (tag, task) VALUES (?, ?)")?
                 .execute(params![number, task])?;
         }
     }

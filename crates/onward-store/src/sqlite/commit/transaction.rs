@@ -26,34 +26,34 @@ use crate::sqlite::limits::deferred_counters::{ClockReading, CounterSaving};
 use crate::sqlite::ready::claimable_heads::ClaimableHeads;
 use crate::sqlite::ready::index::{Entry, MemoryTasks};
 use crate::sqlite::verbs::attempts::complete::Completion;
-use crate::sqlite::verbs::relations::dependents::Over;
+use crate::sqlite::verbs::relations::dependents::UnpropagatedEnd;
 
 /// Why a verb stopped: it was refused, or the store failed.
 #[derive(Debug)]
-pub(in crate::sqlite) enum Stop {
+pub(in crate::sqlite) enum VerbError {
     Refused(Refusal),
     Failed(Error),
 }
 
-impl From<Refusal> for Stop {
+impl From<Refusal> for VerbError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-impl From<Error> for Stop {
+impl From<Error> for VerbError {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
-impl From<rusqlite::Error> for Stop {
+impl From<rusqlite::Error> for VerbError {
     fn from(failure: rusqlite::Error) -> Self {
         Self::Failed(failure.into())
     }
 }
 
-pub(in crate::sqlite) type Verb<T> = std::result::Result<T, Stop>;
+pub(in crate::sqlite) type VerbResult<T> = std::result::Result<T, VerbError>;
 
 /// What a transaction works on.
 pub(in crate::sqlite) struct Transaction<'a> {
@@ -74,7 +74,7 @@ pub(in crate::sqlite) struct Transaction<'a> {
     /// Completions that are answered but not written yet.
     pub(in crate::sqlite) completions: Vec<Completion>,
     /// Tasks that are over and whose dependents are to be told.
-    pub(in crate::sqlite) over: VecDeque<Over>,
+    pub(in crate::sqlite) unpropagated_ends: VecDeque<UnpropagatedEnd>,
     /// Whether this transaction has read counts again that it wrote itself: then the log cannot say
     /// which of its starts they know of.
     pub(in crate::sqlite) counters_are_read: bool,
@@ -84,7 +84,7 @@ pub(in crate::sqlite) struct Transaction<'a> {
 #[derive(Debug, Default, Clone, Copy)]
 pub(in crate::sqlite) struct StatisticsChange {
     pub(in crate::sqlite) ended: i64,
-    pub(in crate::sqlite) kept: i64,
+    pub(in crate::sqlite) in_history: i64,
     pub(in crate::sqlite) attempts: i64,
     pub(in crate::sqlite) wait: i64,
     pub(in crate::sqlite) run: i64,
@@ -236,21 +236,21 @@ impl Transaction<'_> {
     pub(in crate::sqlite) fn write(&mut self, write: &Write) -> Result<Outcome> {
         match self.verb(write) {
             Ok(outcome) => Ok(outcome),
-            Err(Stop::Refused(refusal)) => Ok(Outcome::Refused(refusal)),
-            Err(Stop::Failed(error)) => Err(error),
+            Err(VerbError::Refused(refusal)) => Ok(Outcome::Refused(refusal)),
+            Err(VerbError::Failed(error)) => Err(error),
         }
     }
 
     /// Each verb refuses before it changes anything; only `All` can be refused half-way, and takes
     /// back what it did.
-    fn verb(&mut self, write: &Write) -> Verb<Outcome> {
+    fn verb(&mut self, write: &Write) -> VerbResult<Outcome> {
         let outcome = self.act(write)?;
-        self.settle_dependents()?;
+        self.propagate_ends()?;
         self.settle_affinity_lists()?;
         Ok(outcome)
     }
 
-    fn act(&mut self, write: &Write) -> Verb<Outcome> {
+    fn act(&mut self, write: &Write) -> VerbResult<Outcome> {
         // A submit sees no more of a completed task than its key, which is free by then.
         if !matches!(write, Write::Complete { .. } | Write::Submit(_)) {
             self.flush_completions()?;
@@ -269,7 +269,7 @@ impl Transaction<'_> {
             Write::Report { lease, fraction, message, bytes } => {
                 self.report(*lease, *fraction, message.as_deref(), *bytes)
             }
-            Write::KeepMemo { lease, memo } => self.keep_memo(*lease, memo),
+            Write::KeepMemo { lease, memo } => self.keep_checkpoint(*lease, memo),
             Write::RecordIo { lease, io } => self.record_io(*lease, *io),
             Write::Cancel { task } => self.cancel(*task),
             Write::Retry { task } => self.retry(*task),
@@ -304,7 +304,7 @@ impl Transaction<'_> {
         }
     }
 
-    fn all(&mut self, members: &[Write]) -> Verb<Outcome> {
+    fn all(&mut self, members: &[Write]) -> VerbResult<Outcome> {
         rules::all::check(members)?;
         // What can be refused is known before anything is written, unless names run out on the way.
         if members.iter().all(is_refused_for_its_input_alone) && self.cache.names.has_room_for(members.len()) {
@@ -323,13 +323,13 @@ impl Transaction<'_> {
                 self.flush_completions()?;
                 Ok(Outcome::All(outcomes))
             }
-            Err(Stop::Refused(refusal)) => {
+            Err(VerbError::Refused(refusal)) => {
                 self.undo_to(mark)?;
-                Err(Stop::Refused(refusal))
+                Err(VerbError::Refused(refusal))
             }
             // All of the transaction is rolled back, and SQLite may have done that by itself,
             // savepoint and all.
-            Err(Stop::Failed(error)) => return Err(Stop::Failed(error)),
+            Err(VerbError::Failed(error)) => return Err(VerbError::Failed(error)),
         };
         self.connection.prepare_cached("RELEASE all_members")?.execute([])?;
         outcome
@@ -350,7 +350,7 @@ impl Transaction<'_> {
     fn undo_to(&mut self, mark: Mark) -> Result<()> {
         self.connection.prepare_cached("ROLLBACK TO all_members")?.execute([])?;
         self.completions.clear();
-        self.over.clear();
+        self.unpropagated_ends.clear();
         self.log.undo_to(mark.log);
         self.statistics = mark.statistics;
         self.hint = mark.hint;
@@ -362,7 +362,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn check_submits(&mut self, members: &[Write]) -> Verb<()> {
+    fn check_submits(&mut self, members: &[Write]) -> VerbResult<()> {
         for (index, member) in members.iter().enumerate() {
             if let Write::Submit(task) = member {
                 self.check_submit(task).map_err(|stop| in_member(index, stop))?;
@@ -371,7 +371,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn members(&mut self, members: &[Write]) -> Verb<Vec<Outcome>> {
+    fn members(&mut self, members: &[Write]) -> VerbResult<Vec<Outcome>> {
         let mut outcomes = Vec::with_capacity(members.len());
         for (index, member) in members.iter().enumerate() {
             outcomes.push(self.member(member, &outcomes).map_err(|stop| in_member(index, stop))?);
@@ -379,7 +379,7 @@ impl Transaction<'_> {
         Ok(outcomes)
     }
 
-    fn member(&mut self, member: &Write, before: &[Outcome]) -> Verb<Outcome> {
+    fn member(&mut self, member: &Write, before: &[Outcome]) -> VerbResult<Outcome> {
         if let Write::Submit(new) = member
             && let Some(resolved) = rules::dependencies::resolved(new, before)?
         {
@@ -391,8 +391,8 @@ impl Transaction<'_> {
     /// Writes what the transaction has gathered. The caller commits.
     pub(in crate::sqlite) fn finish(&mut self) -> Result<()> {
         self.flush_completions()?;
-        if !self.over.is_empty() {
-            self.settle_dependents()?;
+        if !self.unpropagated_ends.is_empty() {
+            self.propagate_ends()?;
         }
         self.settle_affinity_lists()?;
         if self.cache.index.is_full(self.memory_tasks) {
@@ -446,8 +446,8 @@ impl Transaction<'_> {
         }
         let mut statement = self.connection.prepare_cached(include_str!("../sql/commit/add_statistics.sql"))?;
         for ((sub_queue, state), change) in self.statistics.drain() {
-            let StatisticsChange { ended, kept, attempts, wait, run, run_maximum } = change;
-            statement.execute(params![sub_queue, state.code(), ended, kept, attempts, wait, run, run_maximum])?;
+            let StatisticsChange { ended, in_history, attempts, wait, run, run_maximum } = change;
+            statement.execute(params![sub_queue, state.code(), ended, in_history, attempts, wait, run, run_maximum])?;
         }
         Ok(())
     }
@@ -471,7 +471,7 @@ impl Transaction<'_> {
     }
 
     /// The running task of a lease, if the lease holds.
-    pub(in crate::sqlite) fn held_by(&self, lease: Lease) -> Verb<(LiveTask, Held)> {
+    pub(in crate::sqlite) fn held_by(&self, lease: Lease) -> VerbResult<(LiveTask, Held)> {
         if let Some(task) = self.live(lease.task)?
             && let Some(held) = task.held
             && task.is_held_by(lease)
@@ -499,14 +499,14 @@ pub(in crate::sqlite) fn id_values(ids: impl Iterator<Item = TaskId>) -> Rc<Vec<
 }
 
 /// The same refusal, as that of a member of several writes.
-pub(in crate::sqlite) fn in_member(index: usize, stop: Stop) -> Stop {
+pub(in crate::sqlite) fn in_member(index: usize, stop: VerbError) -> VerbError {
     match stop {
-        Stop::Refused(refusal) => Stop::Refused(Refusal::Member { index, refusal: Box::new(refusal) }),
-        Stop::Failed(error) => Stop::Failed(error),
+        VerbError::Refused(refusal) => VerbError::Refused(Refusal::Member { index, refusal: Box::new(refusal) }),
+        VerbError::Failed(error) => VerbError::Failed(error),
     }
 }
 
-impl Stop {
+impl VerbError {
     /// A refusal where none can be, as the error it then is.
     pub(in crate::sqlite) fn into_error(self) -> Error {
         match self {

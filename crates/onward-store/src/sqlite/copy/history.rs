@@ -36,11 +36,11 @@ pub(super) fn write(connection: &Connection, names: &mut Names, waiting: &Waitin
 
 /// What is still in history is counted by sub-queues without a group.
 const KEPT: &str = "
-    INSERT INTO statistics (sub_queue, state, ended, kept, attempts, wait, run, run_maximum)
+    INSERT INTO statistics (sub_queue, state, ended, in_history, attempts, wait, run, run_maximum)
     SELECT b.id, h.state, 0, count(*), 0, 0, 0, 0 FROM history h JOIN sub_queue l ON l.id = h.sub_queue
     JOIN sub_queue b ON b.queue = l.queue AND b.kind = l.kind AND b.task_group = 0
         AND b.orchestration = l.orchestration WHERE true GROUP BY b.id, h.state
-    ON CONFLICT (sub_queue, state) DO UPDATE SET kept = excluded.kept;
+    ON CONFLICT (sub_queue, state) DO UPDATE SET in_history = excluded.in_history;
 ";
 
 fn share_out(waiting: &Waiting) -> Result<Counted> {
@@ -74,7 +74,7 @@ fn of(mut ended: EndedCounts, state: TaskState) -> u64 {
 }
 
 fn add(connection: &Connection, sub_queue: i64, state: i64, ended: u64) -> Result<()> {
-    let sql = "INSERT INTO statistics (sub_queue, state, ended, kept, attempts, wait, run, run_maximum) VALUES (?, ?, ?, 0, 0, 0, 0, 0)";
+    let sql = "INSERT INTO statistics (sub_queue, state, ended, in_history, attempts, wait, run, run_maximum) VALUES (?, ?, ?, 0, 0, 0, 0, 0)";
     connection.prepare_cached(sql)?.execute(params![sub_queue, state, ended])?;
     Ok(())
 }

@@ -127,13 +127,13 @@ fn shares(connection: &Connection, queues: &BTreeMap<i64, Name>, items: &mut Vec
 /// What is being collected, with its tasks.
 fn collections(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> {
     let mut sub_queues = SubQueueNames::new(connection);
-    let sql = "SELECT began_with, members, bytes, began_at, size, deadline, ripe_at, sub_queue FROM collecting ORDER BY sub_queue";
+    let sql = "SELECT first_item, items, bytes, began_at, size, deadline, ready_at, sub_queue FROM pending_batch ORDER BY sub_queue";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let moment = |at| Ok::<_, rusqlite::Error>(Timestamp::from_microseconds(row.get(at)?));
         let sub_queue: i64 = row.get(7)?;
-        let mut members = connection.prepare_cached("SELECT task FROM member WHERE sub_queue = ?")?;
+        let mut members = connection.prepare_cached("SELECT task FROM pending_item WHERE sub_queue = ?")?;
         let tasks = members.query_map([sub_queue], |row| row.get(0).map(TaskId))?;
         let body = CollectionBody {
             began_with: TaskId(row.get(0)?),
@@ -154,7 +154,7 @@ fn collections(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> 
 
 /// Tasks that are over and whose dependents do not all know yet.
 fn unsettled(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> {
-    let sql = "SELECT task, state, up_to, next_child, next_member FROM over ORDER BY number";
+    let sql = "SELECT task, state, up_to, next_child, next_item FROM unpropagated_end ORDER BY number";
     let mut statement = connection.prepare_cached(sql)?;
     let line = statement.query_map([], |row| {
         let id = |at| row.get(at).map(TaskId);

@@ -55,7 +55,7 @@ enum Part {
     Settings,
     ActiveKeys { after: i64 },
     KeptKeys { after: i64 },
-    Waits { after: (i64, i64) },
+    DependentOf { after: (i64, i64) },
     Members { after: i64 },
     Live { after: i64 },
     Ended { after: i64 },
@@ -131,11 +131,11 @@ impl SqliteSource {
             Part::KeptKeys { after } => {
                 let (keys, last) = self.keys(KEPT_KEYS, after)?;
                 piece.keys = keys;
-                last.map_or(Part::Waits { after: (0, 0) }, |after| Part::KeptKeys { after })
+                last.map_or(Part::DependentOf { after: (0, 0) }, |after| Part::KeptKeys { after })
             }
-            Part::Waits { after } => {
+            Part::DependentOf { after } => {
                 piece.waits = self.pairs(WAITS, after, |task, dependent| (task, dependent))?;
-                piece.waits.last().map_or(Part::Members { after: 0 }, |after| Part::Waits { after: *after })
+                piece.waits.last().map_or(Part::Members { after: 0 }, |after| Part::DependentOf { after: *after })
             }
             Part::Members { after } => {
                 piece.members = self.pairs(MEMBERS, (after, 0), |member, bundle| (member, bundle))?;
@@ -194,13 +194,13 @@ impl Source for SqliteSource {
 const ACTIVE_KEYS: &str = "SELECT t.id, k.name, t.key, t.id, NULL FROM task t JOIN sub_queue l ON l.id = t.sub_queue JOIN kind k ON k.id = l.kind \
      WHERE t.id > ?1 AND t.key IS NOT NULL AND t.cancel_requested < 2 ORDER BY t.id LIMIT ?2";
 
-const KEPT_KEYS: &str = "SELECT e.task, k.name, e.key, e.task, e.until FROM kept_key e JOIN kind k ON k.id = e.kind WHERE e.task > ?1 \
+const KEPT_KEYS: &str = "SELECT e.task, k.name, e.key, e.task, e.until FROM retained_key e JOIN kind k ON k.id = e.kind WHERE e.task > ?1 \
      ORDER BY e.task LIMIT ?2";
 
 const WAITS: &str =
     "SELECT task, dependent FROM dependency WHERE (task, dependent) > (?1, ?2) ORDER BY task, dependent LIMIT ?3";
 
-const MEMBERS: &str = "SELECT task, bundle FROM member_of WHERE task > ?1 AND ?2 = 0 ORDER BY task LIMIT ?3";
+const MEMBERS: &str = "SELECT task, batch FROM batch_item WHERE task > ?1 AND ?2 = 0 ORDER BY task LIMIT ?3";
 
 fn count(connection: &Connection) -> Result<u64> {
     let all = "SELECT (SELECT count(*) FROM task) + (SELECT count(*) FROM history)";

@@ -19,7 +19,7 @@ use crate::api::task::{NewTask, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::copy::Target;
 use crate::memory::{Counters, Difference, KeyRow, Task, TaskRow, decode, read_changes};
-use crate::sqlite::columns::links::{AWAITED, BUNDLE, MEMO, MOVING};
+use crate::sqlite::columns::links::{AWAITED, BATCH, CHECKPOINT, MOVING};
 use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::{AFFINITY_SHIFT, Names};
@@ -113,7 +113,7 @@ impl SqliteTarget {
             self.execute("INSERT INTO dependency (task, dependent) VALUES (?, ?)", [task, dependent])?;
         }
         for (member, bundle) in piece.members {
-            self.execute("INSERT INTO member_of (task, bundle) VALUES (?, ?)", [member, bundle])?;
+            self.execute("INSERT INTO batch_item (task, batch) VALUES (?, ?)", [member, bundle])?;
         }
         piece.live.into_iter().try_for_each(|row| self.live(row))?;
         piece.ended.into_iter().try_for_each(|row| self.ended(row))?;
@@ -129,7 +129,7 @@ impl SqliteTarget {
         };
         let kind = self.names.ensure_kind(&Database::from(&self.connection), &Name::new(row.kind)?)?;
         let key = String::from_utf8(row.key).map_err(|_| Error::corrupt("a key is not text; restore a backup"))?;
-        let sql = "INSERT INTO kept_key (kind, key, task, until) VALUES (?, ?, ?, ?)";
+        let sql = "INSERT INTO retained_key (kind, key, task, until) VALUES (?, ?, ?, ?)";
         self.execute(sql, params![kind, key, row.task, until])
     }
 
@@ -187,7 +187,7 @@ impl SqliteTarget {
         let sub_queue = self.sub_queue_of(&task.new)?;
         self.details(&task)?;
         if let Some(until) = task.retained_until() {
-            self.execute("INSERT INTO retained (until, task) VALUES (?, ?)", [until.as_microseconds(), task.id.0])?;
+            self.execute("INSERT INTO retention (until, task) VALUES (?, ?)", [until.as_microseconds(), task.id.0])?;
         }
         let sql = "INSERT INTO history (id, sub_queue, state, ended_in, priority, run_at, claims, attempts, cancel_requested, submitted_at, \
                    started_at, finished_at, expires_at, options, key, payload, result) \
@@ -219,7 +219,7 @@ impl SqliteTarget {
     /// Writes what few tasks have, each in a table of its own; answers the links that say so.
     fn details(&self, task: &Task) -> Result<u8> {
         let id = task.id.0;
-        let mut links = if task.members > 0 { BUNDLE } else { 0 };
+        let mut links = if task.members > 0 { BATCH } else { 0 };
         if let Some(parent) = task.new.parent {
             self.execute("INSERT INTO child (parent, child) VALUES (?, ?)", [parent.0, id])?;
         }
@@ -231,14 +231,14 @@ impl SqliteTarget {
         self.progress(task)?;
         orchestrations::write(&self.connection, task)?;
         if let Some(memo) = &task.memo {
-            links |= MEMO;
-            self.execute("INSERT INTO memo (task, memo) VALUES (?, ?)", params![id, &memo[..]])?;
+            links |= CHECKPOINT;
+            self.execute("INSERT INTO task_checkpoint (task, checkpoint) VALUES (?, ?)", params![id, &memo[..]])?;
         }
         if let Some(awaited) = &task.awaited {
             links |= AWAITED;
             let wait = json(&awaited.wait)?;
             let (until, expires_at) = (micros(awaited.until), micros(awaited.expires_at));
-            let sql = "INSERT INTO awaited (task, claim, wait, until, expires_at) VALUES (?, ?, ?, ?, ?)";
+            let sql = "INSERT INTO awaited_completion (task, claim, wait, until, expires_at) VALUES (?, ?, ?, ?, ?)";
             self.execute(sql, params![id, task.claims, wait, until, expires_at])?;
         }
         if let Some(queue) = &task.move_to {
@@ -247,7 +247,7 @@ impl SqliteTarget {
         }
         if let Some(follower) = &task.follower {
             let text = json(&NewTask { payload: bytes::Bytes::new(), ..(**follower).clone() })?;
-            let sql = "INSERT INTO follower (task, new_task, payload) VALUES (?, ?, ?)";
+            let sql = "INSERT INTO successor (task, new_task, payload) VALUES (?, ?, ?)";
             self.execute(sql, params![id, text, &follower.payload[..]])?;
         }
         Ok(links)
@@ -283,7 +283,7 @@ impl SqliteTarget {
                 next
             }
         };
-        self.execute("INSERT INTO tagged (tag, task) VALUES (?, ?)", [number, task])
+        self.execute("INSERT INTO task_tag (tag, task) VALUES (?, ?)", [number, task])
     }
 
     fn log(&mut self, entry: i64, next_task: i64, text: &str) -> Result<()> {
@@ -329,11 +329,11 @@ const SETTLE: &str = "
     UPDATE task SET cancel_requested = 2 WHERE key IS NOT NULL AND id NOT IN (SELECT task FROM temp.key_owner);
     UPDATE task SET links = links | 1 WHERE id IN (SELECT task FROM dependency);
     UPDATE task SET links = links | 2 WHERE id IN (SELECT parent FROM child);
-    UPDATE tag SET tasks = (SELECT count(*) FROM tagged WHERE tag = number);
-    INSERT INTO bundle SELECT DISTINCT m.bundle FROM member_of m JOIN task t ON t.id = m.task;
+    UPDATE tag SET tasks = (SELECT count(*) FROM task_tag WHERE tag = number);
+    INSERT INTO batch SELECT DISTINCT m.batch FROM batch_item m JOIN task t ON t.id = m.task;
     INSERT INTO queue_size SELECT l.queue, 0, 0, count(*) FROM task t JOIN sub_queue l ON l.id = t.sub_queue WHERE t.scheduled = 2 GROUP BY l.queue;
     UPDATE meta SET value = (SELECT max(coalesce((SELECT max(id) FROM task), 0), coalesce((SELECT max(id) FROM history), 0)))
-    WHERE name = 'tagged_to';
+    WHERE name = 'tags_watermark';
 ";
 
 fn options(task: &Task) -> TaskOptions {

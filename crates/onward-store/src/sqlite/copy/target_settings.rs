@@ -170,7 +170,8 @@ fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &Co
         ],
     )?;
     for task in &body.tasks {
-        let sql = "INSERT INTO member (sub_queue, task, bytes) SELECT ?1, id, length(payload) FROM task WHERE id = ?2";
+        let sql =
+            "INSERT INTO pending_item (sub_queue, task, bytes) SELECT ?1, id, length(payload) FROM task WHERE id = ?2";
         connection.execute(sql, [sub_queue, task.0])?;
     }
     Ok(())
@@ -179,7 +180,7 @@ fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &Co
 fn unsettled(connection: &Connection, line: VecDeque<Over>) -> Result<()> {
     for over in line {
         let code = over.ended.map_or(0, crate::api::task::TaskState::code);
-        let sql = "INSERT INTO over (task, state, up_to, next_child, next_member) VALUES (?, ?, ?, ?, ?)";
+        let sql = "INSERT INTO unpropagated_end (task, state, up_to, next_child, next_item) VALUES (?, ?, ?, ?, ?)";
         connection.execute(sql, [over.task.0, code, over.up_to.0, over.next_child.0, over.next_member.0])?;
     }
     Ok(())

@@ -12,7 +12,7 @@ use crate::api::task::{NewTask, OnDuplicate, Priority, TaskId, TaskState, Unique
 use crate::api::timestamp::Timestamp;
 use crate::copy::PIECE;
 use crate::memory::{Awaited, End, Logged, Task, TaskRow, encode, tag};
-use crate::sqlite::columns::links::{AWAITED, MEMO, MOVING};
+use crate::sqlite::columns::links::{AWAITED, CHECKPOINT, MOVING};
 use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::transaction::id_values;
 use crate::sqlite::commit::transition_log::decode;
@@ -119,12 +119,13 @@ fn new_task(names: NamesOfSubQueue, options: TaskOptions, key: Option<String>) -
 /// What few live tasks have, each in a table of its own.
 fn details(connection: &Connection, task: &mut Task, links: u8) -> Result<()> {
     let id = task.id.0;
-    if links & MEMO != 0 {
-        let mut memo = connection.prepare_cached("SELECT memo FROM memo WHERE task = ?")?;
+    if links & CHECKPOINT != 0 {
+        let mut memo = connection.prepare_cached("SELECT checkpoint FROM task_checkpoint WHERE task = ?")?;
         task.memo = memo.query_row([id], |row| row.get::<_, Vec<u8>>(0)).optional()?.map(Bytes::from);
     }
     if links & AWAITED != 0 && task.state == TaskState::Blocked {
-        let mut awaited = connection.prepare_cached("SELECT wait, until, expires_at FROM awaited WHERE task = ?")?;
+        let mut awaited =
+            connection.prepare_cached("SELECT wait, until, expires_at FROM awaited_completion WHERE task = ?")?;
         let mut rows = awaited.query([id])?;
         if let Some(row) = rows.next()? {
             let wait = json(&row.get::<_, String>(0)?)?;
@@ -137,7 +138,7 @@ fn details(connection: &Connection, task: &mut Task, links: u8) -> Result<()> {
         task.move_to = queue.map(Name::new).transpose()?;
     }
     if task.new.unique.is_some() {
-        let mut follower = connection.prepare_cached("SELECT new_task, payload FROM follower WHERE task = ?")?;
+        let mut follower = connection.prepare_cached("SELECT new_task, payload FROM successor WHERE task = ?")?;
         let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?));
         if let Some((text, payload)) = follower.query_row([id], read).optional()? {
             task.follower = Some(Box::new(NewTask { payload: payload.into(), ..json(&text)? }));

@@ -66,8 +66,8 @@ CREATE TABLE task (
     -- A sum that says which other tables have rows of it, so that most tasks look into none:
     -- * 1: others depend on it, or did
     -- * 2: it has children
-    -- * 4: it has a `memo`
-    -- * 8: it has a row in `awaited`
+    -- * 4: it has a row in `task_checkpoint`
+    -- * 8: it has a row in `awaited_completion`
     -- * 16: it has a row in `moving`, or had
     -- * 32: it is a batch and has members
     links INTEGER NOT NULL DEFAULT 0
@@ -102,7 +102,7 @@ CREATE TABLE history (
 -- Ended tasks that were submitted with a retention, by the moment to which they are kept. Their
 -- end inserts a row. All other ended tasks are pruned in the order of their ends, by way of
 -- `log`.
-CREATE TABLE retained (
+CREATE TABLE retention (
     until INTEGER NOT NULL,
     task INTEGER NOT NULL,
     PRIMARY KEY (until, task)
@@ -135,13 +135,13 @@ CREATE TABLE progress (
 CREATE TABLE tag (
     key TEXT NOT NULL,
     value TEXT NOT NULL,
-    number INTEGER NOT NULL, -- names the tag in `tagged`
+    number INTEGER NOT NULL, -- names the tag in `task_tag`
     tasks INTEGER NOT NULL, -- live and ended tasks with this tag
     PRIMARY KEY (key, value)
 ) STRICT, WITHOUT ROWID;
 
--- Live and ended tasks by tag. Tasks above `meta.tagged_to` are not here yet.
-CREATE TABLE tagged (
+-- Live and ended tasks by tag. Tasks above `meta.tags_watermark` are not here yet.
+CREATE TABLE task_tag (
     tag INTEGER NOT NULL, -- `tag.number`
     task INTEGER NOT NULL,
     PRIMARY KEY (tag, task)
@@ -254,7 +254,7 @@ CREATE TABLE active_key (
 ) STRICT, WITHOUT ROWID;
 
 -- Keys that stay taken after the end of their task, as their submitters asked.
-CREATE TABLE kept_key (
+CREATE TABLE retained_key (
     kind INTEGER NOT NULL,
     key TEXT NOT NULL,
     task INTEGER NOT NULL,
@@ -263,14 +263,14 @@ CREATE TABLE kept_key (
 ) STRICT, WITHOUT ROWID;
 
 -- Frees the key of a task that is removed or tried again.
-CREATE INDEX kept_key_task ON kept_key (task);
+CREATE INDEX retained_key_task ON retained_key (task);
 
 -- Finds the keys whose time is over.
-CREATE INDEX kept_key_until ON kept_key (until);
+CREATE INDEX retained_key_until ON retained_key (until);
 
 -- Tasks to submit when a running one with the same key ends (`OnDuplicate::Requeue`). That end
 -- removes the row.
-CREATE TABLE follower (
+CREATE TABLE successor (
     task INTEGER PRIMARY KEY, -- the running one
     new_task TEXT NOT NULL, -- JSON of a `NewTask` without its payload
     payload BLOB NOT NULL
@@ -307,7 +307,7 @@ CREATE TABLE lease (
 
 -- Tasks whose attempt is over and whose result comes from elsewhere (asynchronous completion).
 -- They are blocked. The completion, or `until`, removes the row.
-CREATE TABLE awaited (
+CREATE TABLE awaited_completion (
     task INTEGER PRIMARY KEY,
     claim INTEGER NOT NULL, -- the attempt, which the completion's token names
     wait TEXT NOT NULL, -- JSON of a `CompletionWait`
@@ -316,7 +316,7 @@ CREATE TABLE awaited (
 ) STRICT;
 
 -- Finds the tasks whose completion is overdue.
-CREATE INDEX awaited_until ON awaited (until, task) WHERE until IS NOT NULL;
+CREATE INDEX awaited_completion_until ON awaited_completion (until, task) WHERE until IS NOT NULL;
 
 -- Running tasks that move to another queue when their attempt is over and they are not.
 CREATE TABLE moving (
@@ -432,7 +432,7 @@ CREATE INDEX dependency_dependent ON dependency (dependent, task);
 -- Tasks that are over and whose end has not reached all dependents, children and batch items yet,
 -- in the order of their ends. An end with more of them than one write may change leaves a row;
 -- sweeps go on with it, and the last of them removes it.
-CREATE TABLE over (
+CREATE TABLE unpropagated_end (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     task INTEGER NOT NULL,
     state INTEGER NOT NULL, -- as in `history`; 0 if the task was removed
@@ -440,7 +440,7 @@ CREATE TABLE over (
     up_to INTEGER NOT NULL,
     next_child INTEGER NOT NULL, -- the next child to be cancelled
     -- The next batch item to end; the default if it is no batch, or if all have ended.
-    next_member INTEGER NOT NULL DEFAULT 9223372036854775807
+    next_item INTEGER NOT NULL DEFAULT 9223372036854775807
 ) STRICT;
 
 -- Children of tasks, live and ended. The row goes with the child.
@@ -452,9 +452,9 @@ CREATE TABLE child (
 
 -- Checkpoints: what a handler saved for its next attempt, as it does before it waits for
 -- children. The end of the task removes the row.
-CREATE TABLE memo (
+CREATE TABLE task_checkpoint (
     task INTEGER PRIMARY KEY,
-    memo BLOB NOT NULL
+    checkpoint BLOB NOT NULL
 ) STRICT;
 
 
@@ -462,27 +462,27 @@ CREATE TABLE memo (
 --
 -- Tasks with `aggregate` among their options are collected, by sub-queue, in a pending batch. When
 -- that is ready, a new task, the batch, is submitted, and the handler is given that one with all
--- items. Items are blocked while they live, and have a row in `member` first and in `member_of`
+-- items. Items are blocked while they live, and have a row in `pending_item` first and in `batch_item`
 -- afterwards.
 
 -- Pending batches. The first item of a sub-queue inserts a row, and it goes when the batch is
 -- submitted or its last item leaves.
-CREATE TABLE collecting (
+CREATE TABLE pending_batch (
     sub_queue INTEGER PRIMARY KEY,
-    began_with INTEGER NOT NULL, -- the first item
-    members INTEGER NOT NULL, -- items
+    first_item INTEGER NOT NULL, -- the first item
+    items INTEGER NOT NULL, -- items
     bytes INTEGER NOT NULL, -- the sum of their payloads
     began_at INTEGER NOT NULL,
     size INTEGER NOT NULL, -- so many items make it ready
     deadline INTEGER NOT NULL, -- when it is ready, whatever still comes
-    ripe_at INTEGER NOT NULL -- when it is ready if nothing more comes
+    ready_at INTEGER NOT NULL -- when it is ready if nothing more comes
 ) STRICT;
 
 -- Finds the pending batches that are ready.
-CREATE INDEX collecting_ripe ON collecting (ripe_at, began_with);
+CREATE INDEX pending_batch_ready ON pending_batch (ready_at, first_item);
 
 -- Items of pending batches.
-CREATE TABLE member (
+CREATE TABLE pending_item (
     sub_queue INTEGER NOT NULL,
     task INTEGER NOT NULL,
     bytes INTEGER NOT NULL, -- of its payload
@@ -490,16 +490,16 @@ CREATE TABLE member (
 ) STRICT, WITHOUT ROWID;
 
 -- Items of batches, with the batch. The row stays as long as the item does, also when both ended.
-CREATE TABLE member_of (
+CREATE TABLE batch_item (
     task INTEGER PRIMARY KEY,
-    bundle INTEGER NOT NULL -- the batch
+    batch INTEGER NOT NULL -- the batch
 ) STRICT;
 
 -- Finds the items of a batch.
-CREATE INDEX member_of_bundle ON member_of (bundle, task);
+CREATE INDEX batch_item_batch ON batch_item (batch, task);
 
 -- Batches, live and ended, that have live items. The end of the last item removes the row.
-CREATE TABLE bundle (
+CREATE TABLE batch (
     task INTEGER PRIMARY KEY
 ) STRICT;
 
@@ -602,7 +602,7 @@ CREATE TABLE statistics (
     sub_queue INTEGER NOT NULL,
     state INTEGER NOT NULL, -- as in `history`
     ended INTEGER NOT NULL, -- that ever ended so
-    kept INTEGER NOT NULL, -- of them, those in `history`
+    in_history INTEGER NOT NULL, -- of them, those in `history`
     attempts INTEGER NOT NULL, -- of completed ones, as are the next three
     wait INTEGER NOT NULL, -- the sum of their times from due to start
     run INTEGER NOT NULL, -- the sum of the times of their last attempts
@@ -654,8 +654,8 @@ INSERT INTO meta (name, value) VALUES
     ('configuration', 0),
     -- The last `schedule.revision`; none is given twice.
     ('schedule_revision', 0),
-    -- Tasks up to this number are in `tagged`. Those above follow in bulk.
-    ('tagged_to', 0),
+    -- Tasks up to this number are in `task_tag`. Those above follow in bulk.
+    ('tags_watermark', 0),
     -- The latest moment at which a reservation was found to be over. A clock before it was set
     -- back.
     ('reservations_released_at', -9223372036854775808),

@@ -237,7 +237,7 @@ fn has_lost_file(core: &Mutex<Core>, connection: &Connection) -> bool {
 fn copy_most(connection: &Connection, bell: &Bell) -> bool {
     let mut copied = 0;
     for _ in 0..PASSES {
-        let before = std::mem::replace(&mut copied, checkpoint(connection));
+        let before = std::mem::replace(&mut copied, checkpoint_wal(connection));
         if copied <= before {
             return false;
         }
@@ -251,7 +251,7 @@ fn copy_most(connection: &Connection, bell: &Bell) -> bool {
 /// Copies what is left while nobody writes: whoever writes next begins the log anew.
 fn copy_rest(connection: &Connection, core: &Mutex<Core>) {
     let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(error) = core.while_nobody_writes(|| checkpoint(connection))
+    if let Err(error) = core.while_nobody_writes(|| checkpoint_wal(connection))
         && !error.is_replaced()
     {
         tracing::warn!(%error, "the write-ahead log could not start anew; it is tried again when it has grown");
@@ -260,7 +260,7 @@ fn copy_rest(connection: &Connection, core: &Mutex<Core>) {
 
 /// Copies what no reader needs, and answers how many pages of the log have been copied in all. A
 /// failure is no loss: the log stays as it is, and the next time it is long this is tried again.
-pub(in crate::sqlite) fn checkpoint(connection: &Connection) -> i32 {
+pub(in crate::sqlite) fn checkpoint_wal(connection: &Connection) -> i32 {
     match connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get("checkpointed")) {
         Ok(copied) => copied,
         Err(failure) => {

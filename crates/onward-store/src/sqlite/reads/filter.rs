@@ -157,7 +157,7 @@ impl<'f> Selection<'f> {
             query.add("g.tag = ?", rarest.number);
         }
         for tag in tags {
-            query.add("EXISTS (SELECT 1 FROM tagged o WHERE o.tag = ? AND o.task = g.task)", tag.number);
+            query.add("EXISTS (SELECT 1 FROM task_tag o WHERE o.tag = ? AND o.task = g.task)", tag.number);
         }
     }
 
@@ -210,7 +210,7 @@ impl<'f> Selection<'f> {
         if self.tags.is_empty() {
             return Query { from: table.to_owned(), id: "t.id", order: "t.id DESC", ..Query::default() };
         }
-        let (from, conditions) = (format!("tagged g CROSS JOIN {table}"), vec!["t.id = g.task".to_owned()]);
+        let (from, conditions) = (format!("task_tag g CROSS JOIN {table}"), vec!["t.id = g.task".to_owned()]);
         Query { from, conditions, id: "g.task", order: "g.task DESC", ..Query::default() }
     }
 
@@ -235,7 +235,7 @@ impl<'f> Selection<'f> {
             query.add(include_str!("../sql/filters/in_children_of.sql").trim(), parent.0);
         }
         if let Some(bundle) = filter.bundle {
-            query.add("t.id IN (SELECT task FROM member_of WHERE bundle = ?)", bundle.0);
+            query.add("t.id IN (SELECT task FROM batch_item WHERE batch = ?)", bundle.0);
         }
         if let Some(is_one) = filter.orchestration.filter(|_| query.id != "i.task") {
             let not = if is_one { "" } else { "NOT " };

@@ -36,7 +36,7 @@ pub(in crate::sqlite) fn peek(
         hint: Hint::default(),
         news: None,
         completions: Vec::new(),
-        over: std::collections::VecDeque::new(),
+        unpropagated_ends: std::collections::VecDeque::new(),
         counters_are_read: false,
     };
     let mut candidates = transaction.candidates_for_a_look(claim)?;

@@ -134,8 +134,9 @@ fn add_first(connection: &Connection, cache: &Cache, queues: &mut BTreeMap<i64, 
 }
 
 fn add_ended(connection: &Connection, queues: &mut BTreeMap<i64, Gathered>) -> Result<()> {
-    let mut statement = connection
-        .prepare_cached("SELECT n.queue, s.state, s.kept FROM statistics s JOIN sub_queue n ON n.id = s.sub_queue")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT n.queue, s.state, s.in_history FROM statistics s JOIN sub_queue n ON n.id = s.sub_queue",
+    )?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let state = TaskState::from_code(row.get(1)?);

@@ -96,18 +96,18 @@ pub(super) fn complete(connection: &Connection, records: &mut [TaskRecord]) -> R
     let mut errors = errors(connection, &ids)?;
     let mut progress = progress(connection, &ids)?;
     let mut open = open_dependencies(connection, records)?;
-    let bundles = bundles_of(connection, records)?;
+    let batches = batches_of(connection, records)?;
     for record in &mut *records {
         record.errors = errors.remove(&record.id).unwrap_or_default().into_values().collect();
         record.progress = progress.remove(&record.id);
         record.blocked_by = open.remove(&record.id).unwrap_or_default();
-        record.bundle = bundles.get(&record.id).copied();
+        record.bundle = batches.get(&record.id).copied();
     }
-    if bundles.is_empty() { Ok(()) } else { add_results_of_bundles(connection, records) }
+    if batches.is_empty() { Ok(()) } else { add_results_of_batches(connection, records) }
 }
 
-/// A member that completed has the result of its bundle, as long as that is kept.
-fn add_results_of_bundles(connection: &Connection, records: &mut [TaskRecord]) -> Result<()> {
+/// An item that completed has the result of its batch, as long as that is kept.
+fn add_results_of_batches(connection: &Connection, records: &mut [TaskRecord]) -> Result<()> {
     let mut results: HashMap<TaskId, Option<Bytes>> = HashMap::new();
     let completed = |record: &&mut TaskRecord| record.state == TaskState::Completed && record.payload.is_some();
     for record in records.iter_mut().filter(completed) {
@@ -128,21 +128,21 @@ fn result_of(connection: &Connection, ended: TaskId) -> Result<Option<Bytes>> {
     Ok(result.flatten().map(Bytes::from))
 }
 
-/// The bundles of those among the records that are or were collected.
-fn bundles_of(connection: &Connection, records: &[TaskRecord]) -> Result<HashMap<TaskId, TaskId>> {
+/// The batches of those among the records that are or were collected.
+fn batches_of(connection: &Connection, records: &[TaskRecord]) -> Result<HashMap<TaskId, TaskId>> {
     let aggregated = records.iter().filter(|record| record.aggregate.is_some());
     let ids = id_values(aggregated.map(|record| record.id));
-    let mut bundles = HashMap::new();
+    let mut batches = HashMap::new();
     if ids.is_empty() {
-        return Ok(bundles);
+        return Ok(batches);
     }
     let mut statement = connection
-        .prepare_cached("SELECT m.task, m.bundle FROM rarray(?) a CROSS JOIN member_of m ON m.task = a.value")?;
+        .prepare_cached("SELECT m.task, m.batch FROM rarray(?) a CROSS JOIN batch_item m ON m.task = a.value")?;
     let mut rows = statement.query([ids])?;
     while let Some(row) = rows.next()? {
-        bundles.insert(TaskId(row.get(0)?), TaskId(row.get(1)?));
+        batches.insert(TaskId(row.get(0)?), TaskId(row.get(1)?));
     }
-    Ok(bundles)
+    Ok(batches)
 }
 
 /// What the blocked ones among the records wait for.

@@ -55,7 +55,7 @@ pub(in crate::sqlite) fn why(
 }
 
 fn awaited(connection: &Database<'_>, task: TaskId) -> Result<Option<(u32, Option<Timestamp>)>> {
-    let mut statement = connection.prepare_cached("SELECT claim, until FROM awaited WHERE task = ?")?;
+    let mut statement = connection.prepare_cached("SELECT claim, until FROM awaited_completion WHERE task = ?")?;
     let row =
         |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?.map(Timestamp::from_microseconds)));
     Ok(statement.query_row([task.0], row).optional()?)
@@ -107,7 +107,7 @@ fn why_aggregated(connection: &Database<'_>, record: &TaskRecord) -> Result<Opti
         return Ok(Some(WaitReason::InBundle { bundle }));
     }
     let mut statement = connection.prepare_cached(
-        "SELECT c.members, c.size, c.ripe_at FROM task t JOIN collecting c ON c.sub_queue = t.sub_queue WHERE t.id = ?",
+        "SELECT c.items, c.size, c.ready_at FROM task t JOIN pending_batch c ON c.sub_queue = t.sub_queue WHERE t.id = ?",
     )?;
     let reason = statement.query_row([record.id.0], |row| {
         let ripe_at = Timestamp::from_microseconds(row.get(2)?);

@@ -19,7 +19,7 @@ use crate::sqlite::columns::durations::microseconds;
 use crate::sqlite::columns::meta::{exists, meta};
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::AFFINITY_SHIFT;
-use crate::sqlite::commit::transaction::{Transaction, Verb};
+use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 
 /// The highest number of an affinity key: so many bits are left beside a sub-queue's, less one that has a
 /// meaning of its own.
@@ -119,7 +119,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    pub(in crate::sqlite) fn retire(&mut self, session: SessionId) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn retire(&mut self, session: SessionId) -> VerbResult<Outcome> {
         self.check_session(session)?;
         self.prefer_no_longer(session.0)?;
         Ok(Outcome::Done)

@@ -27,7 +27,7 @@ use crate::clock::Clock;
 use crate::sqlite::columns::durations::microseconds;
 use crate::sqlite::commit::cache::Cache;
 use crate::sqlite::commit::committer::Core;
-use crate::sqlite::commit::transaction::{Stop, Transaction};
+use crate::sqlite::commit::transaction::{Transaction, VerbError};
 use crate::sqlite::commit::transition_log::LogBuffer;
 use crate::sqlite::file_layer;
 use crate::sqlite::file_layer::open_files::{Fate, Names};
@@ -131,7 +131,7 @@ impl Callers {
             hint: Hint::default(),
             news: Some(Vec::new()),
             completions: Vec::new(),
-            over: std::collections::VecDeque::new(),
+            unpropagated_ends: std::collections::VecDeque::new(),
             counters_are_read: false,
         };
         let done = work(&mut transaction)?;
@@ -317,7 +317,7 @@ impl SqliteStore {
     /// again), or if the disk is full.
     pub fn submit_in(&self, connection: &Connection, tasks: &[NewTask]) -> Result<SubmittedInTransaction<'_>> {
         let callers = self.callers_of(connection)?;
-        let submit = |transaction: &mut Transaction<'_>| transaction.submit_all(tasks).map_err(Stop::into_error);
+        let submit = |transaction: &mut Transaction<'_>| transaction.submit_all(tasks).map_err(VerbError::into_error);
         let (submitted, written) = in_savepoint(connection, || callers.work(connection, submit))?;
         Ok(SubmittedInTransaction { callers, submitted, written })
     }

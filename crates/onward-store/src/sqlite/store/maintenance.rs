@@ -365,12 +365,12 @@ const CONSISTENCY: &[(&str, &str)] = &[
     (
         "a blocked task waits for one that is not to end",
         "SELECT dependent FROM dependency d WHERE task NOT IN (SELECT id FROM task) \
-         AND NOT EXISTS (SELECT 1 FROM over o WHERE o.task = d.task AND o.up_to >= d.dependent)",
+         AND NOT EXISTS (SELECT 1 FROM unpropagated_end o WHERE o.task = d.task AND o.up_to >= d.dependent)",
     ),
     (
         "a task is blocked by nothing, or waits for others and is not blocked",
         "SELECT coalesce(t.id, d.dependent) FROM (SELECT id FROM task WHERE scheduled = 2 AND links & 8 = 0 \
-         AND id NOT IN (SELECT task FROM member) AND id NOT IN (SELECT task FROM member_of) \
+         AND id NOT IN (SELECT task FROM pending_item) AND id NOT IN (SELECT task FROM batch_item) \
          AND (id NOT IN (SELECT task FROM instance) OR id IN (SELECT dependent FROM dependency))) AS t \
          FULL JOIN (SELECT DISTINCT dependent FROM dependency) AS d ON d.dependent = t.id \
          WHERE t.id IS NULL OR d.dependent IS NULL",
@@ -378,22 +378,22 @@ const CONSISTENCY: &[(&str, &str)] = &[
     (
         "a task waits to be finished and does not say so, or says so and does not",
         "SELECT coalesce(t.id, a.task) FROM (SELECT id FROM task WHERE scheduled = 2 AND links & 8 <> 0) AS t \
-         FULL JOIN awaited AS a ON a.task = t.id WHERE t.id IS NULL OR a.task IS NULL",
+         FULL JOIN awaited_completion AS a ON a.task = t.id WHERE t.id IS NULL OR a.task IS NULL",
     ),
     (
-        "what is collected has other members than it counts",
-        "SELECT coalesce(c.sub_queue, m.sub_queue) FROM collecting c \
-         FULL JOIN (SELECT sub_queue, count(*) AS members, sum(bytes) AS bytes FROM member GROUP BY sub_queue) AS m ON m.sub_queue = c.sub_queue \
-         WHERE c.members IS NOT m.members OR c.bytes IS NOT m.bytes",
+        "a pending batch has other items than it counts",
+        "SELECT coalesce(c.sub_queue, m.sub_queue) FROM pending_batch c \
+         FULL JOIN (SELECT sub_queue, count(*) AS items, sum(bytes) AS bytes FROM pending_item GROUP BY sub_queue) AS m ON m.sub_queue = c.sub_queue \
+         WHERE c.items IS NOT m.items OR c.bytes IS NOT m.bytes",
     ),
     (
-        "a task is collected that is not blocked, or in another queue",
-        "SELECT m.task FROM member m LEFT JOIN task t ON t.id = m.task WHERE t.scheduled IS NOT 2 OR t.sub_queue IS NOT m.sub_queue",
+        "an item of a pending batch is not blocked, or in another queue",
+        "SELECT m.task FROM pending_item m LEFT JOIN task t ON t.id = m.task WHERE t.scheduled IS NOT 2 OR t.sub_queue IS NOT m.sub_queue",
     ),
     (
-        "a member waits for a bundle that is not to end",
-        "SELECT m.task FROM member_of m JOIN task t ON t.id = m.task WHERE m.bundle NOT IN (SELECT id FROM task WHERE links & 32 <> 0) \
-         AND NOT EXISTS (SELECT 1 FROM over o WHERE o.task = m.bundle AND o.next_member <= m.task)",
+        "a batch item waits for a batch that is not to end",
+        "SELECT m.task FROM batch_item m JOIN task t ON t.id = m.task WHERE m.batch NOT IN (SELECT id FROM task WHERE links & 32 <> 0) \
+         AND NOT EXISTS (SELECT 1 FROM unpropagated_end o WHERE o.task = m.batch AND o.next_item <= m.task)",
     ),
     (
         "a task on which others depend does not say so",
@@ -413,11 +413,11 @@ const CONSISTENCY: &[(&str, &str)] = &[
     ),
     (
         "a tag counts another number of tasks than have it",
-        "SELECT number FROM tag WHERE tasks <> (SELECT count(*) FROM tagged WHERE tag = number)",
+        "SELECT number FROM tag WHERE tasks <> (SELECT count(*) FROM task_tag WHERE tag = number)",
     ),
     (
         "a tag is on a task that does not exist",
-        "SELECT task FROM tagged WHERE task NOT IN (SELECT id FROM task) AND task NOT IN (SELECT id FROM history)",
+        "SELECT task FROM task_tag WHERE task NOT IN (SELECT id FROM task) AND task NOT IN (SELECT id FROM history)",
     ),
     (
         "a limit counts another number of running tasks than there are",
@@ -475,11 +475,11 @@ const CONSISTENCY: &[(&str, &str)] = &[
     (
         "a task said how long it is kept and that is not known, or is known of one that did not",
         "SELECT coalesce(h.id, r.task) FROM (SELECT id FROM history WHERE options IS NOT NULL AND json_extract(options, '$.retention') IS NOT NULL) AS h \
-         FULL JOIN retained r ON r.task = h.id WHERE h.id IS NULL OR r.task IS NULL",
+         FULL JOIN retention r ON r.task = h.id WHERE h.id IS NULL OR r.task IS NULL",
     ),
     (
         "the statistics count another number of ended tasks than there are",
-        "SELECT (SELECT coalesce(sum(kept), 0) FROM statistics) AS counted WHERE counted <> (SELECT count(*) FROM history)",
+        "SELECT (SELECT coalesce(sum(in_history), 0) FROM statistics) AS counted WHERE counted <> (SELECT count(*) FROM history)",
     ),
 ];
 

@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(reader.tag_keys(String::new(), TagPage::default()).await.unwrap().keys, ["customer"]);
         assert_eq!(reader.tasks(of_customer(), Page::default()).await.unwrap().tasks.len(), 1);
         let written: i64 =
-            store.core().connection.query_row("SELECT count(*) FROM tagged", [], |row| row.get(0)).unwrap();
+            store.core().connection.query_row("SELECT count(*) FROM task_tag", [], |row| row.get(0)).unwrap();
         assert_eq!(written, 0);
     }
 

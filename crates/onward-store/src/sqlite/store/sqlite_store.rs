@@ -336,7 +336,7 @@ impl Drop for SqliteStore {
         // The last process copies the log when it closes its connection; many brief ones would each
         // wait for the disk.
         if !core.is_brief() {
-            housekeeping::checkpoint(&core.connection);
+            housekeeping::checkpoint_wal(&core.connection);
         }
     }
 }

@@ -1,7 +1,7 @@
-INSERT INTO statistics (sub_queue, state, ended, kept, attempts, wait, run, run_maximum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO statistics (sub_queue, state, ended, in_history, attempts, wait, run, run_maximum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (sub_queue, state) DO UPDATE SET
     ended = ended + excluded.ended,
-    kept = kept + excluded.kept,
+    in_history = in_history + excluded.in_history,
     attempts = attempts + excluded.attempts,
     wait = wait + excluded.wait,
     run = run + excluded.run,

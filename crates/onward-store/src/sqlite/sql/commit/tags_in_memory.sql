@@ -6,10 +6,10 @@ CREATE TEMP TABLE tag (
     tasks INTEGER NOT NULL,
     PRIMARY KEY (key, value)
 ) STRICT, WITHOUT ROWID;
-CREATE TEMP TABLE tagged (
+CREATE TEMP TABLE task_tag (
     tag INTEGER NOT NULL,
     task INTEGER NOT NULL,
     PRIMARY KEY (tag, task)
 ) STRICT, WITHOUT ROWID;
 INSERT INTO temp.tag (key, value, number, tasks) SELECT key, value, number, tasks FROM main.tag;
-INSERT INTO temp.tagged (tag, task) SELECT tag, task FROM main.tagged;
+INSERT INTO temp.task_tag (tag, task) SELECT tag, task FROM main.task_tag;

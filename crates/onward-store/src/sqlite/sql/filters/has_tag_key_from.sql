@@ -1,1 +1,1 @@
-t.id IN (SELECT g.task FROM tag k CROSS JOIN tagged g ON g.tag = k.number WHERE k.key >= ?)
+t.id IN (SELECT g.task FROM tag k CROSS JOIN task_tag g ON g.tag = k.number WHERE k.key >= ?)

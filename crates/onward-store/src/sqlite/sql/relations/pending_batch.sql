@@ -1,3 +1,3 @@
-SELECT began_with, members, bytes, began_at, size, deadline, ripe_at
-FROM collecting
+SELECT first_item, items, bytes, began_at, size, deadline, ready_at
+FROM pending_batch
 WHERE sub_queue = ?

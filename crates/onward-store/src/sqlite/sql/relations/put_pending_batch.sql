@@ -1,2 +1,2 @@
-INSERT OR REPLACE INTO collecting (sub_queue, began_with, members, bytes, began_at, size, deadline, ripe_at)
+INSERT OR REPLACE INTO pending_batch (sub_queue, first_item, items, bytes, began_at, size, deadline, ready_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)

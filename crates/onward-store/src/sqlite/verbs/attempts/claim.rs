@@ -15,13 +15,13 @@ use crate::api::write::Claim;
 use crate::bounds;
 use crate::rules::attempt::expiry_at_start;
 use crate::rules::order::Place;
-use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, Verb, id_values};
+use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, VerbResult, id_values};
 use crate::sqlite::row_cache::waiting_tasks::WaitingTask;
 use crate::sqlite::verbs::attempts::candidates::{Candidate, Candidates, Resumed};
 use crate::sqlite::verbs::attempts::leases::Leased;
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn claim(&mut self, claim: &Claim) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn claim(&mut self, claim: &Claim) -> VerbResult<Outcome> {
         self.renew(claim.session)?;
         self.sweep_now()?;
         let (tasks, turn) = self.take(claim)?;
@@ -188,7 +188,7 @@ impl Transaction<'_> {
         if task.expires_at.is_some() || task.options.ttl.is_some() || task.options.deadline.is_some() {
             self.start_time_to_live(&mut task)?;
         }
-        let memo = self.memo_of(&task)?;
+        let memo = self.checkpoint_of(&task)?;
         let instance = self.claimed_instance(&task)?;
         let Some(sub_queue) = self.cache.names.sub_queue(task.sub_queue) else { return Ok(None) };
         let claimed = ClaimedTask {

@@ -15,14 +15,14 @@ use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{Lease, TaskId, TaskState, check_payload};
 use crate::sqlite::columns::links::DEPENDENTS;
 use crate::sqlite::commit::prepared_statements;
-use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, Verb, id_values};
+use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, VerbResult, id_values};
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn complete(&mut self, lease: Lease, result: Option<&Bytes>) -> Verb<Outcome> {
-        let followers = self.cache.followers;
+    pub(in crate::sqlite) fn complete(&mut self, lease: Lease, result: Option<&Bytes>) -> VerbResult<Outcome> {
+        let successors = self.cache.successors;
         let known = self.cache.running_rows.get(lease.task).filter(|task| {
             let is_plain = task.links & !DEPENDENTS == 0 && !task.options.orchestration;
-            task.is_held_by(lease) && is_plain && (task.key.is_none() || !followers)
+            task.is_held_by(lease) && is_plain && (task.key.is_none() || !successors)
         });
         if let Some(task) = known {
             let Some(held) = task.held else { return Err(Refusal::LeaseLost(lease).into()) };
@@ -41,7 +41,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    pub(in crate::sqlite) fn check_result(&self, sub_queue: i64, result: Option<&Bytes>) -> Verb<()> {
+    pub(in crate::sqlite) fn check_result(&self, sub_queue: i64, result: Option<&Bytes>) -> VerbResult<()> {
         let Some(result) = result else { return Ok(()) };
         let kind = self.cache.names.sub_queue(sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
         check_payload("result", result.len(), self.payload_limit, kind)
@@ -70,9 +70,9 @@ impl Transaction<'_> {
         let completed = self.cache.running_rows.take(task);
         if let Some(task) = &completed {
             task.key.as_ref().map_or(Ok(()), |key| self.free_key(task, key))?;
-            self.retain(task.id, task.options.retention)?;
+            self.note_retention(task.id, task.options.retention)?;
             if task.links & DEPENDENTS != 0 {
-                self.tell_dependents(task.id);
+                self.queue_propagation(task.id);
             }
         }
         self.count_end(sub_queue)?;
@@ -135,7 +135,7 @@ impl Transaction<'_> {
         let base = self.cache.names.ungrouped_of(sub_queue);
         let change = self.statistics.entry((base, TaskState::Completed)).or_default();
         change.ended += 1;
-        change.kept += 1;
+        change.in_history += 1;
         change.attempts += i64::from(attempts);
         change.wait += (started_at - run_at).max(0);
         change.run += run;

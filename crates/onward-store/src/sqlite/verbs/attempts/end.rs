@@ -16,10 +16,10 @@ use crate::bounds;
 use crate::rules;
 use crate::rules::attempt::{self, AfterAttempt, FailedAttempt, cut};
 use crate::sqlite::columns::links::MOVING;
-use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, Verb};
+use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, VerbResult};
 use crate::sqlite::commit::transition_log::end_change;
 use crate::sqlite::verbs::attempts::leases::Leased;
-use crate::sqlite::verbs::relations::batches::is_member;
+use crate::sqlite::verbs::relations::batches::is_batch_item;
 
 /// How a task ends.
 struct End<'a> {
@@ -50,7 +50,7 @@ impl Transaction<'_> {
         )
     }
 
-    pub(in crate::sqlite) fn fail(&mut self, lease: Lease, error: &str, next: AfterFailure) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn fail(&mut self, lease: Lease, error: &str, next: AfterFailure) -> VerbResult<Outcome> {
         let (task, held) = self.held_by(lease)?;
         self.record_error(&task, task.attempts.saturating_add(1), error)?;
         let failed = FailedAttempt {
@@ -59,7 +59,7 @@ impl Transaction<'_> {
             expires_at: task.expires_at.map(Timestamp::from_microseconds),
             is_rated: self.is_rated(task.sub_queue)?,
             // One that a member is to be taken out of has to wait for that as well.
-            is_moving: task.links & MOVING != 0 && self.is_moving(task.id)? || self.has_marked(&task)?,
+            is_moving: task.links & MOVING != 0 && self.is_moving(task.id)? || self.has_items_to_cancel(&task)?,
         };
         Ok(Outcome::Failed(match attempt::failed(failed, next, self.now) {
             AfterAttempt::End(state) => {
@@ -77,7 +77,7 @@ impl Transaction<'_> {
     }
 
     /// The session goes on with the task under a new lease.
-    fn hold(&mut self, task: &LiveTask, held: Held, attempts: u32) -> Verb<Failed> {
+    fn hold(&mut self, task: &LiveTask, held: Held, attempts: u32) -> VerbResult<Failed> {
         self.cache.running_rows.remove(task.id);
         let claim = held.claim.saturating_add(1);
         let now = self.now.as_microseconds();
@@ -104,7 +104,7 @@ impl Transaction<'_> {
         Ok(Failed { state: TaskState::Running, lease: Some(lease) })
     }
 
-    pub(in crate::sqlite) fn release(&mut self, lease: Lease, after: Duration) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn release(&mut self, lease: Lease, after: Duration) -> VerbResult<Outcome> {
         let (task, held) = self.held_by(lease)?;
         self.give_back(&task, held, after)?;
         Ok(Outcome::Done)
@@ -130,7 +130,7 @@ impl Transaction<'_> {
         Ok(self.lease_of(task)?.and_then(|lease| lease.expires_at))
     }
 
-    pub(in crate::sqlite) fn confirm_cancel(&mut self, lease: Lease, reason: &str) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn confirm_cancel(&mut self, lease: Lease, reason: &str) -> VerbResult<Outcome> {
         let (task, held) = self.held_by(lease)?;
         self.record_error(&task, task.attempts.saturating_add(1), reason)?;
         self.end_held(&task, held, TaskState::Cancelled)?;
@@ -143,7 +143,7 @@ impl Transaction<'_> {
         fraction: Option<f32>,
         message: Option<&str>,
         bytes: Option<ByteProgress>,
-    ) -> Verb<Outcome> {
+    ) -> VerbResult<Outcome> {
         let (task, _) = self.held_by(lease)?;
         let fraction = attempt::fraction(fraction);
         let bytes = attempt::bytes(bytes);
@@ -271,7 +271,7 @@ impl Transaction<'_> {
             self.now.as_microseconds(),
             end.result.map(AsRef::as_ref),
         ])?;
-        self.retain(task.id, task.options.retention)?;
+        self.note_retention(task.id, task.options.retention)?;
         self.cache.running_rows.remove(task.id);
         self.connection.prepare_cached("DELETE FROM task WHERE id = ?")?.execute([task.id.0])?;
         if task.held.is_some() {
@@ -285,7 +285,7 @@ impl Transaction<'_> {
         self.hint.transitions += 1;
         self.report_end(task, end.state, end.result)?;
         self.tell(match end.state {
-            TaskState::Completed if !is_member(task) => {
+            TaskState::Completed if !is_batch_item(task) => {
                 TaskNews::Completed { task: task.id, result: end.result.cloned() }
             }
             _ => TaskNews::Ended { task: task.id },
@@ -294,14 +294,14 @@ impl Transaction<'_> {
             let base = self.cache.names.ungrouped_of(task.sub_queue);
             let change = self.statistics.entry((base, end.state)).or_default();
             change.ended += 1;
-            change.kept += 1;
+            change.in_history += 1;
         }
-        if is_member(task) {
-            self.leave_bundle(task, false)?;
+        if is_batch_item(task) {
+            self.leave_batch(task, false)?;
         }
         if let Some(key) = &task.key {
             self.free_key(task, key)?;
-            self.submit_follower(task.id)?;
+            self.submit_successor(task.id)?;
         }
         Ok(())
     }
@@ -316,21 +316,21 @@ impl Transaction<'_> {
         if let Some(until) = rules::key::kept_until(task.options.keep_key_for, self.now) {
             let until = until.as_microseconds();
             self.connection
-                .prepare_cached("INSERT OR REPLACE INTO kept_key (kind, key, task, until) VALUES (?, ?, ?, ?)")?
+                .prepare_cached("INSERT OR REPLACE INTO retained_key (kind, key, task, until) VALUES (?, ?, ?, ?)")?
                 .execute(params![kind, key, task.id.0, until])?;
-            self.cache.kept_keys = true;
+            self.cache.retained_keys = true;
         }
         Ok(())
     }
 
     /// Drops what was kept of a task's key, for another task takes it.
-    pub(in crate::sqlite) fn forget_kept_key(&self, task: TaskId) -> Result<()> {
-        self.connection.prepare_cached("DELETE FROM kept_key WHERE task = ?")?.execute([task.0])?;
+    pub(in crate::sqlite) fn forget_retained_key(&self, task: TaskId) -> Result<()> {
+        self.connection.prepare_cached("DELETE FROM retained_key WHERE task = ?")?.execute([task.0])?;
         Ok(())
     }
 
     /// The live task with this number, or why there is none.
-    pub(in crate::sqlite) fn live_or_refuse(&self, task: TaskId) -> Verb<LiveTask> {
+    pub(in crate::sqlite) fn live_or_refuse(&self, task: TaskId) -> VerbResult<LiveTask> {
         if let Some(live) = self.live(task)? {
             return Ok(live);
         }

@@ -18,9 +18,9 @@ use crate::rules::orchestration;
 use crate::rules::retry::FailureClass;
 use crate::sqlite::columns::links::AWAITED;
 use crate::sqlite::commit::cache::next_overdue;
-use crate::sqlite::commit::transaction::{LiveTask, Transaction, Verb};
+use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 
-/// A row of `awaited`.
+/// A row of `awaited_completion`.
 struct Awaited {
     claim: u32,
     wait: String,
@@ -39,7 +39,7 @@ impl Awaited {
 }
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn await_completion(&mut self, lease: Lease, wait: &CompletionWait) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn await_completion(&mut self, lease: Lease, wait: &CompletionWait) -> VerbResult<Outcome> {
         let (task, held) = self.held_by(lease)?;
         let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
         if task.options.orchestration {
@@ -73,7 +73,7 @@ impl Transaction<'_> {
         let until = self.until(wait.within);
         self.connection
             .prepare_cached(
-                "INSERT OR REPLACE INTO awaited (task, claim, wait, until, expires_at) VALUES (?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO awaited_completion (task, claim, wait, until, expires_at) VALUES (?, ?, ?, ?, ?)",
             )?
             .execute(params![task.0, claim, text, until, expires_at])?;
         self.cache.next_overdue = next_overdue(self.connection)?;
@@ -86,12 +86,12 @@ impl Transaction<'_> {
 
     /// A task waits no more to be finished.
     pub(in crate::sqlite) fn forget_awaited(&mut self, task: TaskId) -> Result<()> {
-        self.connection.prepare_cached("DELETE FROM awaited WHERE task = ?")?.execute([task.0])?;
+        self.connection.prepare_cached("DELETE FROM awaited_completion WHERE task = ?")?.execute([task.0])?;
         self.cache.next_overdue = next_overdue(self.connection)?;
         Ok(())
     }
 
-    pub(in crate::sqlite) fn finish_awaited(&mut self, token: CompletionToken, finish: &Finish) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn finish_awaited(&mut self, token: CompletionToken, finish: &Finish) -> VerbResult<Outcome> {
         let task = self.live_or_refuse(token.task)?;
         let standing = Standing {
             state: task.state(),
@@ -107,7 +107,7 @@ impl Transaction<'_> {
         Ok(Outcome::Finished { state })
     }
 
-    fn complete_awaited(&mut self, task: &LiveTask, result: Option<&Bytes>) -> Verb<TaskState> {
+    fn complete_awaited(&mut self, task: &LiveTask, result: Option<&Bytes>) -> VerbResult<TaskState> {
         self.check_result(task.sub_queue, result)?;
         if let Some(held) = task.held {
             self.complete_one(task, held, result)?;
@@ -122,7 +122,7 @@ impl Transaction<'_> {
 
     fn awaited(&self, task: TaskId) -> Result<Option<Awaited>> {
         let mut statement =
-            self.connection.prepare_cached("SELECT claim, wait, expires_at FROM awaited WHERE task = ?")?;
+            self.connection.prepare_cached("SELECT claim, wait, expires_at FROM awaited_completion WHERE task = ?")?;
         Ok(statement.query_row([task.0], Awaited::from_row).optional()?)
     }
 
@@ -192,8 +192,9 @@ impl Transaction<'_> {
     }
 
     fn overdue(&self, now: i64) -> Result<Vec<TaskId>> {
-        let mut statement =
-            self.connection.prepare_cached("SELECT task FROM awaited WHERE until <= ? ORDER BY until, task LIMIT ?")?;
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT task FROM awaited_completion WHERE until <= ? ORDER BY until, task LIMIT ?")?;
         let limit = i64::try_from(bounds::SWEEP).unwrap_or(i64::MAX);
         let tasks = statement.query_map([now, limit], |row| row.get(0).map(TaskId))?;
         Ok(tasks.collect::<rusqlite::Result<_>>()?)

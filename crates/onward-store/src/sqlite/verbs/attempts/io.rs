@@ -7,11 +7,11 @@ use crate::api::error::{Error, Result};
 use crate::api::io::{Io, IoStatistics};
 use crate::api::outcome::Outcome;
 use crate::api::task::Lease;
-use crate::sqlite::commit::transaction::{Transaction, Verb};
+use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 use crate::sqlite::reads::statistics::read_totals;
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn record_io(&mut self, lease: Lease, io: Io) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn record_io(&mut self, lease: Lease, io: Io) -> VerbResult<Outcome> {
         let (mut task, _) = self.held_by(lease)?;
         self.cache.running_rows.remove(task.id);
         task.options.io = Some(io);

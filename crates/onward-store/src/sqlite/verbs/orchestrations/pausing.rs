@@ -8,11 +8,11 @@ use crate::api::orchestration::Hold;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{TaskId, TaskState};
 use crate::rules::orchestration;
-use crate::sqlite::commit::transaction::{LiveTask, Transaction, Verb};
+use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 use crate::sqlite::verbs::orchestrations::messages::InstanceRow;
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn pause_orchestration(&mut self, task: TaskId) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn pause_orchestration(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let (live, row) = self.live_orchestration(task)?;
         if row.hold.is_paused() {
             return Ok(Outcome::Done);
@@ -29,7 +29,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    pub(in crate::sqlite) fn resume_orchestration(&mut self, task: TaskId) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn resume_orchestration(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let (live, row) = self.live_orchestration(task)?;
         if !row.hold.is_paused() {
             return Ok(Outcome::Done);
@@ -43,7 +43,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    fn live_orchestration(&self, task: TaskId) -> Verb<(LiveTask, InstanceRow)> {
+    fn live_orchestration(&self, task: TaskId) -> VerbResult<(LiveTask, InstanceRow)> {
         let live = self.live_or_refuse(task)?;
         if !live.options.orchestration {
             return Err(Refusal::NotAnOrchestration(task).into());

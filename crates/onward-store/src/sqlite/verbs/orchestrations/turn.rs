@@ -12,10 +12,10 @@ use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules::orchestration::{self, Standing};
 use crate::sqlite::columns::awaited_events::names_text;
-use crate::sqlite::commit::transaction::{Held, LiveTask, Stop, Transaction, Verb};
+use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, VerbError, VerbResult};
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn turn(&mut self, turn: &Turn) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn turn(&mut self, turn: &Turn) -> VerbResult<Outcome> {
         let (task, held) = self.held_by(turn.lease)?;
         if !task.options.orchestration {
             return Err(Refusal::NotAnOrchestration(task.id).into());
@@ -37,7 +37,7 @@ impl Transaction<'_> {
         if let Some(tags) = tags {
             self.set_tags(&task, tags)?;
         }
-        let submitted = turn.submits.iter().map(|new| self.submit_of(task.id, new)).collect::<Verb<_>>()?;
+        let submitted = turn.submits.iter().map(|new| self.submit_of(task.id, new)).collect::<VerbResult<_>>()?;
         turn.cancels.iter().try_for_each(|child| self.cancel_of(task.id, *child))?;
         if orchestration::offers_all(turn) && !(turn.submits.is_empty() && turn.cancels.is_empty()) {
             // Only reports of the tasks that this turn cancelled or could not submit.
@@ -48,7 +48,7 @@ impl Transaction<'_> {
         Ok(Outcome::Turned(Turned { state, submitted, messages }))
     }
 
-    fn check_offered(&self, turn: &Turn, received: u64) -> Verb<()> {
+    fn check_offered(&self, turn: &Turn, received: u64) -> VerbResult<()> {
         if turn.consumed == received || !orchestration::offers_all(turn) {
             return Ok(());
         }
@@ -101,7 +101,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn submit_of(&mut self, id: TaskId, new: &NewTask) -> Verb<Submitted> {
+    fn submit_of(&mut self, id: TaskId, new: &NewTask) -> VerbResult<Submitted> {
         let submitted = self.submit(new)?;
         if let Some(reference) = new.report.filter(|_| !orchestration::is_taken(submitted)) {
             self.deliver(id, MessageBody::NotStarted { reference, existing: submitted.id() })?;
@@ -116,12 +116,12 @@ impl Transaction<'_> {
             return Ok(());
         }
         match self.cancel(task) {
-            Ok(_) | Err(Stop::Refused(_)) => Ok(()),
-            Err(Stop::Failed(error)) => Err(error),
+            Ok(_) | Err(VerbError::Refused(_)) => Ok(()),
+            Err(VerbError::Failed(error)) => Err(error),
         }
     }
 
-    fn go_on_after(&mut self, id: TaskId, (held, hold): (Held, Hold), next: &AfterTurn) -> Verb<TaskState> {
+    fn go_on_after(&mut self, id: TaskId, (held, hold): (Held, Hold), next: &AfterTurn) -> VerbResult<TaskState> {
         // As it is after what it submitted.
         let task = self.live_or_refuse(id)?;
         let next = if task.cancel_requested > 0 { orchestration::superseded(next.clone()) } else { next.clone() };
@@ -142,7 +142,7 @@ impl Transaction<'_> {
         }
     }
 
-    fn keep_turn(&mut self, task: &LiveTask) -> Verb<TaskState> {
+    fn keep_turn(&mut self, task: &LiveTask) -> VerbResult<TaskState> {
         if task.lost > 0 {
             self.connection.prepare_cached("UPDATE task SET lost = 0 WHERE id = ?")?.execute([task.id.0])?;
             self.cache.running_rows.remove(task.id);
@@ -150,7 +150,7 @@ impl Transaction<'_> {
         Ok(TaskState::Running)
     }
 
-    fn end_turn_with(&mut self, task: &LiveTask, held: Held, error: &str, state: TaskState) -> Verb<TaskState> {
+    fn end_turn_with(&mut self, task: &LiveTask, held: Held, error: &str, state: TaskState) -> VerbResult<TaskState> {
         self.record_error(task, task.attempts.saturating_add(1), error)?;
         Ok(self.end_held(task, held, state)?)
     }
@@ -169,7 +169,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn park(&mut self, task: &LiveTask, by: (Held, Hold), until: Option<Timestamp>) -> Verb<TaskState> {
+    fn park(&mut self, task: &LiveTask, by: (Held, Hold), until: Option<Timestamp>) -> VerbResult<TaskState> {
         let state = orchestration::parked(until, self.has_messages(task.id)?, self.now);
         let run_at = until.filter(|_| state == TaskState::Scheduled).unwrap_or(self.now);
         self.leave_turn(task, by, state, run_at)
@@ -182,7 +182,7 @@ impl Transaction<'_> {
         (held, hold): (Held, Hold),
         state: TaskState,
         run_at: Timestamp,
-    ) -> Verb<TaskState> {
+    ) -> VerbResult<TaskState> {
         self.cache.running_rows.remove(task.id);
         self.leave_lease(task.id)?;
         self.count_end(task.sub_queue)?;
@@ -207,7 +207,7 @@ impl Transaction<'_> {
         Ok(parked.state())
     }
 
-    pub(in crate::sqlite) fn signal(&mut self, signal: &Signal) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn signal(&mut self, signal: &Signal) -> VerbResult<Outcome> {
         let task = match &signal.to {
             Recipient::KeyOrStart { kind, key, keep_for } => self.recipient_or_kept(signal, (kind, key), *keep_for)?,
             Recipient::Key { kind, key } => self.active_with(kind, key)?,
@@ -228,7 +228,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    pub(in crate::sqlite) fn terminate(&mut self, task: TaskId, reason: &str) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn terminate(&mut self, task: TaskId, reason: &str) -> VerbResult<Outcome> {
         let live = self.live_or_refuse(task)?;
         if !live.options.orchestration {
             return Err(Refusal::NotAnOrchestration(task).into());
@@ -242,7 +242,7 @@ impl Transaction<'_> {
         Ok(Outcome::Cancelled)
     }
 
-    fn active_with(&self, kind: &Name, key: &str) -> Verb<TaskId> {
+    fn active_with(&self, kind: &Name, key: &str) -> VerbResult<TaskId> {
         let none = || Refusal::NoneWithKey { kind: kind.clone(), key: key.to_owned() };
         let owner = self.owner_of_key(kind, key)?.ok_or_else(none)?;
         // One that was never started is none for whoever did not ask for that.

@@ -11,7 +11,7 @@ use crate::api::outcome::{Refusal, Submitted};
 use crate::api::task::{NewTask, TaskId};
 use crate::bounds;
 use crate::rules::orchestration;
-use crate::sqlite::commit::transaction::{LiveTask, Transaction, Verb};
+use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 
 impl Transaction<'_> {
     /// The active orchestration that has a key, or one that keeps signals for it.
@@ -20,7 +20,7 @@ impl Transaction<'_> {
         signal: &Signal,
         (kind, key): (&Name, &str),
         keep_for: Duration,
-    ) -> Verb<TaskId> {
+    ) -> VerbResult<TaskId> {
         orchestration::check_kept(signal, kind, keep_for, self.payload_limit)?;
         match self.owner_of_key(kind, key)? {
             Some(owner) => {
@@ -31,7 +31,7 @@ impl Transaction<'_> {
         }
     }
 
-    fn keep_key(&mut self, kind: &Name, key: &str, keep_for: Duration) -> Verb<TaskId> {
+    fn keep_key(&mut self, kind: &Name, key: &str, keep_for: Duration) -> VerbResult<TaskId> {
         if self.count_unstarted()? >= bounds::UNSTARTED_KEYS {
             return Err(orchestration::too_many_unstarted().into());
         }
@@ -51,7 +51,7 @@ impl Transaction<'_> {
 
     /// What an orchestration that was never started keeps is kept for as long as was asked for
     /// last.
-    fn keep_longer(&mut self, task: TaskId, keep_for: Duration) -> Verb<()> {
+    fn keep_longer(&mut self, task: TaskId, keep_for: Duration) -> VerbResult<()> {
         let live = self.live_or_refuse(task)?;
         if !live.options.orchestration || self.instance(task)?.hold != Hold::Unstarted {
             return Ok(());

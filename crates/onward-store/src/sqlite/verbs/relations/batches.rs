@@ -1,4 +1,4 @@
-//! Tasks that are collected, and bundles of them.
+//! Tasks that are collected, and batches of them.
 
 use std::num::NonZeroU32;
 
@@ -13,18 +13,18 @@ use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules::aggregate::{self, Collection, MemberFacts};
 use crate::rules::dependencies::Ended;
-use crate::sqlite::columns::links::BUNDLE;
+use crate::sqlite::columns::links::BATCH;
 use crate::sqlite::columns::task_options::TaskOptions;
-use crate::sqlite::commit::cache::next_ripe;
-use crate::sqlite::commit::transaction::{LiveTask, Transaction, Verb};
+use crate::sqlite::commit::cache::next_ready_batch;
+use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 use crate::sqlite::verbs::tasks::control::EndedTask;
 
 /// Whether a live task is collected with others, or was handed over with them.
-pub(in crate::sqlite) fn is_member(task: &LiveTask) -> bool {
+pub(in crate::sqlite) fn is_batch_item(task: &LiveTask) -> bool {
     task.blocked && task.options.aggregate.is_some()
 }
 
-fn collection_of(row: &Row<'_>) -> rusqlite::Result<Collection> {
+fn pending_batch_of(row: &Row<'_>) -> rusqlite::Result<Collection> {
     let moment = |index| Ok::<_, rusqlite::Error>(Timestamp::from_microseconds(row.get(index)?));
     Ok(Collection {
         began_with: TaskId(row.get(0)?),
@@ -39,7 +39,7 @@ fn collection_of(row: &Row<'_>) -> rusqlite::Result<Collection> {
 
 impl Transaction<'_> {
     /// Has a task that was just inserted join those of its sub-queue, unless it has ended already.
-    pub(in crate::sqlite) fn collect_new(
+    pub(in crate::sqlite) fn add_new_to_batch(
         &mut self,
         id: TaskId,
         sub_queue: i64,
@@ -49,45 +49,45 @@ impl Transaction<'_> {
         if new.parent.is_some() && !self.is_live(id)? {
             return Ok(());
         }
-        self.collect(id, sub_queue, aggregate, new.payload.len() as u64)
+        self.add_to_batch(id, sub_queue, aggregate, new.payload.len() as u64)
     }
 
     /// Has a task that is to be collected join those of a sub-queue.
-    pub(in crate::sqlite) fn collect(
+    pub(in crate::sqlite) fn add_to_batch(
         &mut self,
         id: TaskId,
         sub_queue: i64,
         aggregate: Aggregate,
         bytes: u64,
     ) -> Result<()> {
-        let mut before = self.collection(sub_queue)?;
-        if before.is_some_and(|collection| !collection.has_room_for(bytes)) {
-            self.hand_over(sub_queue)?;
+        let mut before = self.pending_batch(sub_queue)?;
+        if before.is_some_and(|pending_batch| !pending_batch.has_room_for(bytes)) {
+            self.submit_batch(sub_queue)?;
             before = None;
         }
-        let collection = Collection::joined(before, id, aggregate, bytes, self.now);
+        let pending_batch = Collection::joined(before, id, aggregate, bytes, self.now);
         self.connection
-            .prepare_cached("INSERT INTO member (sub_queue, task, bytes) VALUES (?, ?, ?)")?
+            .prepare_cached("INSERT INTO pending_item (sub_queue, task, bytes) VALUES (?, ?, ?)")?
             .execute(params![sub_queue, id.0, bytes.cast_signed()])?;
-        self.put_collection(sub_queue, &collection)?;
-        if collection.is_full() {
-            self.hand_over(sub_queue)?;
+        self.put_pending_batch(sub_queue, &pending_batch)?;
+        if pending_batch.is_full() {
+            self.submit_batch(sub_queue)?;
         }
-        self.cache.next_ripe = next_ripe(self.connection)?;
+        self.cache.next_ready_batch = next_ready_batch(self.connection)?;
         Ok(())
     }
 
-    fn collection(&self, sub_queue: i64) -> Result<Option<Collection>> {
+    fn pending_batch(&self, sub_queue: i64) -> Result<Option<Collection>> {
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/relations/pending_batch.sql"))?;
-        Ok(statement.query_row([sub_queue], collection_of).optional()?)
+        Ok(statement.query_row([sub_queue], pending_batch_of).optional()?)
     }
 
-    fn put_collection(&self, sub_queue: i64, collection: &Collection) -> Result<()> {
-        let Collection { began_with, members, bytes, began_at, size, deadline, ripe_at } = *collection;
+    fn put_pending_batch(&self, sub_queue: i64, pending_batch: &Collection) -> Result<()> {
+        let Collection { began_with, members: items, bytes, began_at, size, deadline, ripe_at } = *pending_batch;
         self.connection.prepare_cached(include_str!("../../sql/relations/put_pending_batch.sql"))?.execute(params![
             sub_queue,
             began_with.0,
-            members,
+            items,
             bytes.cast_signed(),
             began_at.as_microseconds(),
             size,
@@ -97,60 +97,62 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Makes a bundle of what is collected in a sub-queue; answers how many members it has.
-    fn hand_over(&mut self, sub_queue: i64) -> Result<usize> {
-        let members = self.collected(sub_queue)?;
-        let facts: Vec<MemberFacts> = members.iter().map(|(_, facts)| *facts).collect();
-        let count = u32::try_from(members.len()).ok().and_then(NonZeroU32::new);
+    /// Makes a batch of what is collected in a sub-queue; answers how many items it has.
+    fn submit_batch(&mut self, sub_queue: i64) -> Result<usize> {
+        let items = self.pending_items(sub_queue)?;
+        let facts: Vec<MemberFacts> = items.iter().map(|(_, facts)| *facts).collect();
+        let count = u32::try_from(items.len()).ok().and_then(NonZeroU32::new);
         let Some((count, names)) = count.zip(self.cache.names.sub_queue(sub_queue)) else { return Ok(0) };
         let mut new = NewTask::of(names.kind_name.clone());
         (new.queue, new.group) = (names.queue_name.clone(), names.group_name.clone());
         aggregate::adopt(&mut new, &facts);
-        let bundle = self.insert_with(&new, TaskOptions { members: Some(count), ..TaskOptions::of(&new) })?;
-        self.note_bundle(bundle)?;
+        let batch = self.insert_with(&new, TaskOptions { members: Some(count), ..TaskOptions::of(&new) })?;
+        self.note_batch(batch)?;
         self.connection
-            .prepare_cached("INSERT INTO member_of (task, bundle) SELECT task, ? FROM member WHERE sub_queue = ?")?
-            .execute([bundle.0, sub_queue])?;
-        self.connection.prepare_cached("DELETE FROM member WHERE sub_queue = ?")?.execute([sub_queue])?;
-        self.connection.prepare_cached("DELETE FROM collecting WHERE sub_queue = ?")?.execute([sub_queue])?;
-        for (member, _) in &members {
-            self.log(*member, sub_queue, Change::Bundled { bundle });
+            .prepare_cached(
+                "INSERT INTO batch_item (task, batch) SELECT task, ? FROM pending_item WHERE sub_queue = ?",
+            )?
+            .execute([batch.0, sub_queue])?;
+        self.connection.prepare_cached("DELETE FROM pending_item WHERE sub_queue = ?")?.execute([sub_queue])?;
+        self.connection.prepare_cached("DELETE FROM pending_batch WHERE sub_queue = ?")?.execute([sub_queue])?;
+        for (item, _) in &items {
+            self.log(*item, sub_queue, Change::Bundled { bundle: batch });
         }
-        Ok(members.len())
+        Ok(items.len())
     }
 
     /// What is collected in a sub-queue, the oldest first.
-    fn collected(&self, sub_queue: i64) -> Result<Vec<(TaskId, MemberFacts)>> {
+    fn pending_items(&self, sub_queue: i64) -> Result<Vec<(TaskId, MemberFacts)>> {
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/relations/pending_items.sql"))?;
-        let members = statement.query_map([sub_queue], |row| {
+        let items = statement.query_map([sub_queue], |row| {
             let TaskOptions { timeout, heartbeat_timeout, retention, retry, expected_io: io, .. } = row.get(2)?;
             let priority = Priority(row.get(1)?);
             Ok((TaskId(row.get(0)?), MemberFacts { priority, timeout, heartbeat_timeout, retention, retry, io }))
         })?;
-        Ok(members.collect::<rusqlite::Result<_>>()?)
+        Ok(items.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Hands over what it is time for, the longest overdue first; answers how many bundles.
-    pub(in crate::sqlite) fn hand_over_ripe(&mut self) -> Result<u64> {
+    /// Hands over what it is time for, the longest overdue first; answers how many batches.
+    pub(in crate::sqlite) fn submit_ready_batches(&mut self) -> Result<u64> {
         let now = self.now.as_microseconds();
-        if self.cache.next_ripe.is_none_or(|at| at > now) {
+        if self.cache.next_ready_batch.is_none_or(|at| at > now) {
             return Ok(0);
         }
-        let (mut bundles, mut members) = (0, 0);
+        let (mut batches, mut items) = (0, 0);
         for sub_queue in self.sub_queues_with_ready_batch(now)? {
-            if members >= bounds::SWEEP {
+            if items >= bounds::SWEEP {
                 break;
             }
-            members += self.hand_over(sub_queue)?;
-            bundles += 1;
+            items += self.submit_batch(sub_queue)?;
+            batches += 1;
         }
-        self.cache.next_ripe = next_ripe(self.connection)?;
-        Ok(bundles)
+        self.cache.next_ready_batch = next_ready_batch(self.connection)?;
+        Ok(batches)
     }
 
     fn sub_queues_with_ready_batch(&self, now: i64) -> Result<Vec<i64>> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT sub_queue FROM collecting WHERE ripe_at <= ? ORDER BY ripe_at, began_with LIMIT ?",
+            "SELECT sub_queue FROM pending_batch WHERE ready_at <= ? ORDER BY ready_at, first_item LIMIT ?",
         )?;
         let sub_queues = statement.query_map(params![now, bounds::SWEEP.cast_signed()], |row| row.get(0))?;
         Ok(sub_queues.collect::<rusqlite::Result<_>>()?)
@@ -158,35 +160,35 @@ impl Transaction<'_> {
 
     /// Takes a task out of what is collected in its sub-queue; answers how many bytes its payload has,
     /// if it was there.
-    pub(in crate::sqlite) fn leave_collection(&mut self, task: &LiveTask) -> Result<Option<u64>> {
+    pub(in crate::sqlite) fn leave_pending_batch(&mut self, task: &LiveTask) -> Result<Option<u64>> {
         let bytes: Option<i64> = self
             .connection
-            .prepare_cached("DELETE FROM member WHERE sub_queue = ? AND task = ? RETURNING bytes")?
+            .prepare_cached("DELETE FROM pending_item WHERE sub_queue = ? AND task = ? RETURNING bytes")?
             .query_row([task.sub_queue, task.id.0], |row| row.get(0))
             .optional()?;
         let Some(bytes) = bytes.map(i64::cast_unsigned) else { return Ok(None) };
-        match self.collection(task.sub_queue)?.and_then(|collection| collection.left(bytes)) {
-            Some(left) => self.put_collection(task.sub_queue, &left)?,
+        match self.pending_batch(task.sub_queue)?.and_then(|pending_batch| pending_batch.left(bytes)) {
+            Some(left) => self.put_pending_batch(task.sub_queue, &left)?,
             None => {
                 self.connection
-                    .prepare_cached("DELETE FROM collecting WHERE sub_queue = ?")?
+                    .prepare_cached("DELETE FROM pending_batch WHERE sub_queue = ?")?
                     .execute([task.sub_queue])?;
             }
         }
-        self.cache.next_ripe = next_ripe(self.connection)?;
+        self.cache.next_ready_batch = next_ready_batch(self.connection)?;
         Ok(Some(bytes))
     }
 
     /// A task that was to be collected has ended or was removed: it leaves what is being collected,
-    /// or its bundle, unless it ended with that.
-    pub(in crate::sqlite) fn leave_bundle(&mut self, task: &LiveTask, is_removed: bool) -> Result<()> {
-        let Some(bundle) = self.bundle_of(task.id)? else { return self.leave_collection(task).map(drop) };
-        let live = self.live(bundle)?;
+    /// or its batch, unless it ended with that.
+    pub(in crate::sqlite) fn leave_batch(&mut self, task: &LiveTask, is_removed: bool) -> Result<()> {
+        let Some(batch) = self.batch_of(task.id)? else { return self.leave_pending_batch(task).map(drop) };
+        let live = self.live(batch)?;
         if live.is_some() || is_removed {
-            self.forget_bundle_of(task.id)?;
+            self.forget_batch_of(task.id)?;
         }
         if let Some(live) = live.filter(|live| live.held.is_none())
-            && self.next_member(bundle, 0)?.is_none()
+            && self.next_item(batch, 0)?.is_none()
         {
             self.record_error(&live, live.attempts, aggregate::EMPTIED)?;
             self.end_unheld(&live, TaskState::Cancelled)?;
@@ -194,70 +196,70 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn bundle_of(&self, member: TaskId) -> Result<Option<TaskId>> {
-        let mut statement = self.connection.prepare_cached("SELECT bundle FROM member_of WHERE task = ?")?;
-        Ok(statement.query_row([member.0], |row| row.get(0).map(TaskId)).optional()?)
+    fn batch_of(&self, item: TaskId) -> Result<Option<TaskId>> {
+        let mut statement = self.connection.prepare_cached("SELECT batch FROM batch_item WHERE task = ?")?;
+        Ok(statement.query_row([item.0], |row| row.get(0).map(TaskId)).optional()?)
     }
 
-    /// A task is a member of its bundle no more.
-    pub(in crate::sqlite) fn forget_bundle_of(&self, member: TaskId) -> Result<()> {
-        self.connection.prepare_cached("DELETE FROM member_of WHERE task = ?")?.execute([member.0])?;
+    /// A task is an item of its batch no more.
+    pub(in crate::sqlite) fn forget_batch_of(&self, item: TaskId) -> Result<()> {
+        self.connection.prepare_cached("DELETE FROM batch_item WHERE task = ?")?.execute([item.0])?;
         Ok(())
     }
 
-    /// The first member of a bundle from a number on.
-    fn next_member(&self, bundle: TaskId, from: i64) -> Result<Option<TaskId>> {
+    /// The first item of a batch from a number on.
+    fn next_item(&self, batch: TaskId, from: i64) -> Result<Option<TaskId>> {
         let mut statement =
-            self.connection.prepare_cached("SELECT min(task) FROM member_of WHERE bundle = ? AND task >= ?")?;
-        Ok(statement.query_row([bundle.0, from], |row| row.get::<_, Option<i64>>(0))?.map(TaskId))
+            self.connection.prepare_cached("SELECT min(task) FROM batch_item WHERE batch = ? AND task >= ?")?;
+        Ok(statement.query_row([batch.0, from], |row| row.get::<_, Option<i64>>(0))?.map(TaskId))
     }
 
-    /// The bundle of a live task, if it is a member of one that has not ended.
-    pub(in crate::sqlite) fn live_bundle_of(&self, task: &LiveTask) -> Result<Option<LiveTask>> {
-        let bundle = if is_member(task) { self.bundle_of(task.id)? } else { None };
-        bundle.map_or(Ok(None), |bundle| self.live(bundle))
+    /// The batch of a live task, if it is an item of one that has not ended.
+    pub(in crate::sqlite) fn live_batch_of(&self, task: &LiveTask) -> Result<Option<LiveTask>> {
+        let batch = if is_batch_item(task) { self.batch_of(task.id)? } else { None };
+        batch.map_or(Ok(None), |batch| self.live(batch))
     }
 
-    /// Where a live task stands; a member runs while its bundle does.
+    /// Where a live task stands; an item runs while its batch does.
     pub(in crate::sqlite) fn standing_of(&self, task: &LiveTask) -> Result<TaskState> {
-        let runs = self.live_bundle_of(task)?.is_some_and(|bundle| bundle.held.is_some());
+        let runs = self.live_batch_of(task)?.is_some_and(|batch| batch.held.is_some());
         Ok(if runs { TaskState::Running } else { task.state() })
     }
 
-    fn marked(&self, bundle: &LiveTask) -> Result<Vec<TaskId>> {
-        if bundle.links & BUNDLE == 0 {
+    fn items_to_cancel(&self, batch: &LiveTask) -> Result<Vec<TaskId>> {
+        if batch.links & BATCH == 0 {
             return Ok(Vec::new());
         }
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/relations/items_to_cancel.sql"))?;
-        let marked = statement.query_map([bundle.id.0], |row| row.get(0).map(TaskId))?;
-        Ok(marked.collect::<rusqlite::Result<_>>()?)
+        let items_to_cancel = statement.query_map([batch.id.0], |row| row.get(0).map(TaskId))?;
+        Ok(items_to_cancel.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Whether somebody wants members of a bundle cancelled.
-    pub(in crate::sqlite) fn has_marked(&self, bundle: &LiveTask) -> Result<bool> {
-        Ok(!self.marked(bundle)?.is_empty())
+    /// Whether somebody wants items of a batch cancelled.
+    pub(in crate::sqlite) fn has_items_to_cancel(&self, batch: &LiveTask) -> Result<bool> {
+        Ok(!self.items_to_cancel(batch)?.is_empty())
     }
 
-    /// A task waits again. If it is a bundle, members that somebody wanted cancelled while it ran
+    /// A task waits again. If it is a batch, items that somebody wanted cancelled while it ran
     /// are taken out of it. Answers where it stands.
     pub(in crate::sqlite) fn let_go(&mut self, task: &LiveTask) -> Result<TaskState> {
-        let marked = self.marked(task)?;
-        if marked.is_empty() {
+        let items_to_cancel = self.items_to_cancel(task)?;
+        if items_to_cancel.is_empty() {
             return Ok(task.state());
         }
-        for member in marked {
-            if let Some(live) = self.live(member)? {
+        for item in items_to_cancel {
+            if let Some(live) = self.live(item)? {
                 self.end_unheld(&live, TaskState::Cancelled)?;
             }
         }
         Ok(self.live(task.id)?.map_or(TaskState::Cancelled, |live| live.state()))
     }
 
-    /// Whether the time to live of a task is over for good, for it is a member of a bundle that has
+    /// Whether the time to live of a task is over for good, for it is an item of a batch that has
     /// started; then it is forgotten.
     pub(in crate::sqlite) fn outlives(&mut self, task: &LiveTask) -> Result<bool> {
-        let bundle = self.live_bundle_of(task)?;
-        if !bundle.is_some_and(|bundle| aggregate::has_started(bundle.state(), bundle.attempts)) {
+        let batch = self.live_batch_of(task)?;
+        if !batch.is_some_and(|batch| aggregate::has_started(batch.state(), batch.attempts)) {
             return Ok(false);
         }
         if let Some(at) = task.expires_at {
@@ -267,39 +269,34 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Ends the next member of a bundle that is over, from a number on; answers where to go on, if
+    /// Ends the next item of a batch that is over, from a number on; answers where to go on, if
     /// some may be left.
-    pub(in crate::sqlite) fn end_next_member(
-        &mut self,
-        bundle: TaskId,
-        ended: Ended,
-        from: i64,
-    ) -> Result<Option<i64>> {
-        let Some(member) = self.next_member(bundle, from)? else {
-            self.connection.prepare_cached("DELETE FROM bundle WHERE task = ?")?.execute([bundle.0])?;
+    pub(in crate::sqlite) fn end_next_item(&mut self, batch: TaskId, ended: Ended, from: i64) -> Result<Option<i64>> {
+        let Some(item) = self.next_item(batch, from)? else {
+            self.connection.prepare_cached("DELETE FROM batch WHERE task = ?")?.execute([batch.0])?;
             return Ok(None);
         };
-        if let Some(live) = self.live(member)? {
-            self.end_member(&live, bundle, ended)?;
+        if let Some(live) = self.live(item)? {
+            self.end_item(&live, batch, ended)?;
         }
-        Ok(Some(member.0 + 1))
+        Ok(Some(item.0 + 1))
     }
 
-    /// Notes that a task is a bundle whose members have not all ended.
-    pub(in crate::sqlite) fn note_bundle(&mut self, task: TaskId) -> Result<()> {
-        self.add_link(task, BUNDLE)?;
-        self.connection.prepare_cached("INSERT OR IGNORE INTO bundle (task) VALUES (?)")?.execute([task.0])?;
+    /// Notes that a task is a batch whose items have not all ended.
+    pub(in crate::sqlite) fn note_batch(&mut self, task: TaskId) -> Result<()> {
+        self.add_link(task, BATCH)?;
+        self.connection.prepare_cached("INSERT OR IGNORE INTO batch (task) VALUES (?)")?.execute([task.0])?;
         Ok(())
     }
 
-    fn end_member(&mut self, member: &LiveTask, bundle: TaskId, ended: Ended) -> Result<()> {
+    fn end_item(&mut self, item: &LiveTask, batch: TaskId, ended: Ended) -> Result<()> {
         let state = aggregate::end_of_member(ended);
         if state == TaskState::Completed {
-            self.count_completed(member.sub_queue, member.attempts, member.run_at, self.now.as_microseconds());
-        } else if let Some(error) = aggregate::error(bundle, ended, self.last_error(bundle)?.as_deref()) {
-            self.record_error(member, member.attempts, &error)?;
+            self.count_completed(item.sub_queue, item.attempts, item.run_at, self.now.as_microseconds());
+        } else if let Some(error) = aggregate::error(batch, ended, self.last_error(batch)?.as_deref()) {
+            self.record_error(item, item.attempts, &error)?;
         }
-        self.end_unheld(member, state)
+        self.end_unheld(item, state)
     }
 
     pub(in crate::sqlite) fn last_error(&self, task: TaskId) -> Result<Option<String>> {
@@ -309,57 +306,57 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], |row| row.get(0)).optional()?)
     }
 
-    /// The members that wait again with a bundle that is tried again after its end: those that have
+    /// The items that wait again with a batch that is tried again after its end: those that have
     /// ended.
-    pub(in crate::sqlite) fn members_to_retry(
+    pub(in crate::sqlite) fn items_to_retry(
         &self,
-        bundle: TaskId,
+        batch: TaskId,
         ended: &EndedTask,
-    ) -> Verb<Vec<(TaskId, EndedTask)>> {
+    ) -> VerbResult<Vec<(TaskId, EndedTask)>> {
         if ended.options.members.is_none() {
             return Ok(Vec::new());
         }
         let mut statement =
-            self.connection.prepare_cached("SELECT task FROM member_of WHERE bundle = ? ORDER BY task")?;
-        let members = statement.query_map([bundle.0], |row| row.get(0).map(TaskId))?;
-        let members: Vec<TaskId> = members.collect::<rusqlite::Result<_>>()?;
-        if members.is_empty() {
-            return Err(aggregate::without_members(bundle).into());
+            self.connection.prepare_cached("SELECT task FROM batch_item WHERE batch = ? ORDER BY task")?;
+        let items = statement.query_map([batch.0], |row| row.get(0).map(TaskId))?;
+        let items: Vec<TaskId> = items.collect::<rusqlite::Result<_>>()?;
+        if items.is_empty() {
+            return Err(aggregate::without_members(batch).into());
         }
-        let mut to_retry = Vec::with_capacity(members.len());
-        for member in members {
-            let Some(ended) = self.ended(member)? else { continue };
+        let mut to_retry = Vec::with_capacity(items.len());
+        for item in items {
+            let Some(ended) = self.ended(item)? else { continue };
             if let Some(by) = self.key_taken_by(&ended)? {
-                return Err(Refusal::KeyTaken { task: member, by }.into());
+                return Err(Refusal::KeyTaken { task: item, by }.into());
             }
-            to_retry.push((member, ended));
+            to_retry.push((item, ended));
         }
         Ok(to_retry)
     }
 
-    /// Has what ended with a bundle wait with it again.
-    pub(in crate::sqlite) fn retry_members(&mut self, bundle: TaskId, members: Vec<(TaskId, EndedTask)>) -> Result<()> {
-        if members.is_empty() {
+    /// Has what ended with a batch wait with it again.
+    pub(in crate::sqlite) fn retry_items(&mut self, batch: TaskId, items: Vec<(TaskId, EndedTask)>) -> Result<()> {
+        if items.is_empty() {
             return Ok(());
         }
         self.connection
-            .prepare_cached("UPDATE over SET next_member = ? WHERE task = ?")?
-            .execute([i64::MAX, bundle.0])?;
-        for (member, ended) in members {
-            self.take_key_again(member, &ended)?;
-            self.wait_anew(member, &ended)?;
+            .prepare_cached("UPDATE unpropagated_end SET next_item = ? WHERE task = ?")?
+            .execute([i64::MAX, batch.0])?;
+        for (item, ended) in items {
+            self.take_key_again(item, &ended)?;
+            self.wait_anew(item, &ended)?;
         }
         Ok(())
     }
 
-    /// Has a member that is tried again by itself leave its bundle and be collected again.
-    pub(in crate::sqlite) fn collect_again(&mut self, member: TaskId, ended: &EndedTask) -> Result<()> {
+    /// Has an item that is tried again by itself leave its batch and be collected again.
+    pub(in crate::sqlite) fn add_to_batch_again(&mut self, item: TaskId, ended: &EndedTask) -> Result<()> {
         let Some(aggregate) = ended.options.aggregate else { return Ok(()) };
-        self.forget_bundle_of(member)?;
+        self.forget_batch_of(item)?;
         let bytes: i64 = self
             .connection
             .prepare_cached("SELECT length(payload) FROM task WHERE id = ?")?
-            .query_row([member.0], |row| row.get(0))?;
-        self.collect(member, ended.sub_queue, aggregate, bytes.cast_unsigned())
+            .query_row([item.0], |row| row.get(0))?;
+        self.add_to_batch(item, ended.sub_queue, aggregate, bytes.cast_unsigned())
     }
 }

@@ -12,13 +12,13 @@ use crate::bounds;
 use crate::rules::children;
 use crate::rules::dependencies::Ended;
 use crate::rules::orchestration;
-use crate::sqlite::columns::links::{AWAITED, CHILDREN, MEMO};
+use crate::sqlite::columns::links::{AWAITED, CHECKPOINT, CHILDREN};
 use crate::sqlite::columns::task_options::TaskOptions;
-use crate::sqlite::commit::transaction::{Held, LiveTask, Stop, Transaction, Verb};
+use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, VerbError, VerbResult};
 
 impl Transaction<'_> {
     /// Refuses an unknown parent, and a child that would wait for a parent that waits for it.
-    pub(in crate::sqlite) fn check_parent(&mut self, new: &NewTask) -> Verb<()> {
+    pub(in crate::sqlite) fn check_parent(&mut self, new: &NewTask) -> VerbResult<()> {
         let Some(parent) = new.parent else { return Ok(()) };
         self.flush_completions()?;
         match self.live(parent)? {
@@ -29,8 +29,8 @@ impl Transaction<'_> {
         }
     }
 
-    fn check_circle(&self, parent: TaskId, tasks: &[TaskId]) -> Verb<()> {
-        children::check_circle(parent, tasks, |task| self.open_of(task).map_err(Stop::from))
+    fn check_circle(&self, parent: TaskId, tasks: &[TaskId]) -> VerbResult<()> {
+        children::check_circle(parent, tasks, |task| self.open_of(task).map_err(VerbError::from))
     }
 
     fn open_of(&self, task: TaskId) -> Result<Vec<TaskId>> {
@@ -65,7 +65,7 @@ impl Transaction<'_> {
         lease: Lease,
         memo: &Bytes,
         on_failure: OnDependencyFailure,
-    ) -> Verb<Outcome> {
+    ) -> VerbResult<Outcome> {
         let (task, held) = self.held_by(lease)?;
         let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
         if task.options.orchestration {
@@ -120,9 +120,9 @@ impl Transaction<'_> {
             held.claim,
             held.started_at,
             options,
-            MEMO
+            CHECKPOINT
         ])?;
-        self.put_memo(task.id, memo)?;
+        self.put_checkpoint(task.id, memo)?;
         let blocked = LiveTask { blocked: true, scheduled: false, held: None, ..task.clone() };
         self.log(task.id, task.sub_queue, Change::Blocked);
         let blocked = self.settle_move(blocked)?;
@@ -132,7 +132,7 @@ impl Transaction<'_> {
         if live.is_empty() { self.unblock(&blocked) } else { Ok(TaskState::Blocked) }
     }
 
-    pub(in crate::sqlite) fn keep_memo(&mut self, lease: Lease, memo: &Bytes) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn keep_checkpoint(&mut self, lease: Lease, memo: &Bytes) -> VerbResult<Outcome> {
         let (task, _) = self.held_by(lease)?;
         let kind = self.cache.names.sub_queue(task.sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
         if task.options.orchestration {
@@ -140,24 +140,24 @@ impl Transaction<'_> {
         }
         check_payload("memo", memo.len(), self.payload_limit, kind)
             .map_err(|error| Refusal::Invalid(error.to_string()))?;
-        self.put_memo(task.id, memo)?;
-        self.add_link(task.id, MEMO)?;
+        self.put_checkpoint(task.id, memo)?;
+        self.add_link(task.id, CHECKPOINT)?;
         Ok(Outcome::Done)
     }
 
-    fn put_memo(&self, task: TaskId, memo: &Bytes) -> Result<()> {
+    fn put_checkpoint(&self, task: TaskId, memo: &Bytes) -> Result<()> {
         self.connection
-            .prepare_cached("INSERT OR REPLACE INTO memo (task, memo) VALUES (?, ?)")?
+            .prepare_cached("INSERT OR REPLACE INTO task_checkpoint (task, checkpoint) VALUES (?, ?)")?
             .execute(params![task.0, memo.as_ref()])?;
         Ok(())
     }
 
     /// What a parent left for when it goes on.
-    pub(in crate::sqlite) fn memo_of(&self, task: &LiveTask) -> Result<Option<Bytes>> {
-        if task.links & MEMO == 0 {
+    pub(in crate::sqlite) fn checkpoint_of(&self, task: &LiveTask) -> Result<Option<Bytes>> {
+        if task.links & CHECKPOINT == 0 {
             return Ok(None);
         }
-        let mut statement = self.connection.prepare_cached("SELECT memo FROM memo WHERE task = ?")?;
+        let mut statement = self.connection.prepare_cached("SELECT checkpoint FROM task_checkpoint WHERE task = ?")?;
         let memo: Option<Vec<u8>> = statement.query_row([task.id.0], |row| row.get(0)).optional()?;
         Ok(memo.map(Bytes::from))
     }
@@ -207,7 +207,7 @@ impl Transaction<'_> {
 
 /// Only what has run has a memo: a blocked task with one waits for its children.
 fn awaits_children(task: &LiveTask) -> bool {
-    task.blocked && task.links & (MEMO | AWAITED) == MEMO
+    task.blocked && task.links & (CHECKPOINT | AWAITED) == CHECKPOINT
 }
 
 fn on_tasks(dependencies: &Dependencies) -> Vec<TaskId> {
@@ -218,10 +218,10 @@ fn on_tasks(dependencies: &Dependencies) -> Vec<TaskId> {
     dependencies.tasks.iter().filter_map(task).collect()
 }
 
-fn is_no_circle(checked: Verb<()>) -> Result<bool> {
+fn is_no_circle(checked: VerbResult<()>) -> Result<bool> {
     match checked {
         Ok(()) => Ok(true),
-        Err(Stop::Refused(_)) => Ok(false),
-        Err(Stop::Failed(error)) => Err(error),
+        Err(VerbError::Refused(_)) => Ok(false),
+        Err(VerbError::Failed(error)) => Err(error),
     }
 }

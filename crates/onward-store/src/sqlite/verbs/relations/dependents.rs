@@ -2,8 +2,8 @@
 //!
 //! An edge is a row of `dependency`. A task that others depend on has [`DEPENDENTS`] among the
 //! links of its row, so that the end of any other asks for nothing. A task that is over stands in
-//! line in [`Transaction::over`] until its dependents were told, which the write does last; what it
-//! leaves is kept in `over` for the next sweeps.
+//! line in [`Transaction::unpropagated_ends`] until its dependents were told, which the write does last; what it
+//! leaves is kept in `unpropagated_end` for the next sweeps.
 
 use std::collections::VecDeque;
 
@@ -18,13 +18,13 @@ use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules;
 use crate::rules::dependencies::{self, Dependent, Ended, Standing};
-use crate::sqlite::columns::links::{AWAITED, BUNDLE, CHILDREN, DEPENDENTS, MEMO};
+use crate::sqlite::columns::links::{AWAITED, BATCH, CHECKPOINT, CHILDREN, DEPENDENTS};
 use crate::sqlite::commit::prepared_statements;
-use crate::sqlite::commit::transaction::{LiveTask, Transaction, Verb};
+use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 
 /// A task that is over and whose dependents are to be told.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::sqlite) struct Over {
+pub(in crate::sqlite) struct UnpropagatedEnd {
     /// Its place in line, if it is kept in the table.
     number: Option<i64>,
     task: TaskId,
@@ -34,12 +34,12 @@ pub(in crate::sqlite) struct Over {
     up_to: i64,
     /// Which of its children is the next to be cancelled, if they are.
     next_child: i64,
-    /// Which of its members is the next to end, if it is a bundle and some may be left.
-    next_member: Option<i64>,
+    /// Which of its items is the next to end, if it is a batch and some may be left.
+    next_item: Option<i64>,
 }
 
 /// A task that depends on one that is over.
-struct Waits {
+struct DependentOf {
     task: TaskId,
     /// Whether it depends on others that are not.
     for_others: bool,
@@ -47,7 +47,7 @@ struct Waits {
 
 impl Transaction<'_> {
     /// Refuses dependencies that are not tasks of the store.
-    pub(in crate::sqlite) fn check_dependencies(&mut self, dependencies: &Dependencies) -> Verb<()> {
+    pub(in crate::sqlite) fn check_dependencies(&mut self, dependencies: &Dependencies) -> VerbResult<()> {
         self.flush_completions()?;
         for dependency in &dependencies.tasks {
             match *dependency {
@@ -129,141 +129,147 @@ impl Transaction<'_> {
         if task.blocked {
             self.connection.prepare_cached("DELETE FROM dependency WHERE dependent = ?")?.execute([task.id.0])?;
         }
-        if task.links & MEMO != 0 {
-            self.connection.prepare_cached("DELETE FROM memo WHERE task = ?")?.execute([task.id.0])?;
+        if task.links & CHECKPOINT != 0 {
+            self.connection.prepare_cached("DELETE FROM task_checkpoint WHERE task = ?")?.execute([task.id.0])?;
         }
         if task.links & AWAITED != 0 {
             self.forget_awaited(task.id)?;
         }
         self.forget_move(task)?;
         let leaves_children = task.links & CHILDREN != 0 && rules::children::follow(ended, task.options.orchestration);
-        if task.links & (DEPENDENTS | BUNDLE) != 0 || leaves_children {
+        if task.links & (DEPENDENTS | BATCH) != 0 || leaves_children {
             let next_child = if leaves_children { 0 } else { i64::MAX };
-            let next_member = (task.links & BUNDLE != 0).then_some(0);
-            self.over.push_back(Over { next_child, next_member, ..self.over_now(task.id, ended) });
+            let next_item = (task.links & BATCH != 0).then_some(0);
+            self.unpropagated_ends.push_back(UnpropagatedEnd {
+                next_child,
+                next_item,
+                ..self.end_to_propagate(task.id, ended)
+            });
         }
         Ok(())
     }
 
     /// Has the dependents of a completed task told that it is over.
-    pub(in crate::sqlite) fn tell_dependents(&mut self, task: TaskId) {
-        let over = self.over_now(task, Some(TaskState::Completed));
-        self.over.push_back(over);
+    pub(in crate::sqlite) fn queue_propagation(&mut self, task: TaskId) {
+        let end = self.end_to_propagate(task, Some(TaskState::Completed));
+        self.unpropagated_ends.push_back(end);
     }
 
-    /// A task that is over and has neither members nor children that follow.
-    fn over_now(&self, task: TaskId, ended: Ended) -> Over {
+    /// A task that is over and has neither items nor children that follow.
+    fn end_to_propagate(&self, task: TaskId, ended: Ended) -> UnpropagatedEnd {
         let up_to = self.cache.next_task - 1;
-        Over { number: None, task, ended, up_to, next_child: i64::MAX, next_member: None }
+        UnpropagatedEnd { number: None, task, ended, up_to, next_child: i64::MAX, next_item: None }
     }
 
     /// Tells dependents of tasks that are over, in the order of the ends; what is left is for the
     /// next sweep.
-    pub(in crate::sqlite) fn settle_dependents(&mut self) -> Result<()> {
-        if self.over.is_empty() && !self.cache.is_unsettled {
+    pub(in crate::sqlite) fn propagate_ends(&mut self) -> Result<()> {
+        if self.unpropagated_ends.is_empty() && !self.cache.has_unpropagated_ends {
             return Ok(());
         }
-        let mut line = self.read_over()?;
+        let mut queue = self.read_unpropagated()?;
         // Those that were not read come before the new ones.
-        let is_whole = line.len() < bounds::CASCADE;
+        let is_whole = queue.len() < bounds::CASCADE;
         for _ in 0..bounds::CASCADE {
             if is_whole {
-                line.append(&mut self.over);
+                queue.append(&mut self.unpropagated_ends);
             }
-            let Some(front) = line.front_mut() else { break };
-            if !self.settle_next(front)? {
-                self.forget_over(*front)?;
-                line.pop_front();
+            let Some(front) = queue.front_mut() else { break };
+            if !self.propagate_next(front)? {
+                self.forget_unpropagated(*front)?;
+                queue.pop_front();
             }
         }
-        self.note_progress(line.front())?;
-        line.append(&mut self.over);
-        self.cache.is_unsettled = !is_whole || !line.is_empty();
-        line.into_iter().filter(|over| over.number.is_none()).try_for_each(|over| self.keep_over(over))
+        self.note_progress(queue.front())?;
+        queue.append(&mut self.unpropagated_ends);
+        self.cache.has_unpropagated_ends = !is_whole || !queue.is_empty();
+        queue.into_iter().filter(|end| end.number.is_none()).try_for_each(|end| self.save_unpropagated(end))
     }
 
-    fn read_over(&self) -> Result<VecDeque<Over>> {
-        if !self.cache.is_unsettled {
+    fn read_unpropagated(&self) -> Result<VecDeque<UnpropagatedEnd>> {
+        if !self.cache.has_unpropagated_ends {
             return Ok(VecDeque::new());
         }
         let mut statement = self.connection.prepare_cached(
-            "SELECT number, task, state, up_to, next_child, next_member FROM over ORDER BY number LIMIT ?",
+            "SELECT number, task, state, up_to, next_child, next_item FROM unpropagated_end ORDER BY number LIMIT ?",
         )?;
         let rows = statement.query_map([bounds::CASCADE.cast_signed()], |row| {
             let ended = TaskState::from_code(row.get(2)?);
-            Ok(Over {
+            Ok(UnpropagatedEnd {
                 number: row.get(0)?,
                 task: TaskId(row.get(1)?),
                 ended,
                 up_to: row.get(3)?,
                 next_child: row.get(4)?,
-                next_member: Some(row.get(5)?).filter(|next| *next < i64::MAX),
+                next_item: Some(row.get(5)?).filter(|next| *next < i64::MAX),
             })
         })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn keep_over(&self, over: Over) -> Result<()> {
-        let code = over.ended.map_or(0, TaskState::code);
+    fn save_unpropagated(&self, end: UnpropagatedEnd) -> Result<()> {
+        let code = end.ended.map_or(0, TaskState::code);
         self.connection
-            .prepare_cached("INSERT INTO over (task, state, up_to, next_child, next_member) VALUES (?, ?, ?, ?, ?)")?
-            .execute(params![over.task.0, code, over.up_to, over.next_child, over.next_member.unwrap_or(i64::MAX)])?;
+            .prepare_cached(
+                "INSERT INTO unpropagated_end (task, state, up_to, next_child, next_item) VALUES (?, ?, ?, ?, ?)",
+            )?
+            .execute(params![end.task.0, code, end.up_to, end.next_child, end.next_item.unwrap_or(i64::MAX)])?;
         Ok(())
     }
 
-    fn note_progress(&self, over: Option<&Over>) -> Result<()> {
-        if let Some(Over { number: Some(number), next_child, next_member, .. }) = over {
+    fn note_progress(&self, end: Option<&UnpropagatedEnd>) -> Result<()> {
+        if let Some(UnpropagatedEnd { number: Some(number), next_child, next_item, .. }) = end {
             self.connection
-                .prepare_cached("UPDATE over SET next_child = ?, next_member = ? WHERE number = ?")?
-                .execute([*next_child, next_member.unwrap_or(i64::MAX), *number])?;
+                .prepare_cached("UPDATE unpropagated_end SET next_child = ?, next_item = ? WHERE number = ?")?
+                .execute([*next_child, next_item.unwrap_or(i64::MAX), *number])?;
         }
         Ok(())
     }
 
-    fn forget_over(&self, over: Over) -> Result<()> {
-        if let Some(number) = over.number {
-            self.connection.prepare_cached("DELETE FROM over WHERE number = ?")?.execute([number])?;
+    fn forget_unpropagated(&self, end: UnpropagatedEnd) -> Result<()> {
+        if let Some(number) = end.number {
+            self.connection.prepare_cached("DELETE FROM unpropagated_end WHERE number = ?")?.execute([number])?;
         }
         Ok(())
     }
 
-    /// Tells the first of a task's dependents, ends the next of its members, or cancels the next of
+    /// Tells the first of a task's dependents, ends the next of its items, or cancels the next of
     /// its children; answers whether there may be more of any.
-    fn settle_next(&mut self, over: &mut Over) -> Result<bool> {
-        let mut dependents = self.first_dependents(*over)?.into_iter();
+    fn propagate_next(&mut self, end: &mut UnpropagatedEnd) -> Result<bool> {
+        let mut dependents = self.first_dependents(*end)?.into_iter();
         if let Some(dependent) = dependents.next() {
             self.connection
                 .prepare_cached(prepared_statements::DROP_DEPENDENCY)?
-                .execute([over.task.0, dependent.task.0])?;
-            self.settle_dependent(*over, &dependent)?;
-            let has_more = dependents.next().is_some() || over.next_member.is_some();
-            return Ok(has_more || rules::children::are_cancelled(over.ended));
+                .execute([end.task.0, dependent.task.0])?;
+            self.propagate_to_dependent(*end, &dependent)?;
+            let has_more = dependents.next().is_some() || end.next_item.is_some();
+            return Ok(has_more || rules::children::are_cancelled(end.ended));
         }
-        if let Some(from) = over.next_member {
-            over.next_member = self.end_next_member(over.task, over.ended, from)?;
+        if let Some(from) = end.next_item {
+            end.next_item = self.end_next_item(end.task, end.ended, from)?;
             return Ok(true);
         }
-        let child = self.cancel_next_child(over.task, over.ended, (over.next_child, over.up_to))?;
-        over.next_child = child.map_or(over.next_child, |child| child + 1);
+        let child = self.cancel_next_child(end.task, end.ended, (end.next_child, end.up_to))?;
+        end.next_child = child.map_or(end.next_child, |child| child + 1);
         Ok(child.is_some())
     }
 
     /// The first of a task's dependents, and the next one to tell whether there are more.
-    fn first_dependents(&self, over: Over) -> Result<Vec<Waits>> {
+    fn first_dependents(&self, end: UnpropagatedEnd) -> Result<Vec<DependentOf>> {
         let mut statement = self.connection.prepare_cached(prepared_statements::FIRST_DEPENDENTS)?;
-        let dependents = statement.query_map([over.task.0, over.up_to], |row| {
-            Ok(Waits { task: TaskId(row.get(0)?), for_others: row.get(1)? })
+        let dependents = statement.query_map([end.task.0, end.up_to], |row| {
+            Ok(DependentOf { task: TaskId(row.get(0)?), for_others: row.get(1)? })
         })?;
         Ok(dependents.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn settle_dependent(&mut self, over: Over, dependent: &Waits) -> Result<()> {
-        if dependent.for_others && over.ended == Some(TaskState::Completed) {
+    fn propagate_to_dependent(&mut self, end: UnpropagatedEnd, dependent: &DependentOf) -> Result<()> {
+        if dependent.for_others && end.ended == Some(TaskState::Completed) {
             return Ok(());
         }
         let Some(task) = self.blocked(dependent.task)? else { return Ok(()) };
-        match dependencies::end_of_dependent(over.ended, task.options.on_dependency_failure) {
-            Some(state) => self.end_dependent(&task, state, over.task, over.ended),
+        match dependencies::end_of_dependent(end.ended, task.options.on_dependency_failure) {
+            Some(state) => self.end_dependent(&task, state, end.task, end.ended),
             None if dependent.for_others => Ok(()),
             None => self.unblock(&task).map(drop),
         }

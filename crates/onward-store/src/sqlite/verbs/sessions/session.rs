@@ -12,10 +12,10 @@ use crate::rules;
 use crate::sqlite::columns::durations::microseconds;
 use crate::sqlite::columns::served;
 use crate::sqlite::commit::prepared_statements;
-use crate::sqlite::commit::transaction::{Transaction, Verb};
+use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn open_session(&mut self, open: &OpenSession) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn open_session(&mut self, open: &OpenSession) -> VerbResult<Outcome> {
         rules::session::check(open)?;
         let lease = microseconds(open.lease);
         let name = rules::session::name(&open.name);
@@ -30,13 +30,13 @@ impl Transaction<'_> {
         Ok(Outcome::SessionOpened(SessionId(self.connection.last_insert_rowid())))
     }
 
-    pub(in crate::sqlite) fn renew_session(&mut self, session: SessionId) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn renew_session(&mut self, session: SessionId) -> VerbResult<Outcome> {
         self.renew(session)?;
         Ok(Outcome::Renewed { cancel: self.cancel_requests(session)? })
     }
 
     /// Extends the lease of an open session to its full length.
-    pub(in crate::sqlite) fn renew(&mut self, session: SessionId) -> Verb<()> {
+    pub(in crate::sqlite) fn renew(&mut self, session: SessionId) -> VerbResult<()> {
         let row: Option<(u64, u64)> = self
             .connection
             .prepare_cached(prepared_statements::LEASE_OF_SESSION)?
@@ -53,7 +53,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    pub(in crate::sqlite) fn check_session(&self, session: SessionId) -> Verb<()> {
+    pub(in crate::sqlite) fn check_session(&self, session: SessionId) -> VerbResult<()> {
         let open: bool = self
             .connection
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM session WHERE id = ?)")?
@@ -68,7 +68,7 @@ impl Transaction<'_> {
         Ok(tasks.collect::<rusqlite::Result<_>>()?)
     }
 
-    pub(in crate::sqlite) fn close_session(&mut self, session: SessionId) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn close_session(&mut self, session: SessionId) -> VerbResult<Outcome> {
         for task in self.held_tasks(session.0, usize::MAX)? {
             if let Some(task) = self.live(task)?
                 && let Some(held) = task.held

@@ -10,17 +10,17 @@ use crate::bounds;
 use crate::rules;
 use crate::rules::order;
 use crate::sqlite::commit::prepared_statements;
-use crate::sqlite::commit::transaction::{Transaction, Verb};
+use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn sweep(&mut self) -> Verb<Swept> {
+    pub(in crate::sqlite) fn sweep(&mut self) -> VerbResult<Swept> {
         let swept = self.sweep_now()?;
         let next = [self.next_due()?, self.next_token(None)?];
         Ok(Swept { next_due: next.into_iter().flatten().min(), ..swept })
     }
 
     /// A sweep that does not say when the next is due.
-    pub(in crate::sqlite) fn sweep_now(&mut self) -> Verb<Swept> {
+    pub(in crate::sqlite) fn sweep_now(&mut self) -> VerbResult<Swept> {
         self.end_pauses()?;
         self.forget_unused_affinity_keys()?;
         self.release_groups()?;
@@ -30,10 +30,10 @@ impl Transaction<'_> {
         // Last, for what was taken back may have expired meanwhile, and a claim should not come
         // upon it.
         let expired = self.expire()?;
-        let bundles = self.hand_over_ripe()?;
-        self.settle_dependents()?;
+        let batches = self.submit_ready_batches()?;
+        self.propagate_ends()?;
         self.release_reservations()?;
-        Ok(Swept { due: due + bundles, expired, lost, next_due: None })
+        Ok(Swept { due: due + batches, expired, lost, next_due: None })
     }
 
     fn end_pauses(&mut self) -> Result<()> {
@@ -140,11 +140,11 @@ impl Transaction<'_> {
             self.cache.index.next_time(self.connection)?,
             self.cache.pauses.next_end().map(Timestamp::as_microseconds),
             self.cache.next_overdue,
-            self.cache.next_ripe,
+            self.cache.next_ready_batch,
         ];
         let wall = wall.into_iter().flatten().min().map(|at| at.saturating_sub(self.now.as_microseconds()));
         let lapse = self.next_lapse()?.map(|at| at.saturating_sub(self.steady));
-        let unsettled = (self.cache.is_unsettled || !self.over.is_empty()).then_some(0);
+        let unsettled = (self.cache.has_unpropagated_ends || !self.unpropagated_ends.is_empty()).then_some(0);
         let next = [wall, lapse, unsettled].into_iter().flatten().min();
         let next = next.map(|microseconds| Duration::from_micros(u64::try_from(microseconds).unwrap_or(0)));
         Ok([next, self.next_release()?].into_iter().flatten().min())

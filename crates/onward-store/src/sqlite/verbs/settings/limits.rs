@@ -8,12 +8,12 @@ use crate::api::queue::QueueSettings;
 use crate::bounds;
 use crate::rules;
 use crate::sqlite::commit::cache::scope_number;
-use crate::sqlite::commit::transaction::{Transaction, Verb};
+use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 use crate::sqlite::limits::deferred_counters::leases_of_groups;
 use crate::sqlite::limits::limit_usage::ScopeNumber;
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn set_limit(&mut self, set: &SetLimit) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn set_limit(&mut self, set: &SetLimit) -> VerbResult<Outcome> {
         rules::limit::check(set)?;
         let (queue, kind) = match &set.scope {
             LimitScope::Queue(queue) => (Some(queue), None),
@@ -35,7 +35,7 @@ impl Transaction<'_> {
         Ok(Outcome::LimitSet(limit))
     }
 
-    fn check_group_limits(&self, scope: &LimitScope) -> Verb<()> {
+    fn check_group_limits(&self, scope: &LimitScope) -> VerbResult<()> {
         let is_of_groups = |scope: &&LimitScope| matches!(scope, LimitScope::Group(_) | LimitScope::Groups(_));
         let known = self.cache.limits.configured();
         let is_new = is_of_groups(&scope) && !known.contains_key(scope);

@@ -4,10 +4,10 @@ use crate::api::error::Result;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::queue::{QueueMode, QueueSettings, SetQueue};
 use crate::rules;
-use crate::sqlite::commit::transaction::{Transaction, Verb};
+use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn set_queue(&mut self, set: &SetQueue) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn set_queue(&mut self, set: &SetQueue) -> VerbResult<Outcome> {
         rules::queue::check(set)?;
         if let Some(text) = self.cache.names.refusal(Some(&set.queue), None) {
             return Err(Refusal::Invalid(text).into());
@@ -30,7 +30,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    pub(in crate::sqlite) fn set_queue_mode(&mut self, mode: QueueMode) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn set_queue_mode(&mut self, mode: QueueMode) -> VerbResult<Outcome> {
         self.cache.queues.set_mode(self.connection, mode)?;
         self.hint.work += 1;
         Ok(Outcome::Done)

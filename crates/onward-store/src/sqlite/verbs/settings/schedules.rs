@@ -10,10 +10,10 @@ use crate::api::timestamp::Timestamp;
 use crate::bounds;
 use crate::rules::schedule::{self as rule, Decision, Previous};
 use crate::sqlite::columns::schedules;
-use crate::sqlite::commit::transaction::{Stop, Transaction, Verb};
+use crate::sqlite::commit::transaction::{Transaction, VerbError, VerbResult};
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn set_schedule(&mut self, set: &SetSchedule) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn set_schedule(&mut self, set: &SetSchedule) -> VerbResult<Outcome> {
         rule::check(&set.schedule, self.payload_limit)?;
         let existing = self.find_schedule(&set.schedule.name)?;
         if existing.is_none() && self.count_schedules()? >= bounds::SCHEDULES as u64 {
@@ -27,7 +27,7 @@ impl Transaction<'_> {
         Ok(Outcome::ScheduleSet(what))
     }
 
-    pub(in crate::sqlite) fn delete_schedule(&mut self, name: &Name) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn delete_schedule(&mut self, name: &Name) -> VerbResult<Outcome> {
         let deleted =
             self.connection.prepare_cached("DELETE FROM schedule WHERE name = ?")?.execute([name.as_str()])?;
         if deleted == 0 {
@@ -37,7 +37,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    pub(in crate::sqlite) fn pause_schedule(&mut self, name: &Name) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn pause_schedule(&mut self, name: &Name) -> VerbResult<Outcome> {
         let record = self.known_schedule(name)?;
         if !record.paused {
             self.put_schedule(ScheduleRecord { paused: true, ..record })?;
@@ -51,7 +51,7 @@ impl Transaction<'_> {
         name: &Name,
         revision: u64,
         next: Option<NextFiring>,
-    ) -> Verb<Outcome> {
+    ) -> VerbResult<Outcome> {
         let record = self.schedule_as_read(name, revision)?;
         if record.paused {
             self.put_schedule(ScheduleRecord { paused: false, next, ..record })?;
@@ -60,7 +60,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    pub(in crate::sqlite) fn fire_schedule(&mut self, fire: &FireSchedule) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn fire_schedule(&mut self, fire: &FireSchedule) -> VerbResult<Outcome> {
         rule::check_fire(fire)?;
         let mut record = self.schedule_as_read(&fire.name, fire.revision)?;
         let overlap = fire.overlap.unwrap_or(record.schedule.overlap);
@@ -79,7 +79,7 @@ impl Transaction<'_> {
         Ok(Outcome::ScheduleFired(Fired { firings, revision: self.put_schedule(record)? }))
     }
 
-    fn fire_once(&mut self, record: &ScheduleRecord, overlap: Overlap, at: Timestamp) -> Verb<Firing> {
+    fn fire_once(&mut self, record: &ScheduleRecord, overlap: Overlap, at: Timestamp) -> VerbResult<Firing> {
         match rule::decide(overlap, self.previous_firing(record)?, record.held.is_some()) {
             Decision::Submit => {}
             Decision::Skip(active) => return Ok(Firing::Skipped { active }),
@@ -92,7 +92,7 @@ impl Transaction<'_> {
         }
         match self.submit(&rule::task(&record.schedule, at)) {
             Ok(submitted) => Ok(rule::firing(submitted)),
-            Err(Stop::Refused(refusal)) => Ok(Firing::Failed { message: refusal.to_string() }),
+            Err(VerbError::Refused(refusal)) => Ok(Firing::Failed { message: refusal.to_string() }),
             Err(failed) => Err(failed),
         }
     }
@@ -102,12 +102,12 @@ impl Transaction<'_> {
         Ok(Previous::of(last.task, self.live(last.task)?.map(|task| task.state())))
     }
 
-    fn known_schedule(&self, name: &Name) -> Verb<ScheduleRecord> {
+    fn known_schedule(&self, name: &Name) -> VerbResult<ScheduleRecord> {
         self.find_schedule(name)?.ok_or_else(|| Refusal::ScheduleNotFound(name.clone()).into())
     }
 
     /// The schedule, if nothing has happened to it since it was read.
-    fn schedule_as_read(&self, name: &Name, revision: u64) -> Verb<ScheduleRecord> {
+    fn schedule_as_read(&self, name: &Name, revision: u64) -> VerbResult<ScheduleRecord> {
         let record = self.known_schedule(name)?;
         if record.revision == revision { Ok(record) } else { Err(Refusal::ScheduleChanged(name.clone()).into()) }
     }

@@ -5,12 +5,12 @@ use crate::api::error::Result;
 use crate::api::outcome::Outcome;
 use crate::api::task::{TaskId, TaskState};
 use crate::rules::bulk::Chunk;
-use crate::sqlite::commit::transaction::{Stop, Transaction, Verb};
+use crate::sqlite::commit::transaction::{Transaction, VerbError, VerbResult};
 use crate::sqlite::reads::filter::Range;
 use crate::sqlite::reads::list::newest_ids;
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn bulk(&mut self, bulk: &Bulk) -> Verb<BulkDone> {
+    pub(in crate::sqlite) fn bulk(&mut self, bulk: &Bulk) -> VerbResult<BulkDone> {
         let Some(chunk) = Chunk::of(bulk, TaskId(self.cache.next_task - 1)) else { return Ok(BulkDone::default()) };
         if chunk.filter.asks_for_tags() {
             self.write_tags()?;
@@ -22,7 +22,7 @@ impl Transaction<'_> {
             let Some(before) = self.state_of(task)? else { continue };
             match self.bulk_one(&bulk.verb, task) {
                 Ok(outcome) => done.count(task, before, &Ok(outcome)),
-                Err(Stop::Refused(refusal)) => done.count(task, before, &Err(refusal)),
+                Err(VerbError::Refused(refusal)) => done.count(task, before, &Err(refusal)),
                 Err(failed) => return Err(failed),
             }
         }
@@ -37,7 +37,7 @@ impl Transaction<'_> {
         }
     }
 
-    fn bulk_one(&mut self, verb: &BulkVerb, task: TaskId) -> Verb<Outcome> {
+    fn bulk_one(&mut self, verb: &BulkVerb, task: TaskId) -> VerbResult<Outcome> {
         match verb {
             BulkVerb::Cancel => self.cancel(task),
             BulkVerb::Retry => self.retry(task),

@@ -14,7 +14,7 @@ use crate::api::write::Scope;
 use crate::rules::attempt::{check_deadline, expiry_at_submission};
 use crate::rules::orchestration::{self, never_started};
 use crate::sqlite::columns::task_options::TaskOptions;
-use crate::sqlite::commit::transaction::{LiveTask, StatisticsChange, Transaction, Verb};
+use crate::sqlite::commit::transaction::{LiveTask, StatisticsChange, Transaction, VerbResult};
 use crate::sqlite::ready::index::Entry;
 
 /// What `retry` needs of an ended task.
@@ -35,7 +35,7 @@ impl EndedTask {
 }
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn cancel(&mut self, task: TaskId) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn cancel(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let live = self.live_or_refuse(task)?;
         if self.tell_of_cancel(&live)? {
             return Ok(Outcome::CancelRequested);
@@ -67,7 +67,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    pub(in crate::sqlite) fn retry(&mut self, task: TaskId) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn retry(&mut self, task: TaskId) -> VerbResult<Outcome> {
         if let Some(live) = self.live(task)? {
             return Err(Refusal::NotEnded { task, state: live.state() }.into());
         }
@@ -79,12 +79,12 @@ impl Transaction<'_> {
             return Err(Refusal::KeyTaken { task, by }.into());
         }
         check_deadline(task, ended.options.deadline, self.now)?;
-        let members = self.members_to_retry(task, &ended)?;
+        let members = self.items_to_retry(task, &ended)?;
         self.take_key_again(task, &ended)?;
         self.wait_anew(task, &ended)?;
         self.hint.work += 1;
-        self.retry_members(task, members)?;
-        self.collect_again(task, &ended)?;
+        self.retry_items(task, members)?;
+        self.add_to_batch_again(task, &ended)?;
         Ok(Outcome::Done)
     }
 
@@ -103,7 +103,7 @@ impl Transaction<'_> {
             .prepare_cached(include_str!("../../sql/tasks/move_from_history.sql"))?
             .execute(params![task.0, now, expires_at])?;
         self.connection.prepare_cached("DELETE FROM history WHERE id = ?")?.execute([task.0])?;
-        self.retain_no_more(task, ended.finished_at, &ended.options)?;
+        self.forget_retention(task, ended.finished_at, &ended.options)?;
         self.connection.prepare_cached("DELETE FROM progress WHERE task = ?")?.execute([task.0])?;
         let hold = if ended.options.orchestration { self.instance(task)?.hold } else { Hold::None };
         let blocked = ended.options.aggregate.is_some() || self.is_put_aside(task, hold, TaskState::Waiting)?;
@@ -111,7 +111,7 @@ impl Transaction<'_> {
             self.connection.prepare_cached("UPDATE task SET scheduled = 2 WHERE id = ?")?.execute([task.0])?;
         }
         if ended.options.members.is_some() {
-            self.note_bundle(task)?;
+            self.note_batch(task)?;
         }
         self.enter_list(&Entry {
             id: task.0,
@@ -158,7 +158,7 @@ impl Transaction<'_> {
         let Some(key) = &ended.key else { return Ok(()) };
         let kind = self.kind_of(ended.sub_queue);
         self.connection
-            .prepare_cached("DELETE FROM kept_key WHERE kind = ? AND key = ?")?
+            .prepare_cached("DELETE FROM retained_key WHERE kind = ? AND key = ?")?
             .execute(params![kind, key])?;
         self.cache.index.take_key(self.connection, kind, key, task.0)?;
         Ok(())
@@ -169,11 +169,11 @@ impl Transaction<'_> {
         if let Some(state) = TaskState::from_code(state) {
             let base = self.cache.names.ungrouped_of(sub_queue);
             let change: &mut StatisticsChange = self.statistics.entry((base, state)).or_default();
-            change.kept -= 1;
+            change.in_history -= 1;
         }
     }
 
-    pub(in crate::sqlite) fn pause(&mut self, scope: &Scope, until: Option<Timestamp>) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn pause(&mut self, scope: &Scope, until: Option<Timestamp>) -> VerbResult<Outcome> {
         self.ensure_scope(scope)?;
         self.cache.pauses.set(self.connection, scope, until)?;
         self.settle_scope(scope)?;
@@ -183,7 +183,7 @@ impl Transaction<'_> {
     }
 
     /// Makes the queue or kind that is paused before its first task.
-    fn ensure_scope(&mut self, scope: &Scope) -> Verb<()> {
+    fn ensure_scope(&mut self, scope: &Scope) -> VerbResult<()> {
         let (queue, kind) = match scope {
             Scope::All => (None, None),
             Scope::Queue(name) => (Some(name), None),
@@ -202,7 +202,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    fn ensure_paused_group(&mut self, group: &Name) -> Verb<()> {
+    fn ensure_paused_group(&mut self, group: &Name) -> VerbResult<()> {
         if let Some(text) = self.cache.names.group_refusal(Some(group)) {
             return Err(Refusal::Invalid(text).into());
         }
@@ -216,7 +216,7 @@ impl Transaction<'_> {
         self.cache.names.group(name).map_or(Ok(()), |group| self.settle_group(group))
     }
 
-    pub(in crate::sqlite) fn resume(&mut self, scope: &Scope) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn resume(&mut self, scope: &Scope) -> VerbResult<Outcome> {
         if self.cache.pauses.clear(self.connection, scope)? {
             self.settle_scope(scope)?;
             self.cache.queues.reconfigured(self.connection)?;

@@ -9,10 +9,10 @@ use crate::api::task::{TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::rules::order;
 use crate::rules::{intervene, orchestration};
-use crate::sqlite::commit::transaction::{LiveTask, Transaction, Verb};
+use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn run_now(&mut self, task: TaskId) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn run_now(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let live = self.live_or_refuse(task)?;
         intervene::run_now(task, self.standing_of(&live)?)?;
         if live.options.orchestration && self.instance(task)?.hold == Hold::Unstarted {
@@ -36,7 +36,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    pub(in crate::sqlite) fn kill(&mut self, task: TaskId) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn kill(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let live = self.live_or_refuse(task)?;
         intervene::kill(task, self.standing_of(&live)?)?;
         self.record_error(&live, live.attempts, intervene::KILLED)?;
@@ -44,7 +44,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    pub(in crate::sqlite) fn delete(&mut self, task: TaskId) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn delete(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let state = match self.live(task)? {
             Some(live) => Some(self.standing_of(&live)?),
             None => self.ended_state(task)?,

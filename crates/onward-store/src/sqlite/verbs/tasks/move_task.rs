@@ -8,11 +8,11 @@ use crate::api::name::Name;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::TaskId;
 use crate::sqlite::columns::links::MOVING;
-use crate::sqlite::commit::transaction::{LiveTask, Transaction, Verb};
-use crate::sqlite::verbs::relations::batches::is_member;
+use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
+use crate::sqlite::verbs::relations::batches::is_batch_item;
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn move_task(&mut self, id: TaskId, queue: &Name) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn move_task(&mut self, id: TaskId, queue: &Name) -> VerbResult<Outcome> {
         let task = self.live_or_refuse(id)?;
         if let Some(text) = self.cache.names.refusal(Some(queue), None) {
             return Err(Refusal::Invalid(text).into());
@@ -31,12 +31,12 @@ impl Transaction<'_> {
             self.add_link(id, MOVING)?;
             return Ok(Outcome::MoveRequested);
         }
-        let collected = if is_member(&task) { self.leave_collection(&task)? } else { None };
+        let collected = if is_batch_item(&task) { self.leave_pending_batch(&task)? } else { None };
         self.leave_list(&task.entry())?;
         let moved = self.change_sub_queue(task, queue)?;
         self.enter_list(&moved.entry())?;
         if let Some((bytes, aggregate)) = collected.zip(moved.options.aggregate) {
-            self.collect(id, moved.sub_queue, aggregate, bytes)?;
+            self.add_to_batch(id, moved.sub_queue, aggregate, bytes)?;
         }
         Ok(Outcome::Moved)
     }

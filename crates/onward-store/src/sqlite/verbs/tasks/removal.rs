@@ -15,17 +15,17 @@ use crate::api::write::{Prune, Scope};
 use crate::bounds;
 use crate::rules;
 use crate::sqlite::columns::task_options::TaskOptions;
-use crate::sqlite::commit::transaction::{Transaction, Verb};
+use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 use crate::sqlite::commit::transition_log::{Logged, decode};
 use crate::sqlite::limits::limit_usage::ScopeNumber;
-use crate::sqlite::verbs::relations::batches::is_member;
+use crate::sqlite::verbs::relations::batches::is_batch_item;
 
 /// How far a prune goes, and how far it has come.
 struct Pruning {
     /// What ended before this goes.
     before: i64,
     /// So many of the oldest go whenever they ended.
-    over: u64,
+    excess: u64,
     /// How many may go yet.
     left: usize,
     removed: u64,
@@ -47,9 +47,9 @@ struct Removed {
 impl Pruning {
     /// Whether the next end goes, and if not, why that is the end of it.
     fn takes(&mut self, row: i64, at: i64) -> bool {
-        let is_over = at < self.before || self.over > 0;
+        let is_over = at < self.before || self.excess > 0;
         if is_over && self.left > 0 {
-            self.over = self.over.saturating_sub(1);
+            self.excess = self.excess.saturating_sub(1);
             return true;
         }
         self.kept_row = Some(row);
@@ -70,7 +70,7 @@ impl Pruning {
 }
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn purge(&mut self, queue: &Name, states: &[TaskState], limit: usize) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn purge(&mut self, queue: &Name, states: &[TaskState], limit: usize) -> VerbResult<Outcome> {
         rules::purge::check(queue, states)?;
         let number = self.cache.names.queue(queue).ok_or_else(|| Refusal::QueueNotFound(queue.clone()))?;
         let wanted = limit.saturating_add(1);
@@ -129,13 +129,13 @@ impl Transaction<'_> {
             }
             self.hint.transitions += 1;
             self.tell(TaskNews::Ended { task: id });
-            if is_member(&task) {
-                self.leave_bundle(&task, true)?;
+            if is_batch_item(&task) {
+                self.leave_batch(&task, true)?;
             }
             return self.remove_details(id);
         }
         if let Some(removed) = self.remove_ended(id)? {
-            self.forget_kept_key(id)?;
+            self.forget_retained_key(id)?;
             self.log(id, removed.sub_queue, Change::Purged);
             self.hint.transitions += 1;
             self.tell(TaskNews::Ended { task: id });
@@ -157,11 +157,11 @@ impl Transaction<'_> {
             .optional()?;
         let Some((removed, state, finished_at, options)) = removed else { return Ok(None) };
         self.uncount(removed.sub_queue, state);
-        self.retain_no_more(id, finished_at, &options)?;
+        self.forget_retention(id, finished_at, &options)?;
         self.untag(id, &options.tags)?;
         self.forget_child(id, options.parent.map(|parent| parent.0))?;
         if options.aggregate.is_some() {
-            self.forget_bundle_of(id)?;
+            self.forget_batch_of(id)?;
         }
         if options.orchestration {
             self.remove_instance(id)?;
@@ -173,11 +173,11 @@ impl Transaction<'_> {
     fn remove_details(&self, id: TaskId) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM attempt_error WHERE task = ?")?.execute([id.0])?;
         self.connection.prepare_cached("DELETE FROM progress WHERE task = ?")?.execute([id.0])?;
-        self.connection.prepare_cached("DELETE FROM follower WHERE task = ?")?.execute([id.0])?;
+        self.connection.prepare_cached("DELETE FROM successor WHERE task = ?")?.execute([id.0])?;
         Ok(())
     }
 
-    pub(in crate::sqlite) fn delete_queue(&mut self, queue: &Name) -> Verb<Outcome> {
+    pub(in crate::sqlite) fn delete_queue(&mut self, queue: &Name) -> VerbResult<Outcome> {
         let number = self.cache.names.queue(queue).ok_or_else(|| Refusal::QueueNotFound(queue.clone()))?;
         let live: i64 = self
             .connection
@@ -200,21 +200,21 @@ impl Transaction<'_> {
     /// Forgets those whose own retention is over; then ended tasks that have none in the order in
     /// which they ended, by walking the log from its oldest row, and the rows behind which it has
     /// come.
-    pub(in crate::sqlite) fn prune(&mut self, prune: &Prune) -> Verb<Outcome> {
-        self.forget_kept_keys()?;
+    pub(in crate::sqlite) fn prune(&mut self, prune: &Prune) -> VerbResult<Outcome> {
+        self.forget_retained_keys()?;
         let count = |keep: u64| -> Result<u64> {
-            Ok(self.history_count()?.saturating_sub(self.retained_count()?).saturating_sub(keep))
+            Ok(self.history_count()?.saturating_sub(self.retention_count()?).saturating_sub(keep))
         };
         let mut pruning = Pruning {
             before: prune.older_than.map_or(i64::MIN, |age| self.now.minus(age).as_microseconds()),
-            over: prune.keep.map_or(Ok(0), count)?,
+            excess: prune.keep.map_or(Ok(0), count)?,
             left: prune.limit,
             removed: 0,
             last_row: 0,
             kept_row: None,
             more: false,
         };
-        self.prune_retained(&mut pruning)?;
+        self.prune_expired_retentions(&mut pruning)?;
         if prune.older_than.is_some() || prune.keep.is_some() || pruning.removed > 0 {
             self.prune_rows(&mut pruning)?;
         }
@@ -224,8 +224,8 @@ impl Transaction<'_> {
         Ok(Outcome::Removed { tasks: pruning.removed, more: pruning.more })
     }
 
-    fn prune_retained(&mut self, pruning: &mut Pruning) -> Result<()> {
-        let (tasks, more) = self.own_retention_over(pruning.left)?;
+    fn prune_expired_retentions(&mut self, pruning: &mut Pruning) -> Result<()> {
+        let (tasks, more) = self.expired_retentions(pruning.left)?;
         pruning.more = more;
         for task in tasks {
             let removed = self.remove_ended(task)?;
@@ -296,17 +296,17 @@ impl Transaction<'_> {
     fn history_count(&self) -> Result<u64> {
         let saved: i64 = self
             .connection
-            .prepare_cached("SELECT coalesce(sum(kept), 0) FROM statistics")?
+            .prepare_cached("SELECT coalesce(sum(in_history), 0) FROM statistics")?
             .query_row([], |row| row.get(0))?;
-        let unsaved: i64 = self.statistics.values().map(|change| change.kept).sum();
+        let unsaved: i64 = self.statistics.values().map(|change| change.in_history).sum();
         u64::try_from(saved + unsaved)
             .map_err(|_| Error::corrupt("the store counts fewer than no ended tasks; restore a backup"))
     }
 
-    fn forget_kept_keys(&self) -> Result<()> {
+    fn forget_retained_keys(&self) -> Result<()> {
         self.connection
             .prepare_cached(
-                "DELETE FROM kept_key WHERE (kind, key) IN (SELECT kind, key FROM kept_key WHERE until <= ? LIMIT ?)",
+                "DELETE FROM retained_key WHERE (kind, key) IN (SELECT kind, key FROM retained_key WHERE until <= ? LIMIT ?)",
             )?
             .execute(params![self.now.as_microseconds(), bounds::SWEEP.cast_signed()])?;
         Ok(())

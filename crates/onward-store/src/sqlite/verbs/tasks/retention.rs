@@ -14,15 +14,17 @@ use crate::sqlite::commit::transaction::Transaction;
 
 impl Transaction<'_> {
     /// Notes until when a task is kept that ends now.
-    pub(in crate::sqlite) fn retain(&self, task: TaskId, retention: Option<Duration>) -> Result<()> {
+    pub(in crate::sqlite) fn note_retention(&self, task: TaskId, retention: Option<Duration>) -> Result<()> {
         let Some(retention) = retention else { return Ok(()) };
         let until = retained_until(self.now, retention).as_microseconds();
-        self.connection.prepare_cached("INSERT INTO retained (until, task) VALUES (?, ?)")?.execute([until, task.0])?;
+        self.connection
+            .prepare_cached("INSERT INTO retention (until, task) VALUES (?, ?)")?
+            .execute([until, task.0])?;
         Ok(())
     }
 
     /// Forgets until when a task is kept that ended, for it is no longer in history.
-    pub(in crate::sqlite) fn retain_no_more(
+    pub(in crate::sqlite) fn forget_retention(
         &self,
         task: TaskId,
         finished_at: i64,
@@ -31,17 +33,18 @@ impl Transaction<'_> {
         let Some(retention) = options.retention else { return Ok(()) };
         let until = retained_until(Timestamp::from_microseconds(finished_at), retention).as_microseconds();
         self.connection
-            .prepare_cached("DELETE FROM retained WHERE until = ? AND task = ?")?
+            .prepare_cached("DELETE FROM retention WHERE until = ? AND task = ?")?
             .execute([until, task.0])?;
         Ok(())
     }
 
     /// Tasks whose own retention is over, the first to be so first, at most so many; and whether
     /// there are more.
-    pub(in crate::sqlite) fn own_retention_over(&self, limit: usize) -> Result<(Vec<TaskId>, bool)> {
+    pub(in crate::sqlite) fn expired_retentions(&self, limit: usize) -> Result<(Vec<TaskId>, bool)> {
         let wanted = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
-        let mut statement =
-            self.connection.prepare_cached("SELECT task FROM retained WHERE until < ? ORDER BY until, task LIMIT ?")?;
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT task FROM retention WHERE until < ? ORDER BY until, task LIMIT ?")?;
         let tasks = statement.query_map(params![self.now.as_microseconds(), wanted], |row| row.get(0).map(TaskId))?;
         let mut tasks: Vec<TaskId> = tasks.collect::<rusqlite::Result<_>>()?;
         let more = tasks.len() > limit;
@@ -50,8 +53,8 @@ impl Transaction<'_> {
     }
 
     /// How many ended tasks said how long they are kept.
-    pub(in crate::sqlite) fn retained_count(&self) -> Result<u64> {
-        let mut statement = self.connection.prepare_cached("SELECT count(*) FROM retained")?;
+    pub(in crate::sqlite) fn retention_count(&self) -> Result<u64> {
+        let mut statement = self.connection.prepare_cached("SELECT count(*) FROM retention")?;
         let count: i64 = statement.query_row([], |row| row.get(0))?;
         Ok(count.unsigned_abs())
     }

@@ -13,12 +13,12 @@ use crate::rules::attempt::expiry_at_submission;
 use crate::rules::dependencies::Standing;
 use crate::rules::duplicate::{Decision, KeyHolder, decide};
 use crate::sqlite::columns::task_options::TaskOptions;
-use crate::sqlite::commit::transaction::{LiveTask, Transaction, Verb, in_member};
+use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult, in_member};
 use crate::sqlite::ready::index::Entry;
 use crate::sqlite::row_cache::waiting_tasks::{PlainTask, WaitingTask};
 
 impl Transaction<'_> {
-    pub(in crate::sqlite) fn submit(&mut self, task: &NewTask) -> Verb<Submitted> {
+    pub(in crate::sqlite) fn submit(&mut self, task: &NewTask) -> VerbResult<Submitted> {
         self.check_submit(task)?;
         if !task.depends_on.is_empty() {
             self.check_dependencies(&task.depends_on)?;
@@ -36,7 +36,7 @@ impl Transaction<'_> {
             Decision::Supersede(old) => self.supersede(old, task)?,
             Decision::Reject(id) => Submitted::Rejected { id },
             Decision::TakeOver(from) => {
-                self.forget_kept_key(from)?;
+                self.forget_retained_key(from)?;
                 Submitted::Inserted { id: self.insert(task)? }
             }
             Decision::Start(unstarted) => Submitted::Inserted { id: self.start_with_kept(unstarted, task)? },
@@ -46,7 +46,7 @@ impl Transaction<'_> {
 
     /// Submits several tasks. Nearly everything is refused before anything is written; what is not,
     /// the caller undoes.
-    pub(in crate::sqlite) fn submit_all(&mut self, tasks: &[NewTask]) -> Verb<Vec<Submitted>> {
+    pub(in crate::sqlite) fn submit_all(&mut self, tasks: &[NewTask]) -> VerbResult<Vec<Submitted>> {
         rules::all::check_size(tasks.len())?;
         for (index, task) in tasks.iter().enumerate() {
             self.check_submit(task).map_err(|stop| in_member(index, stop))?;
@@ -60,7 +60,7 @@ impl Transaction<'_> {
         Ok(outcomes.into_iter().filter_map(submitted).collect())
     }
 
-    fn submit_member(&mut self, task: &NewTask, before: &[Outcome]) -> Verb<Submitted> {
+    fn submit_member(&mut self, task: &NewTask, before: &[Outcome]) -> VerbResult<Submitted> {
         match rules::dependencies::resolved(task, before)? {
             Some(resolved) => self.submit(&resolved),
             None => self.submit(task),
@@ -68,7 +68,7 @@ impl Transaction<'_> {
     }
 
     /// Refuses what no store accepts, before anything is written.
-    pub(in crate::sqlite) fn check_submit(&mut self, task: &NewTask) -> Verb<()> {
+    pub(in crate::sqlite) fn check_submit(&mut self, task: &NewTask) -> VerbResult<()> {
         if let Err(error) = task.check(self.payload_limit) {
             return Err(Refusal::Invalid(error.to_string()).into());
         }
@@ -149,7 +149,7 @@ impl Transaction<'_> {
         self.join_family(TaskId(id), task)?;
         self.hint.work += 1;
         if let Some(aggregate) = task.aggregate {
-            self.collect_new(TaskId(id), sub_queue, aggregate, task)?;
+            self.add_new_to_batch(TaskId(id), sub_queue, aggregate, task)?;
         }
         if expires_at.is_some_and(|at| at <= now) {
             self.expire_new(TaskId(id))?;
@@ -202,12 +202,12 @@ impl Transaction<'_> {
             let unstarted = is_kept_for_it && self.instance(live.id)?.hold == Hold::Unstarted;
             return Ok(Some(KeyHolder { id: live.id, priority: live.priority, running, ended: false, unstarted }));
         }
-        if !self.cache.kept_keys {
+        if !self.cache.retained_keys {
             return Ok(None);
         }
         let kept: Option<(i64, i64)> = self
             .connection
-            .prepare_cached("SELECT task, until FROM kept_key WHERE kind = ? AND key = ?")?
+            .prepare_cached("SELECT task, until FROM retained_key WHERE kind = ? AND key = ?")?
             .query_row(params![kind, unique.key], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         let Some((id, until)) = kept.map(|(id, until)| (TaskId(id), Timestamp::from_microseconds(until))) else {
@@ -218,14 +218,14 @@ impl Transaction<'_> {
             return Ok(Some(KeyHolder { id, priority, running: false, ended: true, unstarted: false }));
         }
         // The new task takes it; it must not be kept again if the clock is set back.
-        self.forget_kept_key(id)?;
+        self.forget_retained_key(id)?;
         Ok(None)
     }
 
-    fn raise_priority(&mut self, id: TaskId, task: &NewTask) -> Verb<Submitted> {
+    fn raise_priority(&mut self, id: TaskId, task: &NewTask) -> VerbResult<Submitted> {
         if let Some(live) = self.live(id)? {
             self.raise_to(&live, task.priority)?;
-            if let Some(bundle) = self.live_bundle_of(&live)?.filter(|bundle| bundle.priority < task.priority) {
+            if let Some(bundle) = self.live_batch_of(&live)?.filter(|bundle| bundle.priority < task.priority) {
                 self.raise_to(&bundle, task.priority)?;
             }
         }
@@ -244,27 +244,27 @@ impl Transaction<'_> {
     }
 
     /// Keeps a task for when a running one ends.
-    fn follow(&mut self, id: TaskId, task: &NewTask) -> Verb<Submitted> {
+    fn follow(&mut self, id: TaskId, task: &NewTask) -> VerbResult<Submitted> {
         self.ensure_sub_queue(task)?;
         let without_payload = NewTask { payload: bytes::Bytes::new(), ..task.clone() };
         let text = serde_json::to_string(&without_payload).map_err(|error| {
             crate::api::error::Error::io("a task that is to follow cannot be written").caused_by(error)
         })?;
         self.connection
-            .prepare_cached("INSERT OR REPLACE INTO follower (task, new_task, payload) VALUES (?, ?, ?)")?
+            .prepare_cached("INSERT OR REPLACE INTO successor (task, new_task, payload) VALUES (?, ?, ?)")?
             .execute(params![id.0, text, &task.payload[..]])?;
-        self.cache.followers = true;
+        self.cache.successors = true;
         Ok(Submitted::Requeued { id })
     }
 
     /// Submits what was kept for when this task ends.
-    pub(in crate::sqlite) fn submit_follower(&mut self, task: TaskId) -> Result<()> {
-        if !self.cache.followers {
+    pub(in crate::sqlite) fn submit_successor(&mut self, task: TaskId) -> Result<()> {
+        if !self.cache.successors {
             return Ok(());
         }
         let follower: Option<(String, Vec<u8>)> = self
             .connection
-            .prepare_cached("DELETE FROM follower WHERE task = ? RETURNING new_task, payload")?
+            .prepare_cached("DELETE FROM successor WHERE task = ? RETURNING new_task, payload")?
             .query_row([task.0], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         let Some((text, payload)) = follower else { return Ok(()) };
@@ -273,19 +273,19 @@ impl Transaction<'_> {
                 .caused_by(error)
         })?;
         follower.payload = payload.into();
-        self.forget_kept_key(task)?;
+        self.forget_retained_key(task)?;
         self.insert(&follower).map(|_| ())
     }
 
-    fn supersede(&mut self, old: TaskId, task: &NewTask) -> Verb<Submitted> {
+    fn supersede(&mut self, old: TaskId, task: &NewTask) -> VerbResult<Submitted> {
         // The new task is what follows now, in place of what was to follow.
-        self.connection.prepare_cached("DELETE FROM follower WHERE task = ?")?.execute([old.0])?;
+        self.connection.prepare_cached("DELETE FROM successor WHERE task = ?")?.execute([old.0])?;
         if let Some(live) = self.live(old)? {
             if self.standing_of(&live)? == TaskState::Running {
                 self.request_cancel(&live, 2)?;
             } else {
                 self.end_unheld(&live, TaskState::Cancelled)?;
-                self.forget_kept_key(old)?;
+                self.forget_retained_key(old)?;
             }
         }
         let id = self.insert(task)?;

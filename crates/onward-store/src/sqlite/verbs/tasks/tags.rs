@@ -14,18 +14,18 @@ use crate::sqlite::commit::transaction::{LiveTask, Transaction};
 impl Transaction<'_> {
     /// Writes the tags of new tasks to the tables that find tasks by them.
     pub(in crate::sqlite) fn write_tags(&mut self) -> Result<()> {
-        let index_watermark = self.cache.tags.index_watermark(self.cache.next_task);
-        self.write_tags_up_to(index_watermark)
+        let tag_watermark = self.cache.tags.tag_watermark(self.cache.next_task);
+        self.write_tags_up_to(tag_watermark)
     }
 
     /// The same, and says how far the tables go from now on.
-    pub(in crate::sqlite) fn write_tags_up_to(&mut self, index_watermark: i64) -> Result<()> {
-        let tasks = self.cache.tags.take(self.connection, index_watermark)?;
+    pub(in crate::sqlite) fn write_tags_up_to(&mut self, tag_watermark: i64) -> Result<()> {
+        let tasks = self.cache.tags.take(self.connection, tag_watermark)?;
         let mut by_tag: BTreeMap<(&str, &str), Vec<i64>> = BTreeMap::new();
         for (task, tags) in &tasks {
             tags.iter().for_each(|tag| by_tag.entry(tag).or_default().push(*task));
         }
-        let mut note = self.connection.prepare_cached("INSERT INTO tagged (tag, task) VALUES (?, ?)")?;
+        let mut note = self.connection.prepare_cached("INSERT INTO task_tag (tag, task) VALUES (?, ?)")?;
         for ((key, value), tasks) in by_tag {
             let number = self.count_tag(key, value, tasks.len())?;
             for task in tasks {
@@ -70,7 +70,7 @@ impl Transaction<'_> {
             .query_row([key, value], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
         let Some((number, tasks)) = left else { return Ok(()) };
-        self.connection.prepare_cached("DELETE FROM tagged WHERE tag = ? AND task = ?")?.execute([number, task.0])?;
+        self.connection.prepare_cached("DELETE FROM task_tag WHERE tag = ? AND task = ?")?.execute([number, task.0])?;
         if tasks == 0 {
             self.connection.prepare_cached("DELETE FROM tag WHERE key = ? AND value = ?")?.execute([key, value])?;
         }
@@ -99,7 +99,7 @@ impl Transaction<'_> {
         for (key, value) in after.iter().filter(|(key, value)| before.get(key) != Some(*value)) {
             let number = self.count_tag(key, value, 1)?;
             self.connection
-                .prepare_cached("INSERT INTO tagged (tag, task) VALUES (?, ?)")?
+                .prepare_cached("INSERT INTO task_tag (tag, task) VALUES (?, ?)")?
                 .execute([number, task.0])?;
         }
         Ok(())
@@ -111,7 +111,7 @@ impl Transaction<'_> {
         if let Some(next) = self.cache.next_tag {
             return Ok(next);
         }
-        let mut statement = self.connection.prepare_cached("SELECT coalesce(max(tag), 0) + 1 FROM tagged")?;
+        let mut statement = self.connection.prepare_cached("SELECT coalesce(max(tag), 0) + 1 FROM task_tag")?;
         Ok(statement.query_row([], |row| row.get(0))?)
     }
 }
