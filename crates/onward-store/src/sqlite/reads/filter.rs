@@ -130,7 +130,7 @@ impl<'f> Selection<'f> {
         if !self.is_by_tags_alone() || self.tags.is_empty() {
             return None;
         }
-        let mut query = Query { from: "tagged g".to_owned(), id: "g.task", order: "g.task DESC", ..Query::default() };
+        let mut query = Query { from: "task_tag g".to_owned(), id: "g.task", order: "g.task DESC", ..Query::default() };
         self.add_tags(&mut query);
         self.add_range(&mut query);
         Some(query)
