@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::api::outcome::Outcome;
 use crate::api::write::Write;
-use crate::sqlite::commit::committer::Job;
+use crate::sqlite::commit::committer::CommitRequest;
 
 /// Counts since the store was opened.
 #[derive(Debug, Default)]
@@ -41,14 +41,14 @@ pub struct CommitCounts {
 }
 
 impl CommitSizes {
-    pub(in crate::sqlite) fn record(&self, jobs: &[Job], outcomes: &[Vec<Outcome>]) {
+    pub(in crate::sqlite) fn record(&self, requests: &[CommitRequest], outcomes: &[Vec<Outcome>]) {
         let mut counts = CommitCounts::default();
-        for job in jobs {
-            job.writes.iter().for_each(|write| counts.add_write(write));
+        for request in requests {
+            request.writes.iter().for_each(|write| counts.add_write(write));
         }
         outcomes.iter().flatten().for_each(|outcome| counts.add_outcome(outcome));
         self.commits.fetch_add(1, Ordering::Relaxed);
-        self.calls.fetch_add(jobs.len() as u64, Ordering::Relaxed);
+        self.calls.fetch_add(requests.len() as u64, Ordering::Relaxed);
         self.submitted.fetch_add(counts.submitted, Ordering::Relaxed);
         self.claimed.fetch_add(counts.claimed, Ordering::Relaxed);
         self.ended.fetch_add(counts.ended, Ordering::Relaxed);

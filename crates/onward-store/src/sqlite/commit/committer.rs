@@ -20,46 +20,46 @@ use crate::sqlite::commit::commit_counts::CommitSizes;
 use crate::sqlite::commit::connection::{Database, WritingConnection};
 use crate::sqlite::commit::transaction::{Transaction, VerbError};
 use crate::sqlite::commit::transition_log::LogBuffer;
-use crate::sqlite::file_layer::open_files::{Fate, OwnFile};
+use crate::sqlite::file_layer::store_files::{CommitOutcome, StoreFiles};
 use crate::sqlite::limits::deferred_counters::ClockReading;
-use crate::sqlite::processes::housekeeping::{self, Bell};
-use crate::sqlite::processes::notification_watermark::ToldTasks;
-use crate::sqlite::processes::peers::Presence;
+use crate::sqlite::processes::housekeeping::{self, CheckpointTrigger};
+use crate::sqlite::processes::notification_watermark::NotificationWatermark;
+use crate::sqlite::processes::peers::PeerProcesses;
 use crate::sqlite::ready::index::{ALL_IN_TABLES, MemoryTasks};
 use crate::sqlite::store::sqlite_errors::in_file;
 
 /// One caller's writes and where the answer goes.
 #[derive(Debug)]
-pub(in crate::sqlite) struct Job {
+pub(in crate::sqlite) struct CommitRequest {
     pub(in crate::sqlite) writes: Vec<Write>,
     /// Whether tags are to be in the tables when it is answered.
     pub(in crate::sqlite) tags: bool,
-    pub(in crate::sqlite) answer: oneshot::Sender<Result<Vec<Outcome>>>,
+    pub(in crate::sqlite) reply: oneshot::Sender<Result<Vec<Outcome>>>,
 }
 
 /// What a commit has to tell its callers. Telling them takes a while, and nobody need wait for it.
-pub(in crate::sqlite) struct Answers(Vec<(Job, Result<Vec<Outcome>>)>);
+pub(in crate::sqlite) struct Replies(Vec<(CommitRequest, Result<Vec<Outcome>>)>);
 
-impl Answers {
+impl Replies {
     pub(in crate::sqlite) fn send(self) {
-        for (job, outcomes) in self.0 {
+        for (request, outcomes) in self.0 {
             // A caller that no longer waits has dropped its end; its writes stand.
-            let _ = job.answer.send(outcomes);
+            let _ = request.reply.send(outcomes);
         }
     }
 }
 
 /// What whoever commits holds.
-pub(in crate::sqlite) struct Core {
+pub(in crate::sqlite) struct Committer {
     pub(in crate::sqlite) connection: WritingConnection,
     pub(in crate::sqlite) clock: Arc<dyn Clock>,
     pub(in crate::sqlite) payload_limit: usize,
     pub(in crate::sqlite) memory_tasks: MemoryTasks,
-    pub(in crate::sqlite) presence: Option<Presence>,
+    pub(in crate::sqlite) peers: Option<PeerProcesses>,
     /// `None` for a store in memory, and for a file that has no name yet.
-    pub(in crate::sqlite) file: Option<OwnFile>,
+    pub(in crate::sqlite) file: Option<StoreFiles>,
     /// `None` for a store in memory, which has no write-ahead log.
-    pub(in crate::sqlite) bell: Option<Arc<Bell>>,
+    pub(in crate::sqlite) checkpoint_trigger: Option<Arc<CheckpointTrigger>>,
     pub(in crate::sqlite) hints: watch::Sender<Hint>,
     pub(in crate::sqlite) news: NewsSender,
     pub(in crate::sqlite) sizes: Arc<CommitSizes>,
@@ -69,51 +69,51 @@ pub(in crate::sqlite) struct Core {
     /// Whether tags are in rows of tasks and not in the tables.
     pub(in crate::sqlite) has_new_tags: Arc<AtomicBool>,
     /// Of which tasks news were told.
-    pub(in crate::sqlite) told: Arc<ToldTasks>,
+    pub(in crate::sqlite) notified: Arc<NotificationWatermark>,
     /// Of which entries of the log news were told.
-    pub(in crate::sqlite) told_entries: Arc<ToldTasks>,
+    pub(in crate::sqlite) notified_entries: Arc<NotificationWatermark>,
     /// `None` after a rollback: what was in memory may be wrong, and is read again.
     cache: Option<Cache>,
     data_version: i64,
     /// Whether others may write to the store: one in memory has nobody but this.
     is_file: bool,
-    /// Whether neighbours came or went and that has had no consequences yet.
+    /// Whether peers came or went and that has had no consequences yet.
     unsettled: bool,
     /// Whether the index was settled for callers who write themselves.
-    settled_for_callers: bool,
+    indexed_for_callers: bool,
     /// The number of the next task when it was last looked at.
     next_task_seen: i64,
     /// The number of the next entry of the log then.
     next_entry_seen: i64,
     /// The version of the data when this process last looked for what others wrote.
-    version_noticed: i64,
+    version_notified: i64,
     /// Whether a brief process has taken tasks, or may.
     has_sessions: bool,
 }
 
-impl fmt::Debug for Core {
+impl fmt::Debug for Committer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Core").finish_non_exhaustive()
     }
 }
 
-/// What a [`Core`] is made of.
-pub(in crate::sqlite) struct CoreParts {
+/// What a [`Committer`] is made of.
+pub(in crate::sqlite) struct CommitterParts {
     pub(in crate::sqlite) connection: Connection,
     pub(in crate::sqlite) clock: Arc<dyn Clock>,
     pub(in crate::sqlite) payload_limit: usize,
     /// How many tasks may wait in memory before they move to the tables.
     pub(in crate::sqlite) memory_tasks: MemoryTasks,
-    pub(in crate::sqlite) presence: Option<Presence>,
-    pub(in crate::sqlite) file: Option<OwnFile>,
+    pub(in crate::sqlite) peers: Option<PeerProcesses>,
+    pub(in crate::sqlite) file: Option<StoreFiles>,
     pub(in crate::sqlite) hints: watch::Sender<Hint>,
     pub(in crate::sqlite) news: NewsSender,
     pub(in crate::sqlite) sizes: Arc<CommitSizes>,
 }
 
-impl Core {
-    pub(in crate::sqlite) fn new(parts: CoreParts) -> Self {
-        let CoreParts { connection, clock, payload_limit, memory_tasks, presence, file, hints, news, sizes } = parts;
+impl Committer {
+    pub(in crate::sqlite) fn new(parts: CommitterParts) -> Self {
+        let CommitterParts { connection, clock, payload_limit, memory_tasks, peers, file, hints, news, sizes } = parts;
         Self {
             connection: connection.into(),
             clock,
@@ -124,48 +124,48 @@ impl Core {
             sizes,
             callers_write: Arc::default(),
             has_new_tags: Arc::default(),
-            told: Arc::default(),
-            told_entries: Arc::default(),
+            notified: Arc::default(),
+            notified_entries: Arc::default(),
             cache: None,
             data_version: -1,
-            is_file: presence.is_some(),
-            presence,
+            is_file: peers.is_some(),
+            peers,
             file,
-            bell: None,
+            checkpoint_trigger: None,
             unsettled: true,
-            settled_for_callers: false,
+            indexed_for_callers: false,
             next_task_seen: 0,
             next_entry_seen: 0,
-            version_noticed: -1,
+            version_notified: -1,
             has_sessions: false,
         }
     }
 
-    /// Commits the writes of all jobs together. If a statement fails, each job is tried on its own,
+    /// Commits the writes of all requests together. If a statement fails, each request is tried on its own,
     /// so that only the one that fails gets the error.
     #[must_use = "the callers wait for their answers"]
-    pub(in crate::sqlite) fn commit(&mut self, jobs: Vec<Job>) -> Answers {
+    pub(in crate::sqlite) fn commit(&mut self, requests: Vec<CommitRequest>) -> Replies {
         if self.is_to_copy_log() && self.check_file().is_ok() {
             housekeeping::checkpoint_wal(&self.connection);
         }
-        if let Err(error) = self.prepare_for_sessions(&jobs) {
-            return Answers(jobs.into_iter().map(|job| (job, Err(error.clone()))).collect());
+        if let Err(error) = self.prepare_for_sessions(&requests) {
+            return Replies(requests.into_iter().map(|request| (request, Err(error.clone()))).collect());
         }
-        let tags = jobs.iter().any(|job| job.tags);
-        match self.transact(jobs.iter().map(|job| job.writes.as_slice()), tags) {
+        let tags = requests.iter().any(|request| request.tags);
+        match self.transact(requests.iter().map(|request| request.writes.as_slice()), tags) {
             Ok(outcomes) => {
-                self.sizes.record(&jobs, &outcomes);
-                Answers(jobs.into_iter().zip(outcomes.into_iter().map(Ok)).collect())
+                self.sizes.record(&requests, &outcomes);
+                Replies(requests.into_iter().zip(outcomes.into_iter().map(Ok)).collect())
             }
             // A commit to a file that is no longer there cannot be tried again.
-            Err(error) if jobs.len() == 1 || error.is_replaced() => {
+            Err(error) if requests.len() == 1 || error.is_replaced() => {
                 if error.is_replaced() {
                     // Which wakes those who wait for something else.
-                    self.bell.iter().for_each(|bell| bell.ring());
+                    self.checkpoint_trigger.iter().for_each(|checkpoint_trigger| checkpoint_trigger.fire());
                 }
-                Answers(jobs.into_iter().map(|job| (job, Err(error.clone()))).collect())
+                Replies(requests.into_iter().map(|request| (request, Err(error.clone()))).collect())
             }
-            Err(_) => Answers(jobs.into_iter().map(|job| self.commit_alone(job)).collect()),
+            Err(_) => Replies(requests.into_iter().map(|request| self.commit_alone(request)).collect()),
         }
     }
 
@@ -173,33 +173,35 @@ impl Core {
     /// process without housekeeping.
     fn is_to_copy_log(&self) -> bool {
         let is_brief = self.is_brief();
-        self.bell.as_ref().is_some_and(|bell| bell.take_overdue() || is_brief && bell.take_copy())
+        self.checkpoint_trigger.as_ref().is_some_and(|checkpoint_trigger| {
+            checkpoint_trigger.take_overdue() || is_brief && checkpoint_trigger.take_copy()
+        })
     }
 
     /// Does what a lasting process does when it opens the store, before a brief one takes tasks:
     /// sessions lapse whose process has ended, and those of processes that live get a lease, for
     /// alone they need not renew it.
-    fn prepare_for_sessions(&mut self, jobs: &[Job]) -> Result<()> {
+    fn prepare_for_sessions(&mut self, requests: &[CommitRequest]) -> Result<()> {
         let takes = |write: &Write| matches!(write, Write::OpenSession(_) | Write::Claim(_) | Write::Sweep);
-        if !self.is_brief() || self.has_sessions || !jobs.iter().any(|job| job.writes.iter().any(takes)) {
+        if !self.is_brief() || self.has_sessions || !requests.iter().any(|request| request.writes.iter().any(takes)) {
             return Ok(());
         }
-        let mut presence = self.presence.take();
+        let mut peers = self.peers.take();
         let lapsed = self.in_transaction(|transaction| {
-            if let Some(presence) = &mut presence {
-                presence.look(true)?;
-                transaction.lapse_ended_processes(presence.name(), |name| presence.is_here(name))?;
+            if let Some(peers) = &mut peers {
+                peers.refresh(true)?;
+                transaction.lapse_ended_processes(peers.name(), |name| peers.is_running(name))?;
             }
             transaction.finish()
         });
-        self.presence = presence;
+        self.peers = peers;
         self.has_sessions = lapsed.is_ok();
         lapsed
     }
 
-    fn commit_alone(&mut self, job: Job) -> (Job, Result<Vec<Outcome>>) {
-        let outcomes = self.transact(std::iter::once(job.writes.as_slice()), job.tags);
-        (job, outcomes.map(|outcomes| outcomes.into_iter().flatten().collect()))
+    fn commit_alone(&mut self, request: CommitRequest) -> (CommitRequest, Result<Vec<Outcome>>) {
+        let outcomes = self.transact(std::iter::once(request.writes.as_slice()), request.tags);
+        (request, outcomes.map(|outcomes| outcomes.into_iter().flatten().collect()))
     }
 
     /// Runs the calls in one transaction; the outcomes of each call in order.
@@ -233,15 +235,15 @@ impl Core {
         let outcome = self.check_before().and_then(|()| self.refresh()).and_then(|()| {
             let (first, first_entry) = (self.next_task(), self.next_entry());
             let changes = self.connection.total_changes();
-            let (answer, hint, news) = self.with_transaction(work)?;
+            let (value, hint, news) = self.with_transaction(work)?;
             let raised_to = self.raise_generation(changes)?;
             self.connection.database().prepare_cached("COMMIT")?.execute([])?;
             self.check_after(raised_to)?;
-            self.told.told(first, self.next_task());
+            self.notified.advance(first, self.next_task());
             self.has_new_tags.store(self.cache.as_ref().is_some_and(|cache| !cache.tags.is_empty()), Ordering::Release);
-            self.told_entries.told(first_entry, self.next_entry());
-            self.tell(hint, news);
-            Ok(answer)
+            self.notified_entries.advance(first_entry, self.next_entry());
+            self.notify(hint, news);
+            Ok(value)
         });
         if outcome.is_err() {
             self.cache = None;
@@ -272,13 +274,13 @@ impl Core {
 
     /// Checks the file outside a transaction.
     pub(in crate::sqlite) fn check_file(&mut self) -> Result<()> {
-        self.file.as_mut().map_or(Ok(()), |file| file.check(&self.connection, Fate::NotWritten))
+        self.file.as_mut().map_or(Ok(()), |file| file.check(&self.connection, CommitOutcome::NotWritten))
     }
 
     /// Has the next checkpoint change the generation of the file, if the transaction has changed
     /// something since there were so many changes.
     fn raise_generation(&self, changes: u64) -> Result<Option<i64>> {
-        let is_to_be_raised = self.file.as_ref().is_some_and(OwnFile::is_to_be_raised);
+        let is_to_be_raised = self.file.as_ref().is_some_and(StoreFiles::is_to_be_raised);
         if !is_to_be_raised || self.connection.total_changes() == changes {
             return Ok(None);
         }
@@ -303,16 +305,16 @@ impl Core {
             file.raised_to(generation);
         }
         file.record_log();
-        file.check(&self.connection, Fate::Unknown)
+        file.check(&self.connection, CommitOutcome::Unknown)
     }
 
     fn begin(&self) -> Result<()> {
         let begin = || self.connection.database().prepare_cached("BEGIN IMMEDIATE")?.execute([]).map(drop);
-        let Some(presence) = &self.presence else { return Ok(begin()?) };
-        let turnstile = presence.turnstile();
+        let Some(peers) = &self.peers else { return Ok(begin()?) };
+        let ticket_lock = peers.ticket_lock();
         // A process that is alone need not ask. One that comes for a few calls says so first.
-        let _turn = if presence.hears_all() { None } else { turnstile.enter()? };
-        begin().map_err(|failure| turnstile.lock().name_holder(failure))
+        let _ticket = if peers.is_woken_by_all_writes() { None } else { ticket_lock.acquire()? };
+        begin().map_err(|failure| ticket_lock.lock().name_holder(failure))
     }
 
     fn with_transaction<T>(
@@ -327,7 +329,7 @@ impl Core {
             steady: microseconds(self.clock.steady()),
             payload_limit: self.payload_limit,
             memory_tasks: self.memory_tasks,
-            process: self.presence.as_ref().map_or("", Presence::name),
+            process: self.peers.as_ref().map_or("", PeerProcesses::name),
             log: LogBuffer::default(),
             statistics: rustc_hash::FxHashMap::default(),
             hint: Hint::default(),
@@ -336,8 +338,8 @@ impl Core {
             unpropagated_ends: std::collections::VecDeque::new(),
             counters_are_read: false,
         };
-        let answer = work(&mut transaction)?;
-        Ok((answer, transaction.hint, transaction.news.unwrap_or_default()))
+        let value = work(&mut transaction)?;
+        Ok((value, transaction.hint, transaction.news.unwrap_or_default()))
     }
 
     /// Does something while neither this process nor another writes to the file.
@@ -388,14 +390,14 @@ impl Core {
     }
 
     /// Tells whoever waits, in this process and in others, that something changed.
-    fn tell(&mut self, change: Hint, news: Vec<TaskNews>) {
+    fn notify(&mut self, change: Hint, news: Vec<TaskNews>) {
         self.news.tell(news);
         if change == Hint::default() {
             return;
         }
         self.hints.send_modify(|hint| hint.add(change));
-        if let Some(presence) = &self.presence {
-            presence.neighbours().wake();
+        if let Some(peers) = &self.peers {
+            peers.wakers().wake();
         }
     }
 
@@ -406,33 +408,33 @@ impl Core {
     }
 
     /// Looks who is here, and leaves it to be settled; answers whether that has changed. With
-    /// `sweep`, marks of brief processes that have ended are removed.
-    pub(in crate::sqlite) fn look_who_is_here(&mut self, sweep: bool) -> Result<bool> {
-        let changed = self.presence.as_mut().map_or(Ok(false), |presence| presence.look(sweep))?;
+    /// `sweep`, lock files of brief processes that have ended are removed.
+    pub(in crate::sqlite) fn refresh_peers(&mut self, sweep: bool) -> Result<bool> {
+        let changed = self.peers.as_mut().map_or(Ok(false), |peers| peers.refresh(sweep))?;
         self.unsettled |= changed;
         Ok(changed)
     }
 
     /// Whether a process was here at the last look.
-    pub(in crate::sqlite) fn is_here(&self, process: &str) -> bool {
-        self.presence.as_ref().is_none_or(|presence| presence.is_here(process))
+    pub(in crate::sqlite) fn is_running(&self, process: &str) -> bool {
+        self.peers.as_ref().is_none_or(|peers| peers.is_running(process))
     }
 
     /// Looks who works on this file, and settles what has changed; who has gone may have left
     /// something unsaid.
-    pub(in crate::sqlite) fn look(&mut self, sweep: bool) -> Result<()> {
-        self.look_who_is_here(sweep)?;
-        self.unsettled |= self.callers_write() && !self.settled_for_callers;
+    pub(in crate::sqlite) fn settle_peers(&mut self, sweep: bool) -> Result<()> {
+        self.refresh_peers(sweep)?;
+        self.unsettled |= self.callers_write() && !self.indexed_for_callers;
         if !self.unsettled {
             return Ok(());
         }
-        self.settle()?;
-        self.notice_tasks()
+        self.adapt_to_peers()?;
+        self.notify_missed_tasks()
     }
 
     /// Hints at tasks that came or ended since the last time. Whoever has that done hints itself;
     /// this is for the one that was killed, or forgot it, between its commit and the hint.
-    pub(in crate::sqlite) fn notice_tasks(&mut self) -> Result<()> {
+    pub(in crate::sqlite) fn notify_missed_tasks(&mut self) -> Result<()> {
         self.connection.database().prepare_cached("BEGIN")?.execute([])?;
         let read = self.refresh();
         // A read that failed on the disk may have ended the transaction.
@@ -446,7 +448,7 @@ impl Core {
         if next_task > self.next_task_seen || next_entry > self.next_entry_seen {
             self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
         }
-        if self.told.missed(next_task) | self.told_entries.missed(next_entry) {
+        if self.notified.missed(next_task) | self.notified_entries.missed(next_entry) {
             self.news.tell_missed();
         }
         (self.next_task_seen, self.next_entry_seen) = (next_task, next_entry);
@@ -455,38 +457,38 @@ impl Core {
 
     /// Lets sessions of ended processes lapse, and keeps the index in memory if nobody else writes,
     /// in the tables if somebody does.
-    pub(in crate::sqlite) fn settle(&mut self) -> Result<()> {
+    pub(in crate::sqlite) fn adapt_to_peers(&mut self) -> Result<()> {
         let callers_write = self.callers_write();
-        let mut presence = self.presence.take();
+        let mut peers = self.peers.take();
         let outcome = self.in_transaction(|transaction| {
-            if let Some(presence) = &mut presence {
+            if let Some(peers) = &mut peers {
                 // Inside the transaction: whoever came before it is seen here, so no session in the
                 // file belongs to a stranger.
-                presence.look(true)?;
-                transaction.lapse_ended_processes(presence.name(), |name| presence.is_here(name))?;
+                peers.refresh(true)?;
+                transaction.lapse_ended_processes(peers.name(), |name| peers.is_running(name))?;
             }
-            let alone = !callers_write && presence.as_ref().is_none_or(Presence::is_alone);
+            let alone = !callers_write && peers.as_ref().is_none_or(PeerProcesses::is_alone);
             let index_watermark = if alone { transaction.cache.next_task - 1 } else { ALL_IN_TABLES };
             transaction.cache.index.flush(transaction.connection, index_watermark)?;
             transaction.write_tags_up_to(index_watermark)?;
             transaction.cache.heads.move_to(transaction.connection, alone)?;
             transaction.finish()
         });
-        self.presence = presence;
+        self.peers = peers;
         outcome?;
         self.unsettled = false;
-        self.settled_for_callers = callers_write;
+        self.indexed_for_callers = callers_write;
         // Whoever has gone may have changed a schedule and told nobody.
         self.hints.send_modify(|hint| hint.schedules += 1);
-        if let Some(presence) = &self.presence {
-            presence.neighbours().wake();
+        if let Some(peers) = &self.peers {
+            peers.wakers().wake();
         }
         Ok(())
     }
 
     /// Ends this process's sessions, so that what they hold is free at once.
     pub(in crate::sqlite) fn close_sessions(&mut self) -> Result<()> {
-        let own = self.presence.as_ref().map_or(String::new(), |presence| presence.name().to_owned());
+        let own = self.peers.as_ref().map_or(String::new(), |peers| peers.name().to_owned());
         self.in_transaction(|transaction| {
             for session in transaction.sessions_of(&own)? {
                 transaction.close_session(SessionId(session)).map_err(VerbError::into_error)?;
@@ -496,15 +498,15 @@ impl Core {
     }
 }
 
-impl Core {
+impl Committer {
     /// Whether this process is woken by everything that others write to the file.
-    pub(in crate::sqlite) fn hears_all(&self) -> bool {
-        !self.callers_write() && self.presence.as_ref().is_none_or(Presence::hears_all)
+    pub(in crate::sqlite) fn is_woken_by_all_writes(&self) -> bool {
+        !self.callers_write() && self.peers.as_ref().is_none_or(PeerProcesses::is_woken_by_all_writes)
     }
 
     /// Whether this process makes a few calls and ends.
     pub(in crate::sqlite) fn is_brief(&self) -> bool {
-        self.presence.as_ref().is_some_and(Presence::is_brief)
+        self.peers.as_ref().is_some_and(PeerProcesses::is_brief)
     }
 
     /// Whether this process may have sessions.
@@ -514,12 +516,12 @@ impl Core {
 
     /// Wakes all in this process if another one has written since the last time, where the system
     /// does not wake them.
-    pub(in crate::sqlite) fn notice_writes(&mut self) -> Result<()> {
-        if self.presence.as_ref().is_none_or(Presence::is_watching) {
+    pub(in crate::sqlite) fn notify_foreign_writes(&mut self) -> Result<()> {
+        if self.peers.as_ref().is_none_or(PeerProcesses::is_watching) {
             return Ok(());
         }
         let version = self.version()?;
-        if std::mem::replace(&mut self.version_noticed, version) != version {
+        if std::mem::replace(&mut self.version_notified, version) != version {
             self.news.tell_missed();
             self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 1 }));
         }
@@ -542,7 +544,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("onward.db");
         let store = SqliteStore::open(&path).await.unwrap();
-        let moved = store.core().in_transaction(|transaction| {
+        let moved = store.committer().in_transaction(|transaction| {
             fs::rename(&path, directory.path().join("moved.db")).unwrap();
             transaction.finish()
         });

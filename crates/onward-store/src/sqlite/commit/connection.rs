@@ -13,25 +13,25 @@ use std::rc::Rc;
 use rusqlite::{CachedStatement, Connection, MappedRows, Params, PrepFlags, Row, Rows, Statement};
 use rustc_hash::FxHashMap;
 
-use crate::sqlite::commit::prepared_statements::READY;
+use crate::sqlite::commit::prepared_statements::PREPARED;
 
 /// Where a text is, and its length.
 type Text = (usize, usize);
 
 /// Statements whose text is part of the program.
 #[derive(Default)]
-struct Kept {
+struct StatementCache {
     /// By that text. `None` while one is in use.
-    at_hand: RefCell<FxHashMap<Text, Option<Statement<'static>>>>,
+    idle: RefCell<FxHashMap<Text, Option<Statement<'static>>>>,
     /// Made before anybody asked for them: by what they say, since the same text may be in the
     /// program twice.
-    ready: RefCell<Vec<(&'static str, Statement<'static>)>>,
+    prepared: RefCell<Vec<(&'static str, Statement<'static>)>>,
 }
 
 /// A connection that keeps its statements. It is a [`Connection`] otherwise.
 pub(in crate::sqlite) struct WritingConnection {
     /// Declared before what they borrow from, and so dropped before it.
-    kept: Kept,
+    cache: StatementCache,
     /// Counted, so that it stays where it is when this moves, and may be borrowed meanwhile. There
     /// is one count only.
     connection: Rc<Connection>,
@@ -51,7 +51,7 @@ impl fmt::Debug for WritingConnection {
 
 impl From<Connection> for WritingConnection {
     fn from(connection: Connection) -> Self {
-        Self { kept: Kept::default(), connection: Rc::new(connection) }
+        Self { cache: StatementCache::default(), connection: Rc::new(connection) }
     }
 }
 
@@ -65,15 +65,15 @@ impl Deref for WritingConnection {
 
 impl WritingConnection {
     pub(in crate::sqlite) fn database(&self) -> Database<'_> {
-        Database { connection: &self.connection, kept: Some(&self.kept) }
+        Database { connection: &self.connection, cache: Some(&self.cache) }
     }
 
     /// Compiles what the first tasks need.
-    pub(in crate::sqlite) fn make_ready(&self) -> rusqlite::Result<()> {
+    pub(in crate::sqlite) fn prepare_all(&self) -> rusqlite::Result<()> {
         let database = self.database();
-        for sql in READY {
-            let statement = database.compile_for_good(sql)?;
-            self.kept.ready.borrow_mut().push((sql, statement));
+        for sql in PREPARED {
+            let statement = database.compile(sql)?;
+            self.cache.prepared.borrow_mut().push((sql, statement));
         }
         Ok(())
     }
@@ -85,12 +85,12 @@ impl WritingConnection {
 pub(in crate::sqlite) struct Database<'c> {
     connection: &'c Connection,
     /// Statements that borrow from `connection`.
-    kept: Option<&'c Kept>,
+    cache: Option<&'c StatementCache>,
 }
 
 impl<'c> From<&'c Connection> for Database<'c> {
     fn from(connection: &'c Connection) -> Self {
-        Self { connection, kept: None }
+        Self { connection, cache: None }
     }
 }
 
@@ -105,55 +105,55 @@ impl Deref for Database<'_> {
 impl<'c> Database<'c> {
     /// A statement whose text is part of the program; what is made up at run time goes through
     /// [`Connection::prepare_cached`].
-    pub(in crate::sqlite) fn prepare_cached(&self, sql: &'static str) -> rusqlite::Result<StatementAtHand<'c>> {
-        let Some(home) = self.kept else {
-            return Ok(StatementAtHand::Cached(self.connection.prepare_cached(sql)?));
+    pub(in crate::sqlite) fn prepare_cached(&self, sql: &'static str) -> rusqlite::Result<StatementGuard<'c>> {
+        let Some(cache) = self.cache else {
+            return Ok(StatementGuard::Cached(self.connection.prepare_cached(sql)?));
         };
         let text = (sql.as_ptr().addr(), sql.len());
-        let kept = home.at_hand.borrow_mut().get_mut(&text).and_then(Option::take);
-        let statement = match kept {
+        let idle = cache.idle.borrow_mut().get_mut(&text).and_then(Option::take);
+        let statement = match idle {
             Some(statement) => statement,
-            None => self.prepare_for_good(home, sql)?,
+            None => self.take_or_compile(cache, sql)?,
         };
-        Ok(StatementAtHand::Kept(KeptStatement { statement: Some(statement), text, home }))
+        Ok(StatementGuard::Reused(ReusedStatement { statement: Some(statement), text, cache }))
     }
 
-    fn prepare_for_good(&self, home: &Kept, sql: &str) -> rusqlite::Result<Statement<'static>> {
-        let mut ready = home.ready.borrow_mut();
-        match ready.iter().position(|(text, _)| *text == sql) {
-            Some(place) => Ok(ready.swap_remove(place).1),
-            None => self.compile_for_good(sql),
+    fn take_or_compile(&self, cache: &StatementCache, sql: &str) -> rusqlite::Result<Statement<'static>> {
+        let mut prepared = cache.prepared.borrow_mut();
+        match prepared.iter().position(|(text, _)| *text == sql) {
+            Some(position) => Ok(prepared.swap_remove(position).1),
+            None => self.compile(sql),
         }
     }
 
-    fn compile_for_good(&self, sql: &str) -> rusqlite::Result<Statement<'static>> {
+    fn compile(&self, sql: &str) -> rusqlite::Result<Statement<'static>> {
         let statement = self.connection.prepare_with_flags(sql, PrepFlags::SQLITE_PREPARE_PERSISTENT)?;
-        // SAFETY: where there is a `kept`, both are of one `WritingConnection`, whose `Connection` is behind an `Rc` and does not
-        // move. It outlives the statement, which is either in `kept`, dropped before the
-        // connection, or in a guard that borrows `kept`, and is not given away from there.
+        // SAFETY: where there is a `cache`, both are of one `WritingConnection`, whose `Connection` is behind an `Rc` and does not
+        // move. It outlives the statement, which is either in `cache`, dropped before the
+        // connection, or in a guard that borrows `cache`, and is not given away from there.
         #[expect(unsafe_code, reason = "statements borrow from the connection that they are kept beside")]
         Ok(unsafe { mem::transmute::<Statement<'_>, Statement<'static>>(statement) })
     }
 }
 
 /// A statement in use; it goes back when this is dropped.
-pub(in crate::sqlite) enum StatementAtHand<'c> {
-    Kept(KeptStatement<'c>),
+pub(in crate::sqlite) enum StatementGuard<'c> {
+    Reused(ReusedStatement<'c>),
     Cached(CachedStatement<'c>),
 }
 
 /// What [`Statement`] has under these names.
-impl StatementAtHand<'_> {
+impl StatementGuard<'_> {
     pub(in crate::sqlite) fn execute(&mut self, values: impl Params) -> rusqlite::Result<usize> {
         match self {
-            Self::Kept(kept) => kept.statement().execute(values),
+            Self::Reused(reused) => reused.statement().execute(values),
             Self::Cached(cached) => cached.execute(values),
         }
     }
 
     pub(in crate::sqlite) fn query(&mut self, values: impl Params) -> rusqlite::Result<Rows<'_>> {
         match self {
-            Self::Kept(kept) => kept.statement().query(values),
+            Self::Reused(reused) => reused.statement().query(values),
             Self::Cached(cached) => cached.query(values),
         }
     }
@@ -167,7 +167,7 @@ impl StatementAtHand<'_> {
         F: FnMut(&Row<'_>) -> rusqlite::Result<T>,
     {
         match self {
-            Self::Kept(kept) => kept.statement().query_map(values, read),
+            Self::Reused(reused) => reused.statement().query_map(values, read),
             Self::Cached(cached) => cached.query_map(values, read),
         }
     }
@@ -178,21 +178,21 @@ impl StatementAtHand<'_> {
         read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
         match self {
-            Self::Kept(kept) => kept.statement().query_row(values, read),
+            Self::Reused(reused) => reused.statement().query_row(values, read),
             Self::Cached(cached) => cached.query_row(values, read),
         }
     }
 }
 
 /// A statement that goes back to its home.
-pub(in crate::sqlite) struct KeptStatement<'c> {
+pub(in crate::sqlite) struct ReusedStatement<'c> {
     /// `Some` until it is dropped.
     statement: Option<Statement<'static>>,
     text: Text,
-    home: &'c Kept,
+    cache: &'c StatementCache,
 }
 
-impl KeptStatement<'_> {
+impl ReusedStatement<'_> {
     /// Not handed out further: whoever has it could swap it for another.
     fn statement(&mut self) -> &mut Statement<'static> {
         match &mut self.statement {
@@ -202,11 +202,11 @@ impl KeptStatement<'_> {
     }
 }
 
-impl Drop for KeptStatement<'_> {
+impl Drop for ReusedStatement<'_> {
     fn drop(&mut self) {
         if let Some(mut statement) = self.statement.take() {
             statement.clear_bindings();
-            self.home.at_hand.borrow_mut().insert(self.text, Some(statement));
+            self.cache.idle.borrow_mut().insert(self.text, Some(statement));
         }
     }
 }
@@ -218,7 +218,7 @@ mod tests {
 
     const NEXT: &str = "SELECT ?1 + 1";
 
-    fn next(statement: &mut StatementAtHand<'_>, number: i64) -> i64 {
+    fn next(statement: &mut StatementGuard<'_>, number: i64) -> i64 {
         statement.query_row([number], |row| row.get(0)).unwrap()
     }
 
@@ -236,9 +236,9 @@ mod tests {
         migrate(&mut connection, MIGRATIONS).unwrap();
         rusqlite::vtab::array::load_module(&connection).unwrap();
         let connection = WritingConnection::from(connection);
-        connection.make_ready().unwrap();
-        READY.iter().for_each(|sql| drop(connection.database().prepare_cached(sql).unwrap()));
-        assert!(connection.kept.ready.borrow().is_empty());
+        connection.prepare_all().unwrap();
+        PREPARED.iter().for_each(|sql| drop(connection.database().prepare_cached(sql).unwrap()));
+        assert!(connection.cache.prepared.borrow().is_empty());
     }
 
     #[test]

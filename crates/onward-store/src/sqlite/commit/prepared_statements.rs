@@ -31,7 +31,7 @@ pub(in crate::sqlite) const DROP_DAYS: &str = "DELETE FROM day WHERE day < ?";
 pub(in crate::sqlite) const DROP_DAY_STARTS: &str = "DELETE FROM day_start WHERE day < ?";
 
 /// These, and the longer ones.
-pub(in crate::sqlite) const READY: [&str; 36] = [
+pub(in crate::sqlite) const PREPARED: [&str; 36] = [
     ADD_DAY,
     ADD_DEPENDENCY,
     ADD_KIND,

@@ -206,12 +206,12 @@ impl LiveTask {
 }
 
 /// What is in memory of a transaction at the savepoint of an `All`.
-struct Mark {
+struct Savepoint {
     log: usize,
     statistics: FxHashMap<(i64, TaskState), StatisticsChange>,
     hint: Hint,
     next_task: i64,
-    told: usize,
+    notified: usize,
 }
 
 /// Whether it is a submit that is refused for what it says, and not for what is in the store.
@@ -317,14 +317,14 @@ impl Transaction<'_> {
             self.write_tags()?;
         }
         self.connection.prepare_cached("SAVEPOINT all_members")?.execute([])?;
-        let mark = self.mark();
+        let savepoint = self.savepoint();
         let outcome = match self.members(members) {
             Ok(outcomes) => {
                 self.flush_completions()?;
                 Ok(Outcome::All(outcomes))
             }
             Err(VerbError::Refused(refusal)) => {
-                self.undo_to(mark)?;
+                self.undo_to(savepoint)?;
                 Err(VerbError::Refused(refusal))
             }
             // All of the transaction is rolled back, and SQLite may have done that by itself,
@@ -336,29 +336,29 @@ impl Transaction<'_> {
     }
 
     /// What the transaction has in memory, to come back to.
-    fn mark(&self) -> Mark {
-        Mark {
-            log: self.log.mark(),
+    fn savepoint(&self) -> Savepoint {
+        Savepoint {
+            log: self.log.position(),
             statistics: self.statistics.clone(),
             hint: self.hint,
             next_task: self.cache.next_task,
-            told: self.news.as_ref().map_or(0, Vec::len),
+            notified: self.news.as_ref().map_or(0, Vec::len),
         }
     }
 
     /// Takes back what members of an `All` have done since the mark.
-    fn undo_to(&mut self, mark: Mark) -> Result<()> {
+    fn undo_to(&mut self, savepoint: Savepoint) -> Result<()> {
         self.connection.prepare_cached("ROLLBACK TO all_members")?.execute([])?;
         self.completions.clear();
         self.unpropagated_ends.clear();
-        self.log.undo_to(mark.log);
-        self.statistics = mark.statistics;
-        self.hint = mark.hint;
-        self.news.iter_mut().for_each(|news| news.truncate(mark.told));
+        self.log.undo_to(savepoint.log);
+        self.statistics = savepoint.statistics;
+        self.hint = savepoint.hint;
+        self.news.iter_mut().for_each(|news| news.truncate(savepoint.notified));
         // The log row that carries the next number is not written yet, so the number must not be
         // read from the file.
         *self.cache = Cache::load(self.connection, self.moment())?;
-        self.cache.next_task = mark.next_task;
+        self.cache.next_task = savepoint.next_task;
         Ok(())
     }
 
@@ -456,9 +456,9 @@ impl Transaction<'_> {
         self.log.push(task, sub_queue, change);
     }
 
-    pub(in crate::sqlite) fn tell(&mut self, news: TaskNews) {
-        if let Some(told) = &mut self.news {
-            told.push(news);
+    pub(in crate::sqlite) fn notify(&mut self, news: TaskNews) {
+        if let Some(notified) = &mut self.news {
+            notified.push(news);
         }
     }
 

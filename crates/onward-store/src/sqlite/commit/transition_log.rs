@@ -35,12 +35,12 @@ impl LogBuffer {
     }
 
     /// A mark for [`undo_to`](Self::undo_to).
-    pub(in crate::sqlite) fn mark(&self) -> usize {
+    pub(in crate::sqlite) fn position(&self) -> usize {
         self.bytes.len()
     }
 
-    pub(in crate::sqlite) fn undo_to(&mut self, mark: usize) {
-        self.bytes.truncate(mark);
+    pub(in crate::sqlite) fn undo_to(&mut self, position: usize) {
+        self.bytes.truncate(position);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::api::error::{Error, Result};
 use crate::api::outcome::Outcome;
 use crate::api::write::Write;
 use crate::bounds;
-use crate::sqlite::commit::committer::{Core, Job};
+use crate::sqlite::commit::committer::{CommitRequest, Committer};
 
 /// The most writes that a caller commits itself: more take longer than a hand-over (that sleeps and
 /// wakes two threads), and would hold up the caller's thread.
@@ -44,7 +44,7 @@ pub(in crate::sqlite) struct Writer {
 
 #[derive(Debug)]
 struct GroupCommit {
-    core: Arc<Mutex<Core>>,
+    committer: Arc<Mutex<Committer>>,
     queue: Mutex<Queue>,
     arrived: Condvar,
     /// How many commits in a row had the writes of one caller alone.
@@ -53,7 +53,7 @@ struct GroupCommit {
 
 #[derive(Debug, Default)]
 struct Queue {
-    jobs: VecDeque<Job>,
+    requests: VecDeque<CommitRequest>,
     closed: bool,
     /// How many are at commits, and look into the queue again before they go.
     committing: usize,
@@ -62,9 +62,9 @@ struct Queue {
 }
 
 impl Writer {
-    pub(in crate::sqlite) fn start(core: Arc<Mutex<Core>>, syncs: bool) -> Result<Self> {
+    pub(in crate::sqlite) fn start(committer: Arc<Mutex<Committer>>, syncs: bool) -> Result<Self> {
         let shared = Arc::new(GroupCommit {
-            core,
+            committer,
             queue: Mutex::default(),
             arrived: Condvar::new(),
             unshared: AtomicU32::new(0),
@@ -80,8 +80,8 @@ impl Writer {
         Ok(Self { shared, thread: Some(thread), syncs, places: Semaphore::new(bounds::PENDING) })
     }
 
-    pub(in crate::sqlite) fn core(&self) -> MutexGuard<'_, Core> {
-        self.shared.core()
+    pub(in crate::sqlite) fn committer(&self) -> MutexGuard<'_, Committer> {
+        self.shared.committer()
     }
 
     /// Commits writes together with those of other callers.
@@ -96,8 +96,8 @@ impl Writer {
 
     async fn commit(&self, writes: Vec<Write>, tags: bool) -> Result<Vec<Outcome>> {
         let _place = self.places.acquire().await.map_err(|_| Error::closed())?;
-        let (answer, outcome) = oneshot::channel();
-        let is_seen_to = self.shared.push(Job { writes, tags, answer }, self.syncs)?;
+        let (reply, outcome) = oneshot::channel();
+        let is_seen_to = self.shared.push(CommitRequest { writes, tags, reply }, self.syncs)?;
         if !is_seen_to {
             let abandoned = Abandoned { shared: &self.shared, armed: true };
             if self.shared.may_be_shared() {
@@ -140,7 +140,7 @@ impl Drop for Committing<'_> {
     fn drop(&mut self) {
         let mut queue = self.0.queue();
         queue.committing -= 1;
-        if !queue.jobs.is_empty() {
+        if !queue.requests.is_empty() {
             self.0.wake(queue);
         }
     }
@@ -172,8 +172,8 @@ impl Drop for Writer {
 }
 
 impl GroupCommit {
-    fn core(&self) -> MutexGuard<'_, Core> {
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    fn committer(&self) -> MutexGuard<'_, Committer> {
+        self.committer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -182,12 +182,12 @@ impl GroupCommit {
 
     /// Leaves a job; answers whether somebody sees to it: the thread, which is woken if asked to,
     /// or who is at a commit.
-    fn push(&self, job: Job, wake: bool) -> Result<bool> {
+    fn push(&self, request: CommitRequest, wake: bool) -> Result<bool> {
         let mut queue = self.queue();
         if queue.closed {
             return Err(Error::closed());
         }
-        queue.jobs.push_back(job);
+        queue.requests.push_back(request);
         let is_seen_to = wake || queue.committing > 0;
         if wake {
             self.wake(queue);
@@ -223,12 +223,12 @@ impl GroupCommit {
             if !self.is_small() {
                 return;
             }
-            let core = match self.core.try_lock() {
-                Ok(core) => core,
+            let committer = match self.committer.try_lock() {
+                Ok(committer) => committer,
                 Err(std::sync::TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
                 Err(std::sync::TryLockError::WouldBlock) => return,
             };
-            self.commit_batch(core);
+            self.commit_batch(committer);
         }
     }
 
@@ -240,42 +240,42 @@ impl GroupCommit {
     /// Whether what waits is something, and little enough for a caller.
     fn is_small(&self) -> bool {
         let queue = self.queue();
-        let writes: usize = queue.jobs.iter().take(ON_THE_SPOT).map(|job| job.writes.len()).sum();
-        !queue.jobs.is_empty() && writes <= ON_THE_SPOT
+        let writes: usize = queue.requests.iter().take(ON_THE_SPOT).map(|request| request.writes.len()).sum();
+        !queue.requests.is_empty() && writes <= ON_THE_SPOT
     }
 
     /// Commits what waits, as much as fits into one commit.
-    fn commit_batch(&self, mut core: MutexGuard<'_, Core>) {
-        let jobs = self.take_batch();
-        if !jobs.is_empty() {
-            let unshared = if jobs.len() == 1 { self.unshared.load(Ordering::Relaxed).wrapping_add(1) } else { 0 };
+    fn commit_batch(&self, mut committer: MutexGuard<'_, Committer>) {
+        let requests = self.take_batch();
+        if !requests.is_empty() {
+            let unshared = if requests.len() == 1 { self.unshared.load(Ordering::Relaxed).wrapping_add(1) } else { 0 };
             self.unshared.store(unshared, Ordering::Relaxed);
-            let answers = core.commit(jobs);
-            drop(core);
+            let answers = committer.commit(requests);
+            drop(committer);
             answers.send();
         }
     }
 
-    fn take_batch(&self) -> Vec<Job> {
+    fn take_batch(&self) -> Vec<CommitRequest> {
         let mut queue = self.queue();
-        let take = queue.jobs.len().min(bounds::COMMIT);
-        queue.jobs.drain(..take).collect()
+        let take = queue.requests.len().min(bounds::COMMIT);
+        queue.requests.drain(..take).collect()
     }
 
     /// The thread: commits whatever arrives until the store is closed and the queue is empty.
     fn run(&self) {
         while let Some(_committing) = self.wait_for_job() {
-            self.commit_batch(self.core());
+            self.commit_batch(self.committer());
         }
     }
 
     fn wait_for_job(&self) -> Option<Committing<'_>> {
         let mut queue = self.queue();
-        while queue.jobs.is_empty() && !queue.closed {
+        while queue.requests.is_empty() && !queue.closed {
             queue.thread_waits = true;
             queue = self.arrived.wait(queue).unwrap_or_else(PoisonError::into_inner);
             queue.thread_waits = false;
         }
-        (!queue.jobs.is_empty()).then(|| self.begin(&mut queue))
+        (!queue.requests.is_empty()).then(|| self.begin(&mut queue))
     }
 }

@@ -21,7 +21,7 @@ use rusqlite::Connection;
 
 use crate::api::error::{Error, Result};
 use crate::sqlite::file_layer::identity::{Found, Identity, seen_by};
-use crate::sqlite::file_layer::open_files::set_leaves_log;
+use crate::sqlite::file_layer::store_files::set_leaves_log;
 
 /// The name of the record in the directory.
 pub(in crate::sqlite) const RECORD: &str = "log";

@@ -14,9 +14,9 @@ mod database_file;
 pub(in crate::sqlite) mod identity;
 mod log_file;
 pub(in crate::sqlite) mod log_owner;
-pub(in crate::sqlite) mod open_files;
 mod page;
 mod raw;
+pub(in crate::sqlite) mod store_files;
 mod vfs;
 
 pub(super) use page::CHECKSUM_BYTES;

@@ -18,8 +18,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use crate::api::error::{Error, Result};
-use crate::sqlite::commit::committer::Core;
-use crate::sqlite::file_layer::open_files::leave_log;
+use crate::sqlite::commit::committer::Committer;
+use crate::sqlite::file_layer::store_files::leave_log;
 
 /// The number of pages that make the log long: 32 MiB of 4 KiB pages. A log twice as long makes a
 /// new store slower (`docs/design/0010-sqlite-log-and-processes-rejected.md`).
@@ -37,12 +37,12 @@ const REST: i32 = 256;
 /// The most passes over the log before writers are held off.
 const PASSES: usize = 6;
 
-/// How often neighbours are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often peers are looked at.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Wakes the housekeeping thread.
 #[derive(Debug)]
-pub(in crate::sqlite) struct Bell {
+pub(in crate::sqlite) struct CheckpointTrigger {
     /// The log.
     log: PathBuf,
     /// How many pages make it long where there is room.
@@ -54,7 +54,7 @@ pub(in crate::sqlite) struct Bell {
     copy: AtomicBool,
     /// Whether the writer is to do that before it goes on.
     overdue: AtomicBool,
-    rung: Mutex<bool>,
+    fired: Mutex<bool>,
     changed: Condvar,
     /// True if the thread sleeps until it is rung, instead of looking once a second.
     sleeps: AtomicBool,
@@ -65,27 +65,27 @@ pub(in crate::sqlite) struct Bell {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reason {
     /// Somebody rang, and has told the engine what there is to tell.
-    Rung,
+    Fired,
     /// It is time to.
     Time,
 }
 
-impl Bell {
+impl CheckpointTrigger {
     pub(in crate::sqlite) fn new(log: PathBuf, most: i32) -> Self {
-        let bell = Self {
+        let trigger = Self {
             log,
             most: most.max(1),
             long: AtomicI32::new(1),
             pages: AtomicI32::new(0),
             copy: AtomicBool::new(false),
             overdue: AtomicBool::new(false),
-            rung: Mutex::new(false),
+            fired: Mutex::new(false),
             changed: Condvar::new(),
             sleeps: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         };
-        bell.fit_disk();
-        bell
+        trigger.fit_disk();
+        trigger
     }
 
     /// Has the log be copied before it leaves no room to copy it to: all of its pages may be new to
@@ -97,9 +97,9 @@ impl Bell {
 
     /// Has every commit of a connection say how long the log is.
     pub(in crate::sqlite) fn watch(self: &Arc<Self>, connection: &mut Connection) -> Result<()> {
-        let bell = Arc::clone(self);
+        let trigger = Arc::clone(self);
         let hook = move |_: &mut rusqlite::hooks::Wal, pages: i32| {
-            bell.committed(pages);
+            trigger.committed(pages);
             Ok(())
         };
         Ok(connection.wal_hook(Some(hook))?)
@@ -117,7 +117,7 @@ impl Bell {
         // fails to copy it, it is tried again.
         if passes(long) {
             self.copy.store(true, Ordering::Release);
-            self.ring();
+            self.fire();
         }
     }
 
@@ -136,36 +136,36 @@ impl Bell {
         self.overdue.swap(false, Ordering::AcqRel)
     }
 
-    pub(in crate::sqlite) fn ring(&self) {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    pub(in crate::sqlite) fn fire(&self) {
+        *self.fired.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_one();
     }
 
     /// Rings if the thread would not look by itself: a checkpoint of a peer writes thousands of
     /// pages.
-    pub(in crate::sqlite) fn ring_if_alone(&self) {
+    pub(in crate::sqlite) fn fire_if_asleep(&self) {
         if self.sleeps.load(Ordering::Relaxed) {
-            self.ring();
+            self.fire();
         }
     }
 
     pub(in crate::sqlite) fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        self.ring();
+        self.fire();
     }
 
     /// Waits until it is rung or, if others write too, until it is time to look at them; `None` if
     /// the thread is to end.
     fn wait(&self, alone: bool) -> Option<Reason> {
         self.sleeps.store(alone, Ordering::Relaxed);
-        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut rung = if alone {
-            self.changed.wait_while(rung, |rung| !*rung).unwrap_or_else(PoisonError::into_inner)
+        let fired = self.fired.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fired = if alone {
+            self.changed.wait_while(fired, |fired| !*fired).unwrap_or_else(PoisonError::into_inner)
         } else {
-            let waited = self.changed.wait_timeout_while(rung, LOOK_EVERY, |rung| !*rung);
+            let waited = self.changed.wait_timeout_while(fired, POLL_INTERVAL, |fired| !*fired);
             waited.unwrap_or_else(PoisonError::into_inner).0
         };
-        let reason = if std::mem::take(&mut *rung) { Reason::Rung } else { Reason::Time };
+        let reason = if std::mem::take(&mut *fired) { Reason::Fired } else { Reason::Time };
         (!self.closed.load(Ordering::Acquire)).then_some(reason)
     }
 }
@@ -179,39 +179,39 @@ fn room_for_log(log: &Path) -> Option<i32> {
     i32::try_from(free.saturating_add(length) / PAGE_BYTES).ok()
 }
 
-/// Starts the thread; it ends when the bell is closed.
+/// Starts the thread; it ends when the trigger is closed.
 pub(in crate::sqlite) fn start(
     connection: Connection,
-    bell: Arc<Bell>,
-    core: Arc<Mutex<Core>>,
+    trigger: Arc<CheckpointTrigger>,
+    committer: Arc<Mutex<Committer>>,
 ) -> Result<JoinHandle<()>> {
     let run = move || {
-        let mut alone = core.lock().unwrap_or_else(PoisonError::into_inner).hears_all();
-        while let Some(reason) = bell.wait(alone) {
-            if has_lost_file(&core, &connection) {
+        let mut alone = committer.lock().unwrap_or_else(PoisonError::into_inner).is_woken_by_all_writes();
+        while let Some(reason) = trigger.wait(alone) {
+            if has_lost_file(&committer, &connection) {
                 // There is nothing left to look after. Whoever waits for this store hears of it
                 // from its next call.
                 alone = true;
                 continue;
             }
-            if bell.take_copy() {
-                if copy_most(&connection, &bell) {
-                    copy_rest(&connection, &core);
+            if trigger.take_copy() {
+                if copy_most(&connection, &trigger) {
+                    copy_rest(&connection, &committer);
                 }
-                bell.fit_disk();
+                trigger.fit_disk();
             }
-            let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Err(error) = core.look(reason == Reason::Time)
+            let mut committer = committer.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Err(error) = committer.settle_peers(reason == Reason::Time)
                 && !error.is_replaced()
             {
                 tracing::warn!(%error, "it could not be told who else works on this store; it is tried again");
             }
             if reason == Reason::Time
-                && let Err(error) = core.notice_writes().and_then(|()| core.notice_tasks())
+                && let Err(error) = committer.notify_foreign_writes().and_then(|()| committer.notify_missed_tasks())
             {
                 tracing::warn!(%error, "it could not be told whether others have added tasks; it is tried again");
             }
-            alone = core.hears_all();
+            alone = committer.is_woken_by_all_writes();
         }
     };
     std::thread::Builder::new()
@@ -222,26 +222,26 @@ pub(in crate::sqlite) fn start(
 
 /// Whether the files are no longer those that were opened. Then their log is left as it is, and
 /// those who wait for this store are woken.
-fn has_lost_file(core: &Mutex<Core>, connection: &Connection) -> bool {
-    let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
-    if core.check_file().is_ok() {
+fn has_lost_file(committer: &Mutex<Committer>, connection: &Connection) -> bool {
+    let mut committer = committer.lock().unwrap_or_else(PoisonError::into_inner);
+    if committer.check_file().is_ok() {
         return false;
     }
     leave_log(connection);
-    core.wake_all();
+    committer.wake_all();
     true
 }
 
 /// Copies while writers go on, until little is left; not to that end if a pass gets no further,
 /// because another process copies or a reader needs the rest.
-fn copy_most(connection: &Connection, bell: &Bell) -> bool {
+fn copy_most(connection: &Connection, trigger: &CheckpointTrigger) -> bool {
     let mut copied = 0;
     for _ in 0..PASSES {
         let before = std::mem::replace(&mut copied, checkpoint_wal(connection));
         if copied <= before {
             return false;
         }
-        if bell.pages() - copied <= REST {
+        if trigger.pages() - copied <= REST {
             break;
         }
     }
@@ -249,9 +249,9 @@ fn copy_most(connection: &Connection, bell: &Bell) -> bool {
 }
 
 /// Copies what is left while nobody writes: whoever writes next begins the log anew.
-fn copy_rest(connection: &Connection, core: &Mutex<Core>) {
-    let mut core = core.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(error) = core.while_nobody_writes(|| checkpoint_wal(connection))
+fn copy_rest(connection: &Connection, committer: &Mutex<Committer>) {
+    let mut committer = committer.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(error) = committer.while_nobody_writes(|| checkpoint_wal(connection))
         && !error.is_replaced()
     {
         tracing::warn!(%error, "the write-ahead log could not start anew; it is tried again when it has grown");
@@ -275,26 +275,26 @@ mod tests {
     use super::*;
 
     /// After which of these commits, each with the length of the log, it rings.
-    fn rings<const N: usize>(lengths: [i32; N]) -> [bool; N] {
-        let bell = Bell::new(PathBuf::new(), 10);
+    fn fires<const N: usize>(lengths: [i32; N]) -> [bool; N] {
+        let trigger = CheckpointTrigger::new(PathBuf::new(), 10);
         lengths.map(|pages| {
-            bell.committed(pages);
-            std::mem::take(&mut *bell.rung.lock().unwrap())
+            trigger.committed(pages);
+            std::mem::take(&mut *trigger.fired.lock().unwrap())
         })
     }
 
     #[test]
     fn a_log_that_grows_past_its_length_rings_once() {
-        assert_eq!(rings([9, 12, 15]), [false, true, false]);
+        assert_eq!(fires([9, 12, 15]), [false, true, false]);
     }
 
     #[test]
     fn a_log_that_could_not_start_anew_rings_again_at_twice_its_length_even_if_no_commit_ends_there() {
-        assert_eq!(rings([12, 19, 23, 26]), [true, false, true, false]);
+        assert_eq!(fires([12, 19, 23, 26]), [true, false, true, false]);
     }
 
     #[test]
     fn a_log_that_started_anew_rings_when_it_is_long_again() {
-        assert_eq!(rings([12, 3, 11]), [true, false, true]);
+        assert_eq!(fires([12, 3, 11]), [true, false, true]);
     }
 }

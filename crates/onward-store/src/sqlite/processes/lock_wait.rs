@@ -17,42 +17,42 @@ const PAUSES: [(u32, Duration); 2] = [(100, Duration::from_micros(100)), (2000, 
 const LAST_PAUSE: Duration = Duration::from_millis(2);
 
 /// The time between two looks whether other processes commit.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The looks in a row without a commit after which a process gives up: whoever holds the lock so
 /// long does not let go of it.
-pub(in crate::sqlite) const LOOKS: u32 = 30;
+pub(in crate::sqlite) const MAX_POLLS: u32 = 30;
 
 /// How long nothing has been committed by those that have the lock.
 #[derive(Debug, Default)]
-struct Patience {
+struct RetryBudget {
     seen: Option<Progress>,
-    since_look: Duration,
-    looks: u32,
+    since_poll: Duration,
+    polls: u32,
 }
 
-impl Patience {
+impl RetryBudget {
     /// Returns the pause after `tries` tries beside the first; `None` to give up.
     fn pause(&mut self, tries: u32, progress: impl FnOnce() -> Progress) -> Option<Duration> {
         let pause = pause_after(tries);
         if tries == 0 {
             *self = Self { seen: Some(progress()), ..Self::default() };
-        } else if self.since_look >= LOOK_EVERY {
+        } else if self.since_poll >= POLL_INTERVAL {
             let now = Some(progress());
-            self.looks = if self.seen == now { self.looks + 1 } else { 0 };
-            (self.seen, self.since_look) = (now, Duration::ZERO);
+            self.polls = if self.seen == now { self.polls + 1 } else { 0 };
+            (self.seen, self.since_poll) = (now, Duration::ZERO);
         }
-        self.since_look += pause;
-        (self.looks < LOOKS).then_some(pause)
+        self.since_poll += pause;
+        (self.polls < MAX_POLLS).then_some(pause)
     }
 }
 
 /// Has a connection wait for locks that others hold: for as long as those commit, and half a minute
 /// without a commit.
 pub(in crate::sqlite) fn wait_for_locks(connection: &mut Connection, store: &Path) -> Result<()> {
-    let (lock, mut patience) = (WriteLock::of(store), Patience::default());
+    let (lock, mut budget) = (WriteLock::of(store), RetryBudget::default());
     connection.busy_handler(Some(move |tries: i32| {
-        let pause = patience.pause(tries.unsigned_abs(), || lock.progress());
+        let pause = budget.pause(tries.unsigned_abs(), || lock.progress());
         pause.into_iter().for_each(sleep);
         pause.is_some()
     }))?;
@@ -79,9 +79,9 @@ mod tests {
 
     /// How long is waited for a lock if each look finds this; `None` if without an end.
     fn waited(mut progress: impl FnMut() -> Progress) -> Option<Duration> {
-        let (mut patience, mut waited) = (Patience::default(), Duration::ZERO);
+        let (mut budget, mut waited) = (RetryBudget::default(), Duration::ZERO);
         for tries in 0..100_000 {
-            let Some(pause) = patience.pause(tries, &mut progress) else { return Some(waited) };
+            let Some(pause) = budget.pause(tries, &mut progress) else { return Some(waited) };
             waited += pause;
         }
         None

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 /// The number of the first task, or entry of the log, not told of; zero while nothing is known.
 /// Both are committed in the order of their numbers.
 #[derive(Debug, Default)]
-pub(in crate::sqlite) struct ToldTasks(AtomicI64);
+pub(in crate::sqlite) struct NotificationWatermark(AtomicI64);
 
-impl ToldTasks {
+impl NotificationWatermark {
     /// Notes that a commit that added the tasks from `first` to before `next` was told of. If
     /// others' before it were not, they stay so.
-    pub(in crate::sqlite) fn told(&self, first: i64, next: i64) {
+    pub(in crate::sqlite) fn advance(&self, first: i64, next: i64) {
         // Where nothing is known yet, nobody has listened yet.
         let begin = self.0.compare_exchange(0, next, Ordering::AcqRel, Ordering::Acquire);
         if begin.is_err() {
@@ -31,18 +31,18 @@ mod tests {
 
     #[test]
     fn what_is_told_without_a_gap_is_not_missed() {
-        let told = ToldTasks::default();
-        told.told(1, 5);
-        told.told(5, 7);
-        assert!(!told.missed(7));
+        let watermark = NotificationWatermark::default();
+        watermark.advance(1, 5);
+        watermark.advance(5, 7);
+        assert!(!watermark.missed(7));
     }
 
     #[test]
     fn what_lies_between_is_missed_once() {
-        let told = ToldTasks::default();
-        told.told(1, 5);
-        told.told(6, 7);
-        assert!(told.missed(7));
-        assert!(!told.missed(7));
+        let watermark = NotificationWatermark::default();
+        watermark.advance(1, 5);
+        watermark.advance(6, 7);
+        assert!(watermark.missed(7));
+        assert!(!watermark.missed(7));
     }
 }

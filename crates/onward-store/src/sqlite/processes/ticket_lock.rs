@@ -3,13 +3,13 @@
 //! SQLite gives its write lock to whoever tries first. A process that commits again and again tries
 //! again at once, while one that found the lock taken sleeps between its tries and seldom meets the
 //! moment in which it is free. With a thousand processes, each that waits like that also takes
-//! processor time from the one that works. So a process goes through a turnstile to the lock: it
-//! holds the turnstile until it has SQLite's lock. The turnstile is a lock of the kernel, which
+//! processor time from the one that works. So a process goes through a ticket lock to the lock: it
+//! holds the ticket lock until it has SQLite's lock. The ticket lock is a lock of the kernel, which
 //! queues those who wait in the order in which they came, wakes one at a time, and forgets a
 //! process that ends.
 //!
 //! This is for fairness alone: the lock is SQLite's. A process that was stopped within the
-//! turnstile is passed by when for a while no process has committed and none holds the write lock.
+//! ticket lock is passed by when for a while no process has committed and none holds the write lock.
 
 use std::cell::Cell;
 use std::fs::{File, TryLockError};
@@ -18,37 +18,37 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::api::error::Result;
-use crate::sqlite::processes::lock_wait::LOOKS;
+use crate::sqlite::processes::lock_wait::MAX_POLLS;
 use crate::sqlite::processes::write_lock::{Progress, WriteLock};
 
 /// The time between two looks whether other processes go on.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The looks in a row without a commit after which it is asked who holds the write lock. It doubles
 /// with each time.
-const LOOKS_BEFORE_ASKING: u32 = 2;
+const POLLS_BEFORE_ASKING: u32 = 2;
 
-/// How many times is passed without a look after the turnstile has not opened.
-const PASSES: u32 = 100;
+/// How many times is passed without a look after the ticket lock has not opened.
+const MAX_PASSES: u32 = 100;
 
 #[derive(Debug)]
-pub(in crate::sqlite) struct Turnstile {
-    place: Arc<Place>,
+pub(in crate::sqlite) struct TicketLock {
+    lock_file: Arc<LockFile>,
     lock: WriteLock,
     passes: Cell<u32>,
 }
 
 /// What is locked, and who waits for that; each open store has opened it for itself.
 #[derive(Debug)]
-struct Place {
+struct LockFile {
     file: File,
-    queue: Mutex<Queue>,
+    queue: Mutex<KernelQueue>,
     changed: Condvar,
 }
 
 /// The thread that stands in the kernel's queue.
 #[derive(Debug, Default)]
-struct Queue {
+struct KernelQueue {
     /// Whether it stands there.
     is_queued: bool,
     /// Whether a caller wants the lock when it comes.
@@ -57,9 +57,9 @@ struct Queue {
     ended: Option<bool>,
 }
 
-/// A place in the turnstile; dropping it lets the next one in.
+/// A place in the ticket lock; dropping it lets the next one in.
 #[derive(Debug)]
-pub(in crate::sqlite) struct Turn<'t>(&'t File);
+pub(in crate::sqlite) struct Ticket<'t>(&'t File);
 
 /// What to do after a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,17 +71,17 @@ enum Verdict {
 
 /// How long other processes have stood still.
 #[derive(Debug)]
-struct Stillness {
+struct StallWatch {
     seen: Progress,
-    looks: u32,
+    polls: u32,
     ask_at: u32,
     holder: Option<u32>,
 }
 
-impl Turnstile {
+impl TicketLock {
     pub(in crate::sqlite) fn new(file: File, lock: WriteLock) -> Self {
-        let place = Place { file, queue: Mutex::default(), changed: Condvar::new() };
-        Self { place: Arc::new(place), lock, passes: Cell::new(0) }
+        let lock_file = LockFile { file, queue: Mutex::default(), changed: Condvar::new() };
+        Self { lock_file: Arc::new(lock_file), lock, passes: Cell::new(0) }
     }
 
     /// The lock to which this leads.
@@ -94,23 +94,23 @@ impl Turnstile {
     ///
     /// # Errors
     /// If another process has held the write lock for 30 s and nothing was committed.
-    pub(in crate::sqlite) fn enter(&self) -> Result<Option<Turn<'_>>> {
+    pub(in crate::sqlite) fn acquire(&self) -> Result<Option<Ticket<'_>>> {
         if let Some(left) = self.passes.get().checked_sub(1) {
             self.passes.set(left);
             return Ok(None);
         }
-        let is_in = if self.place.is_queued() { self.wait()? } else { self.come()? };
+        let is_in = if self.lock_file.is_queued() { self.wait()? } else { self.try_acquire()? };
         if !is_in {
-            self.passes.set(PASSES);
+            self.passes.set(MAX_PASSES);
         }
-        Ok(is_in.then_some(Turn(&self.place.file)))
+        Ok(is_in.then_some(Ticket(&self.lock_file.file)))
     }
 
     /// Enters if none is within or waits, else queues up.
-    fn come(&self) -> Result<bool> {
-        match self.place.file.try_lock() {
+    fn try_acquire(&self) -> Result<bool> {
+        match self.lock_file.file.try_lock() {
             Ok(()) => Ok(true),
-            Err(TryLockError::WouldBlock) if Arc::clone(&self.place).queue_up() => self.wait(),
+            Err(TryLockError::WouldBlock) if Arc::clone(&self.lock_file).queue_up() => self.wait(),
             // Some file systems have no such locks.
             Err(TryLockError::WouldBlock | TryLockError::Error(_)) => Ok(false),
         }
@@ -118,16 +118,16 @@ impl Turnstile {
 
     /// Waits for the thread in the queue; returns whether this process's turn has come.
     fn wait(&self) -> Result<bool> {
-        let mut stillness = Stillness::new(self.lock.progress());
-        let mut queue = self.place.queue();
+        let mut stall = StallWatch::new(self.lock.progress());
+        let mut queue = self.lock_file.queue();
         loop {
-            let waited = self.place.changed.wait_timeout_while(queue, LOOK_EVERY, |queue| queue.ended.is_none());
+            let waited = self.lock_file.changed.wait_timeout_while(queue, POLL_INTERVAL, |queue| queue.ended.is_none());
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
             if let Some(is_in) = queue.ended.take() {
                 return Ok(is_in);
             }
             let holder = || self.lock.holder().map(|holder| holder.process);
-            let verdict = stillness.look(self.lock.progress(), holder);
+            let verdict = stall.poll(self.lock.progress(), holder);
             if verdict != Verdict::Wait {
                 queue.is_wanted = false;
             }
@@ -140,8 +140,8 @@ impl Turnstile {
     }
 }
 
-impl Place {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+impl LockFile {
+    fn queue(&self) -> MutexGuard<'_, KernelQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -155,14 +155,15 @@ impl Place {
     /// Has a thread stand in the kernel's queue, since nothing ends such a wait; returns whether it
     /// does.
     fn queue_up(self: Arc<Self>) -> bool {
-        *self.queue() = Queue { is_queued: true, is_wanted: true, ended: None };
-        let place = Arc::clone(&self);
-        let thread = std::thread::Builder::new().name("onward-turnstile".into()).spawn(move || place.stand());
+        *self.queue() = KernelQueue { is_queued: true, is_wanted: true, ended: None };
+        let lock_file = Arc::clone(&self);
+        let thread =
+            std::thread::Builder::new().name("onward-turnstile".into()).spawn(move || lock_file.wait_in_kernel_queue());
         self.queue().is_queued &= thread.is_ok();
         thread.is_ok()
     }
 
-    fn stand(&self) {
+    fn wait_in_kernel_queue(&self) {
         let is_in = loop {
             match self.file.lock() {
                 Err(failure) if failure.kind() == io::ErrorKind::Interrupted => {}
@@ -180,20 +181,20 @@ impl Place {
     }
 }
 
-impl Stillness {
+impl StallWatch {
     fn new(seen: Progress) -> Self {
-        Self { seen, looks: 0, ask_at: LOOKS_BEFORE_ASKING, holder: None }
+        Self { seen, polls: 0, ask_at: POLLS_BEFORE_ASKING, holder: None }
     }
 
     /// Judges what there is to see now. Asks seldom who holds the lock: that has the system list
     /// all locks.
-    fn look(&mut self, now: Progress, holder: impl FnOnce() -> Option<u32>) -> Verdict {
+    fn poll(&mut self, now: Progress, holder: impl FnOnce() -> Option<u32>) -> Verdict {
         if now != self.seen {
             *self = Self::new(now);
             return Verdict::Wait;
         }
-        self.looks += 1;
-        if self.looks < self.ask_at.min(LOOKS) {
+        self.polls += 1;
+        if self.polls < self.ask_at.min(MAX_POLLS) {
             return Verdict::Wait;
         }
         let Some(process) = holder() else { return Verdict::PassBy };
@@ -203,11 +204,11 @@ impl Stillness {
         }
         self.holder = Some(process);
         self.ask_at *= 2;
-        if self.looks < LOOKS { Verdict::Wait } else { Verdict::GiveUp }
+        if self.polls < MAX_POLLS { Verdict::Wait } else { Verdict::GiveUp }
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Ticket<'_> {
     fn drop(&mut self) {
         // What cannot be unlocked is unlocked when the file is closed.
         let _ = self.0.unlock();
@@ -230,32 +231,33 @@ mod tests {
     use crate::sqlite::store::sqlite_store::SqliteStore;
 
     /// Processes' turnstiles at one place.
-    fn turnstiles<const N: usize>() -> (tempfile::TempDir, [Turnstile; N]) {
+    fn ticket_locks<const N: usize>() -> (tempfile::TempDir, [TicketLock; N]) {
         let directory = tempfile::tempdir().unwrap();
         let lock = WriteLock::of(&directory.path().join("onward.db"));
-        let turnstiles = [(); N].map(|()| Turnstile::new(File::open(directory.path()).unwrap(), lock.clone()));
-        (directory, turnstiles)
+        let ticket_locks = [(); N].map(|()| TicketLock::new(File::open(directory.path()).unwrap(), lock.clone()));
+        (directory, ticket_locks)
     }
 
     #[test]
     fn it_opens_when_the_one_within_has_gone_on() {
-        let (_directory, [one, other]) = turnstiles();
-        drop(one.enter().unwrap());
-        assert!(other.enter().unwrap().is_some());
+        let (_directory, [one, other]) = ticket_locks();
+        drop(one.acquire().unwrap());
+        assert!(other.acquire().unwrap().is_some());
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn those_who_wait_enter_in_the_order_in_which_they_came() {
-        let (directory, [first]) = turnstiles();
+        let (directory, [first]) = ticket_locks();
         let (entered, order) = mpsc::channel();
         std::thread::scope(|scope| {
-            let within = first.enter().unwrap();
+            let within = first.acquire().unwrap();
             for number in 0..20 {
                 let (path, entered) = (directory.path(), entered.clone());
                 scope.spawn(move || {
-                    let turnstile = Turnstile::new(File::open(path).unwrap(), WriteLock::of(&path.join("onward.db")));
-                    let turn = turnstile.enter().unwrap();
+                    let ticket_lock =
+                        TicketLock::new(File::open(path).unwrap(), WriteLock::of(&path.join("onward.db")));
+                    let turn = ticket_lock.acquire().unwrap();
                     entered.send((number, turn.is_some())).unwrap();
                 });
                 await_waiting(path, number + 1);
@@ -268,12 +270,12 @@ mod tests {
 
     #[test]
     fn one_who_passed_by_a_stopped_one_has_its_place_in_the_queue_still() {
-        let (_directory, [stopped, other]) = turnstiles();
-        let within = stopped.enter().unwrap();
-        assert!(other.enter().unwrap().is_none());
+        let (_directory, [stopped, other]) = ticket_locks();
+        let within = stopped.acquire().unwrap();
+        assert!(other.acquire().unwrap().is_none());
         drop(within);
-        (0..PASSES).for_each(|_| assert!(other.enter().unwrap().is_none()));
-        assert!(other.enter().unwrap().is_some());
+        (0..MAX_PASSES).for_each(|_| assert!(other.acquire().unwrap().is_none()));
+        assert!(other.acquire().unwrap().is_some());
     }
 
     #[cfg(target_os = "linux")]
@@ -287,10 +289,10 @@ mod tests {
         }
     }
 
-    fn verdicts(holder: Option<u32>, looks: u32) -> Vec<Verdict> {
+    fn verdicts(holder: Option<u32>, polls: u32) -> Vec<Verdict> {
         let lock = WriteLock::of(Path::new("/nowhere/onward.db"));
-        let mut stillness = Stillness::new(lock.progress());
-        (0..looks).map(|_| stillness.look(lock.progress(), || holder)).collect()
+        let mut stall = StallWatch::new(lock.progress());
+        (0..polls).map(|_| stall.poll(lock.progress(), || holder)).collect()
     }
 
     #[test]
@@ -300,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_process_that_holds_the_write_lock_is_waited_for_half_a_minute() {
-        let verdicts = verdicts(Some(7), LOOKS);
+        let verdicts = verdicts(Some(7), MAX_POLLS);
         assert!(verdicts[..29].iter().all(|verdict| *verdict == Verdict::Wait), "{verdicts:?}");
         assert_eq!(verdicts.last(), Some(&Verdict::GiveUp));
     }
@@ -309,19 +311,19 @@ mod tests {
     fn processes_that_commit_are_waited_for_without_an_end() {
         let directory = tempfile::tempdir().unwrap();
         let lock = WriteLock::of(&directory.path().join("onward.db"));
-        let mut stillness = Stillness::new(lock.progress());
+        let mut stall = StallWatch::new(lock.progress());
         for commits in 0..100 {
             std::fs::write(directory.path().join("onward.db-wal"), vec![0; commits]).unwrap();
-            assert_eq!(stillness.look(lock.progress(), || Some(7)), Verdict::Wait);
+            assert_eq!(stall.poll(lock.progress(), || Some(7)), Verdict::Wait);
         }
     }
 
     #[test]
     fn processes_that_take_turns_without_a_commit_are_waited_for() {
         let lock = WriteLock::of(Path::new("/nowhere/onward.db"));
-        let mut stillness = Stillness::new(lock.progress());
+        let mut stall = StallWatch::new(lock.progress());
         for process in 0..100 {
-            assert_eq!(stillness.look(lock.progress(), || Some(process)), Verdict::Wait);
+            assert_eq!(stall.poll(lock.progress(), || Some(process)), Verdict::Wait);
         }
     }
 
@@ -343,16 +345,16 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("onward.db");
         let (patient, hasty) = (open(&path).await, open(&path).await);
-        patient.core().look(true).unwrap();
-        hasty.core().look(true).unwrap();
+        patient.committer().settle_peers(true).unwrap();
+        hasty.committer().settle_peers(true).unwrap();
         let blocker = Connection::open(&path).unwrap();
         blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
 
         let patient = tokio::spawn(async move { submit(&patient).await });
-        let turnstile = File::open(directory.path().join("onward.db-sessions")).unwrap();
+        let ticket_lock = File::open(directory.path().join("onward.db-sessions")).unwrap();
         let closes = async {
-            while turnstile.try_lock().is_ok() {
-                turnstile.unlock().unwrap();
+            while ticket_lock.try_lock().is_ok() {
+                ticket_lock.unlock().unwrap();
                 tokio::task::yield_now().await;
             }
         };

@@ -2,9 +2,9 @@
 //! own to the store's file.
 //!
 //! Nothing here may wait for the store's writing connection. The caller's transaction may hold
-//! SQLite's write lock, and whoever has the [`Core`] may be waiting for that very lock: a caller
-//! who waited for the `Core` in turn would wait until that one's patience ends. So what is needed
-//! after the commit (hints, the neighbours' marks, the bell) is reached without it, and what is
+//! SQLite's write lock, and whoever has the [`Committer`] may be waiting for that very lock: a caller
+//! who waited for the `Committer` in turn would wait until that one's patience ends. So what is needed
+//! after the commit (hints, the peers' marks, the trigger) is reached without it, and what is
 //! needed before (the index, the names) is read from the file, as every process does that finds it
 //! changed.
 //!
@@ -26,51 +26,56 @@ use crate::api::task::NewTask;
 use crate::clock::Clock;
 use crate::sqlite::columns::durations::microseconds;
 use crate::sqlite::commit::cache::Cache;
-use crate::sqlite::commit::committer::Core;
+use crate::sqlite::commit::committer::Committer;
 use crate::sqlite::commit::transaction::{Transaction, VerbError};
 use crate::sqlite::commit::transition_log::LogBuffer;
 use crate::sqlite::file_layer;
-use crate::sqlite::file_layer::open_files::{Fate, Names};
+use crate::sqlite::file_layer::store_files::{CommitOutcome, FilePaths};
 use crate::sqlite::limits::deferred_counters::ClockReading;
-use crate::sqlite::processes::housekeeping::Bell;
-use crate::sqlite::processes::notification_watermark::ToldTasks;
-use crate::sqlite::processes::peers::{Neighbours, Presence};
+use crate::sqlite::processes::housekeeping::CheckpointTrigger;
+use crate::sqlite::processes::notification_watermark::NotificationWatermark;
+use crate::sqlite::processes::peers::{PeerProcesses, PeerWakers};
 use crate::sqlite::ready::index::MemoryTasks;
 use crate::sqlite::store::sqlite_store::SqliteStore;
 
 /// What of an open store serves callers with transactions of their own.
 #[derive(Debug)]
-pub(in crate::sqlite) struct Callers {
+pub(in crate::sqlite) struct CallerTransactions {
     /// Canonical.
     pub(in crate::sqlite) path: PathBuf,
-    names: Option<Arc<Names>>,
+    paths: Option<Arc<FilePaths>>,
     page_checksums: bool,
     clock: Arc<dyn Clock>,
     payload_limit: usize,
     write: Arc<AtomicBool>,
-    told: Arc<ToldTasks>,
-    told_entries: Arc<ToldTasks>,
+    notified: Arc<NotificationWatermark>,
+    notified_entries: Arc<NotificationWatermark>,
     hints: watch::Sender<Hint>,
     news: NewsSender,
-    neighbours: Neighbours,
-    bell: Arc<Bell>,
+    wakers: PeerWakers,
+    checkpoint_trigger: Arc<CheckpointTrigger>,
 }
 
-impl Callers {
-    pub(in crate::sqlite) fn new(core: &Core, path: PathBuf, page_checksums: bool, bell: Arc<Bell>) -> Self {
+impl CallerTransactions {
+    pub(in crate::sqlite) fn new(
+        committer: &Committer,
+        path: PathBuf,
+        page_checksums: bool,
+        checkpoint_trigger: Arc<CheckpointTrigger>,
+    ) -> Self {
         Self {
             path,
-            names: core.file.as_ref().map(|file| Arc::clone(file.names())),
+            paths: committer.file.as_ref().map(|file| Arc::clone(file.paths())),
             page_checksums,
-            clock: Arc::clone(&core.clock),
-            payload_limit: core.payload_limit,
-            write: Arc::clone(&core.callers_write),
-            told: Arc::clone(&core.told),
-            told_entries: Arc::clone(&core.told_entries),
-            hints: core.hints.clone(),
-            news: core.news.clone(),
-            neighbours: core.presence.as_ref().map(Presence::neighbours).cloned().unwrap_or_default(),
-            bell,
+            clock: Arc::clone(&committer.clock),
+            payload_limit: committer.payload_limit,
+            write: Arc::clone(&committer.callers_write),
+            notified: Arc::clone(&committer.notified),
+            notified_entries: Arc::clone(&committer.notified_entries),
+            hints: committer.hints.clone(),
+            news: committer.news.clone(),
+            wakers: committer.peers.as_ref().map(PeerProcesses::wakers).cloned().unwrap_or_default(),
+            checkpoint_trigger,
         }
     }
 
@@ -89,8 +94,8 @@ impl Callers {
                 self.path.display()
             )));
         }
-        if let Some(names) = &self.names {
-            names.check(Fate::NotWritten)?;
+        if let Some(paths) = &self.paths {
+            paths.check(CommitOutcome::NotWritten)?;
         }
         if file_layer::has_moved(connection) {
             return Err(Error::replaced(format!(
@@ -145,9 +150,9 @@ impl Callers {
     }
 
     /// Tells whoever waits, in this process and in others.
-    pub(in crate::sqlite) fn tell(&self, written: &Written) {
-        self.told.told(written.tasks.0, written.tasks.1);
-        self.told_entries.told(written.entries.0, written.entries.1);
+    pub(in crate::sqlite) fn notify(&self, written: &Written) {
+        self.notified.advance(written.tasks.0, written.tasks.1);
+        self.notified_entries.advance(written.entries.0, written.entries.1);
         if written.ended {
             // Not which: the store may have told of later commits meanwhile, and news are in the
             // order of the commits.
@@ -155,7 +160,7 @@ impl Callers {
         }
         if written.hint != Hint::default() {
             self.hints.send_modify(|hint| hint.add(written.hint));
-            self.neighbours.wake();
+            self.wakers.wake();
         }
     }
 
@@ -164,7 +169,7 @@ impl Callers {
     /// somebody forgot to tell of a commit.
     pub(in crate::sqlite) fn note(&self) {
         if !self.write.swap(true, Ordering::AcqRel) {
-            self.bell.ring();
+            self.checkpoint_trigger.fire();
         }
     }
 }
@@ -222,7 +227,7 @@ pub(in crate::sqlite) fn in_savepoint<T>(connection: &Connection, work: impl FnO
 #[must_use = "workers sleep until `committed` is called after the commit"]
 #[derive(Debug)]
 pub struct SubmittedInTransaction<'s> {
-    callers: &'s Callers,
+    callers: &'s CallerTransactions,
     submitted: Vec<Submitted>,
     written: Written,
 }
@@ -242,7 +247,7 @@ impl SubmittedInTransaction<'_> {
     /// process that has the store open notices new tasks by itself, about a second later. Never
     /// waits for a transaction.
     pub fn committed(mut self) -> Vec<Submitted> {
-        self.callers.tell(&self.written);
+        self.callers.notify(&self.written);
         std::mem::take(&mut self.submitted)
     }
 }
@@ -323,7 +328,7 @@ impl SqliteStore {
     }
 
     /// What serves the caller who has a connection, unless that would lose what is written on it.
-    pub(in crate::sqlite) fn callers_of(&self, connection: &Connection) -> Result<&Callers> {
+    pub(in crate::sqlite) fn callers_of(&self, connection: &Connection) -> Result<&CallerTransactions> {
         let callers = self.callers().ok_or_else(|| {
             Error::invalid("the store is in memory, where nobody else can have a transaction; open one in a file")
         })?;
@@ -362,11 +367,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = open(&directory).await;
         submit(&store).committed();
-        let mut core = store.core();
-        core.look(true).unwrap();
-        assert_eq!(meta(&core.connection.database(), "index_watermark").unwrap(), ALL_IN_TABLES);
-        core.settle().unwrap();
-        assert_eq!(meta(&core.connection.database(), "index_watermark").unwrap(), ALL_IN_TABLES);
+        let mut committer = store.committer();
+        committer.settle_peers(true).unwrap();
+        assert_eq!(meta(&committer.connection.database(), "index_watermark").unwrap(), ALL_IN_TABLES);
+        committer.adapt_to_peers().unwrap();
+        assert_eq!(meta(&committer.connection.database(), "index_watermark").unwrap(), ALL_IN_TABLES);
     }
 
     #[tokio::test]
@@ -375,13 +380,13 @@ mod tests {
         let store = open(&directory).await;
         let before = store.changes().hint();
         std::mem::forget(submit(&store));
-        store.core().notice_tasks().unwrap();
+        store.committer().notify_missed_tasks().unwrap();
         assert!(store.changes().hint().work > before.work);
     }
 
     /// What the store tells next.
     async fn heard(store: &SqliteStore, news: &mut NewsReceiver) -> Option<Heard> {
-        store.core().news.tell(vec![LAST]);
+        store.committer().news.tell(vec![LAST]);
         news.next().await
     }
 
@@ -391,7 +396,7 @@ mod tests {
         let store = open(&directory).await;
         let mut news = store.news();
         submit(&store).committed();
-        store.core().look(true).unwrap();
+        store.committer().settle_peers(true).unwrap();
         assert_eq!(heard(&store, &mut news).await, Some(Heard::News([LAST].into())));
     }
 
@@ -401,7 +406,7 @@ mod tests {
         let store = open(&directory).await;
         let mut news = store.news();
         drop(submit(&store));
-        store.core().look(true).unwrap();
+        store.committer().settle_peers(true).unwrap();
         assert_eq!(heard(&store, &mut news).await, Some(Heard::Missed));
     }
 
@@ -410,9 +415,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = open(&directory).await;
         std::mem::forget(submit(&store));
-        store.core().notice_tasks().unwrap();
+        store.committer().notify_missed_tasks().unwrap();
         let before = store.changes().hint();
-        store.core().notice_tasks().unwrap();
+        store.committer().notify_missed_tasks().unwrap();
         assert_eq!(store.changes().hint(), before);
     }
 }

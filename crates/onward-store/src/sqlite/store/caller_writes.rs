@@ -9,7 +9,7 @@ use crate::api::store::Durability;
 use crate::api::task::Lease;
 use crate::api::write::{AfterFailure, Write};
 use crate::sqlite::commit::transaction::Transaction;
-use crate::sqlite::store::caller_transaction::{Callers, Written, in_savepoint};
+use crate::sqlite::store::caller_transaction::{CallerTransactions, Written, in_savepoint};
 use crate::sqlite::store::sqlite_store::SqliteStore;
 
 /// How many statements a connection keeps that [`SqliteStore::connect`] opens.
@@ -22,7 +22,7 @@ const STATEMENTS: usize = 64;
 #[must_use = "who waits for the task sleeps until `committed` is called after the commit"]
 #[derive(Debug)]
 pub struct AppliedInTransaction<'s> {
-    callers: &'s Callers,
+    callers: &'s CallerTransactions,
     outcomes: Vec<Outcome>,
     written: Written,
 }
@@ -41,7 +41,7 @@ impl AppliedInTransaction<'_> {
     /// process that has the store open notices by itself, about a second later. Never waits for a
     /// transaction.
     pub fn committed(mut self) -> Vec<Outcome> {
-        self.callers.tell(&self.written);
+        self.callers.notify(&self.written);
         std::mem::take(&mut self.outcomes)
     }
 }

@@ -120,12 +120,12 @@ impl SqliteStore {
     pub async fn compact(&self) -> Result<Compacted> {
         let path = self.location_for_maintenance()?;
         let before = file_bytes(&path);
-        let core = self.core();
-        let vacuumed = core.connection.execute_batch("VACUUM");
+        let committer = self.committer();
+        let vacuumed = committer.connection.execute_batch("VACUUM");
         vacuumed
-            .and_then(|()| core.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))
-            .map_err(|failure| in_file(&core.connection, failure.into()))?;
-        drop(core);
+            .and_then(|()| committer.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))
+            .map_err(|failure| in_file(&committer.connection, failure.into()))?;
+        drop(committer);
         Ok(Compacted { before, after: file_bytes(&path) })
     }
 
@@ -198,9 +198,9 @@ impl SqliteStore {
     }
 
     fn location_for_maintenance(&self) -> Result<PathBuf> {
-        let mut core = self.core();
-        core.check_file()?;
-        match core.connection.path() {
+        let mut committer = self.committer();
+        committer.check_file()?;
+        match committer.connection.path() {
             Some(path) if !path.is_empty() => Ok(PathBuf::from(path)),
             _ => Err(Error::invalid("a store in memory has no file; open one in a file for that")),
         }

@@ -20,19 +20,19 @@ use crate::api::write::Write;
 use crate::bounds;
 use crate::clock::{Clock, SystemClock};
 use crate::migrations::Migrations;
-use crate::sqlite::commit::committer::{Core, CoreParts};
+use crate::sqlite::commit::committer::{Committer, CommitterParts};
 use crate::sqlite::commit::writer::Writer;
 use crate::sqlite::file_layer::log_owner::{check_log, check_names, with_suffix};
-use crate::sqlite::file_layer::open_files::{OwnFile, set_leaves_log};
+use crate::sqlite::file_layer::store_files::{StoreFiles, set_leaves_log};
 use crate::sqlite::file_layer::{self, CHECKSUM_BYTES};
 use crate::sqlite::migrations::migrate::{MIGRATIONS, check_schema, migrate};
-use crate::sqlite::processes::housekeeping::{self, Bell};
+use crate::sqlite::processes::housekeeping::{self, CheckpointTrigger};
 use crate::sqlite::processes::lock_wait::wait_for_locks;
-use crate::sqlite::processes::peers::{Presence, Woken, check_peers};
+use crate::sqlite::processes::peers::{PeerProcesses, Woken, check_peers};
 use crate::sqlite::reads;
 use crate::sqlite::ready::index::MemoryTasks;
-use crate::sqlite::store::caller_transaction::Callers;
-use crate::sqlite::store::read_pool::Readers;
+use crate::sqlite::store::caller_transaction::CallerTransactions;
+use crate::sqlite::store::read_pool::ReadPool;
 use crate::sqlite::store::sqlite_store::{OpenFile, SqliteStore};
 
 /// How long others are waited for where SQLite itself does not wait.
@@ -223,13 +223,13 @@ impl SqliteOptions {
         prepare(&connection, Durability::Memory)?;
         migrate(&mut connection, self.migrations)?;
         let info = self.info("in memory".into(), Durability::Memory);
-        let mut core = self.core(connection, None, watch::Sender::new(Hint::default()), NewsSender::new());
-        let sizes = Arc::clone(&core.sizes);
-        core.settle()?;
-        core.connection.make_ready()?;
+        let mut committer = self.committer(connection, None, watch::Sender::new(Hint::default()), NewsSender::new());
+        let sizes = Arc::clone(&committer.sizes);
+        committer.adapt_to_peers()?;
+        committer.connection.prepare_all()?;
         // Reads go by this connection too: it has compiled what every engine asks for first.
-        reads::schedules::schedules(&core.connection, &ScheduleSelection::All)?;
-        let writer = Writer::start(Arc::new(Mutex::new(core)), false)?;
+        reads::schedules::schedules(&committer.connection, &ScheduleSelection::All)?;
+        let writer = Writer::start(Arc::new(Mutex::new(committer)), false)?;
         Ok(SqliteStore::new(writer, None, info, self.clock, sizes))
     }
 
@@ -242,9 +242,9 @@ impl SqliteOptions {
     pub(in crate::sqlite) fn apply_alone(&self, path: &Path, writes: &[Write]) -> Result<Connection> {
         let connection = connect(path, None)?;
         prepare(&connection, Durability::Memory)?;
-        let mut core = self.core(connection, None, watch::Sender::new(Hint::default()), NewsSender::new());
-        core.settle()?;
-        let outcomes = core.in_transaction(|transaction| {
+        let mut committer = self.committer(connection, None, watch::Sender::new(Hint::default()), NewsSender::new());
+        committer.adapt_to_peers()?;
+        let outcomes = committer.in_transaction(|transaction| {
             let outcomes = transaction.write_all(writes)?;
             transaction.finish()?;
             Ok(outcomes)
@@ -254,7 +254,7 @@ impl SqliteOptions {
                 return Err(Error::refused(refusal));
             }
         }
-        drop(core);
+        drop(committer);
         let connection = connect(path, None)?;
         prepare(&connection, Durability::Full)?;
         Ok(connection)
@@ -295,34 +295,35 @@ impl SqliteOptions {
 
     pub(in crate::sqlite) fn open_file(self, path: &Path) -> Result<SqliteStore> {
         let path = real_path(path);
-        let (mut core, bell) = self.enter_file(&path)?;
+        let (mut committer, checkpoint_trigger) = self.enter_file(&path)?;
         let vfs = self.vfs.as_deref();
         if !self.brief {
-            core.settle()?;
+            committer.adapt_to_peers()?;
         }
-        core.connection.make_ready()?;
-        let sizes = Arc::clone(&core.sizes);
-        let page_checksums = has_page_checksums(&core.connection)?;
-        let callers = Callers::new(&core, path.clone(), page_checksums, Arc::clone(&bell));
-        let names = core.file.as_ref().map(|file| Arc::clone(file.names()));
-        let readers = Readers::new(path.clone(), vfs, names);
-        let core = Arc::new(Mutex::new(core));
+        committer.connection.prepare_all()?;
+        let sizes = Arc::clone(&committer.sizes);
+        let page_checksums = has_page_checksums(&committer.connection)?;
+        let callers =
+            CallerTransactions::new(&committer, path.clone(), page_checksums, Arc::clone(&checkpoint_trigger));
+        let paths = committer.file.as_ref().map(|file| Arc::clone(file.paths()));
+        let readers = ReadPool::new(path.clone(), vfs, paths);
+        let committer = Arc::new(Mutex::new(committer));
         let housekeeping = if self.brief {
             None
         } else {
             let housekeeper = connect(&path, vfs)?;
             prepare(&housekeeper, self.durability)?;
-            Some(housekeeping::start(housekeeper, Arc::clone(&bell), Arc::clone(&core))?)
+            Some(housekeeping::start(housekeeper, Arc::clone(&checkpoint_trigger), Arc::clone(&committer))?)
         };
-        let writer = Writer::start(core, self.durability == Durability::Full)?;
+        let writer = Writer::start(committer, self.durability == Durability::Full)?;
         let info = self.info(path.display().to_string(), self.durability);
-        let file = OpenFile { readers, bell, housekeeping, callers };
+        let file = OpenFile { readers, checkpoint_trigger, housekeeping, callers };
         Ok(SqliteStore::new(writer, Some(file), info, self.clock, sizes))
     }
 
     /// Opens the writing connection and makes this process's mark; nobody else's work is touched
     /// yet.
-    fn enter_file(&self, path: &Path) -> Result<(Core, Arc<Bell>)> {
+    fn enter_file(&self, path: &Path) -> Result<(Committer, Arc<CheckpointTrigger>)> {
         self.check()?;
         check_place(path, self.create)?;
         let mut connection = connect_first(path, self.vfs.as_deref())?;
@@ -340,27 +341,27 @@ impl SqliteOptions {
         prepare(&connection, self.durability)?;
         // Another process may have made the file meanwhile.
         self.check_checksums(&connection)?;
-        let bell = Arc::new(Bell::new(with_suffix(path, "-wal"), self.long_log));
-        bell.watch(&mut connection)?;
+        let checkpoint_trigger = Arc::new(CheckpointTrigger::new(with_suffix(path, "-wal"), self.long_log));
+        checkpoint_trigger.watch(&mut connection)?;
         let hints = watch::Sender::new(Hint::default());
         let news = NewsSender::new();
         // Until it is sure that no other process has another file open here, whose log this may be.
         set_leaves_log(&connection, true);
-        let file = OwnFile::opened(&connection, path)?;
-        let inode = file.names().inode();
-        let presence = if self.brief {
-            Presence::enter_briefly(path, inode)?
+        let file = StoreFiles::opened(&connection, path)?;
+        let inode = file.paths().inode();
+        let peers = if self.brief {
+            PeerProcesses::register_briefly(path, inode)?
         } else {
-            Presence::enter(path, inode, woken(hints.clone(), news.clone(), Arc::clone(&bell)))?
+            PeerProcesses::register(path, inode, woken(hints.clone(), news.clone(), Arc::clone(&checkpoint_trigger)))?
         };
         // Another process may have opened what was here before, and made its mark since the first
         // look.
         check_peers(path, Some(inode))?;
         set_leaves_log(&connection, false);
-        let mut core = self.core(connection, Some(presence), hints, news);
-        core.file = Some(file);
-        core.bell = Some(Arc::clone(&bell));
-        Ok((core, bell))
+        let mut committer = self.committer(connection, Some(peers), hints, news);
+        committer.file = Some(file);
+        committer.checkpoint_trigger = Some(Arc::clone(&checkpoint_trigger));
+        Ok((committer, checkpoint_trigger))
     }
 
     /// A file gets its checksums with its first page, or never.
@@ -380,19 +381,19 @@ impl SqliteOptions {
         Ok(())
     }
 
-    fn core(
+    fn committer(
         &self,
         connection: Connection,
-        presence: Option<Presence>,
+        peers: Option<PeerProcesses>,
         hints: watch::Sender<Hint>,
         news: NewsSender,
-    ) -> Core {
-        Core::new(CoreParts {
+    ) -> Committer {
+        Committer::new(CommitterParts {
             connection,
             clock: Arc::clone(&self.clock),
             payload_limit: self.payload_limit,
             memory_tasks: self.memory_tasks,
-            presence,
+            peers,
             file: None,
             hints,
             news,
@@ -404,7 +405,11 @@ impl SqliteOptions {
 /// Carries out what a store is woken for. A peer's write has the engine look for work, and the
 /// housekeeping look at the peers if others are there; another name of the file has the
 /// housekeeping look at the file.
-fn woken(hints: watch::Sender<Hint>, news: NewsSender, bell: Arc<Bell>) -> impl Fn(Woken) + Send + 'static {
+fn woken(
+    hints: watch::Sender<Hint>,
+    news: NewsSender,
+    checkpoint_trigger: Arc<CheckpointTrigger>,
+) -> impl Fn(Woken) + Send + 'static {
     move |woken| {
         if matches!(woken, Woken::Peer | Woken::Peers) {
             hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 1 }));
@@ -412,8 +417,8 @@ fn woken(hints: watch::Sender<Hint>, news: NewsSender, bell: Arc<Bell>) -> impl 
         }
         match woken {
             Woken::Peer => {}
-            Woken::Peers | Woken::Announced | Woken::FileRenamed => bell.ring(),
-            Woken::FileWritten => bell.ring_if_alone(),
+            Woken::Peers | Woken::Announced | Woken::FileRenamed => checkpoint_trigger.fire(),
+            Woken::FileWritten => checkpoint_trigger.fire_if_asleep(),
         }
     }
 }
@@ -639,7 +644,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("onward.db");
         let (mut slow, _bell) = SqliteStore::options().enter_file(&path).unwrap();
-        slow.look(true).unwrap();
+        slow.settle_peers(true).unwrap();
         let other = SqliteStore::open(&path).await.unwrap();
         let open = OpenSession::new("worker", Duration::from_secs(10));
         let submit = Write::Submit(Box::new(NewTask::new("mail").unwrap()));

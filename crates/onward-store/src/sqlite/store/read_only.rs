@@ -41,7 +41,7 @@ use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::deferred_tags::{self, NewTags};
 use crate::sqlite::file_layer;
 use crate::sqlite::file_layer::log_owner::{check_log, log_bytes};
-use crate::sqlite::file_layer::open_files::{Fate, Names, leave_log};
+use crate::sqlite::file_layer::store_files::{CommitOutcome, FilePaths, leave_log};
 use crate::sqlite::limits::deferred_counters::ClockReading;
 use crate::sqlite::migrations::migrate::check_schema;
 use crate::sqlite::processes::lock_wait::wait_for_locks;
@@ -68,7 +68,7 @@ const TRIES: u32 = 100;
 pub struct SqliteReader {
     connection: Mutex<Connection>,
     path: PathBuf,
-    names: Names,
+    paths: FilePaths,
     clock: Arc<dyn Clock>,
     info: StoreInfo,
     hints: watch::Sender<Hint>,
@@ -101,7 +101,7 @@ impl SqliteOptions {
         }
         connection.pragma_update(None, "query_only", true)?;
         Ok(SqliteReader {
-            names: Names::of_database(&path)?,
+            paths: FilePaths::of_database(&path)?,
             clock: self.clock_of(),
             info: self.info_of(&path),
             hints: watch::Sender::new(Hint::default()),
@@ -195,7 +195,7 @@ impl SqliteReader {
         let outcome = read(&transaction).map_err(|error| in_file(&connection, error));
         let ended = transaction.finish();
         // What is wrong with what was read may follow from the file.
-        self.names.check(Fate::NotWritten)?;
+        self.paths.check(CommitOutcome::NotWritten)?;
         let read = outcome?;
         ended?;
         Ok(read)
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(reader.tag_keys(String::new(), TagPage::default()).await.unwrap().keys, ["customer"]);
         assert_eq!(reader.tasks(of_customer(), Page::default()).await.unwrap().tasks.len(), 1);
         let written: i64 =
-            store.core().connection.query_row("SELECT count(*) FROM task_tag", [], |row| row.get(0)).unwrap();
+            store.committer().connection.query_row("SELECT count(*) FROM task_tag", [], |row| row.get(0)).unwrap();
         assert_eq!(written, 0);
     }
 

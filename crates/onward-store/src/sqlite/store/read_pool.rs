@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::api::error::Result;
 use crate::sqlite::file_layer;
-use crate::sqlite::file_layer::open_files::{Fate, Names, leave_log};
+use crate::sqlite::file_layer::store_files::{CommitOutcome, FilePaths, leave_log};
 use crate::sqlite::processes::lock_wait::wait_for_locks;
 use crate::sqlite::store::open::open_through;
 
@@ -20,22 +20,22 @@ const KEPT: usize = 4;
 const STATEMENTS: usize = 192;
 
 #[derive(Debug)]
-pub(in crate::sqlite) struct Readers {
+pub(in crate::sqlite) struct ReadPool {
     path: PathBuf,
     vfs: Option<String>,
-    names: Option<Arc<Names>>,
+    paths: Option<Arc<FilePaths>>,
     idle: Mutex<Vec<Connection>>,
 }
 
-impl Readers {
-    pub(in crate::sqlite) fn new(path: PathBuf, vfs: Option<&str>, names: Option<Arc<Names>>) -> Self {
-        Self { path, vfs: vfs.map(str::to_owned), names, idle: Mutex::new(Vec::new()) }
+impl ReadPool {
+    pub(in crate::sqlite) fn new(path: PathBuf, vfs: Option<&str>, paths: Option<Arc<FilePaths>>) -> Self {
+        Self { path, vfs: vfs.map(str::to_owned), paths, idle: Mutex::new(Vec::new()) }
     }
 
     /// Returns an error if the store has lost its file, so that what was read there is not what the
     /// store knows.
     pub(in crate::sqlite) fn check(&self) -> Result<()> {
-        self.names.as_ref().map_or(Ok(()), |names| names.check(Fate::NotWritten))
+        self.paths.as_ref().map_or(Ok(()), |paths| paths.check(CommitOutcome::NotWritten))
     }
 
     /// Closes the idle connections. None of them copies the log back, which is for the writing

@@ -30,14 +30,14 @@ use crate::bounds;
 use crate::clock::Clock;
 use crate::sqlite::commit::cache::Cache;
 use crate::sqlite::commit::commit_counts::{CommitCounts, CommitSizes};
-use crate::sqlite::commit::committer::Core;
+use crate::sqlite::commit::committer::Committer;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::writer::Writer;
-use crate::sqlite::processes::housekeeping::{self, Bell};
+use crate::sqlite::processes::housekeeping::{self, CheckpointTrigger};
 use crate::sqlite::reads;
-use crate::sqlite::store::caller_transaction::Callers;
+use crate::sqlite::store::caller_transaction::CallerTransactions;
 use crate::sqlite::store::open::SqliteOptions;
-use crate::sqlite::store::read_pool::Readers;
+use crate::sqlite::store::read_pool::ReadPool;
 use crate::sqlite::store::sqlite_errors::in_file;
 
 /// A store in one SQLite file, for one or several processes on one machine.
@@ -66,10 +66,10 @@ pub struct SqliteStore {
 /// What belongs to a store in a file.
 #[derive(Debug)]
 pub(in crate::sqlite) struct OpenFile {
-    pub(in crate::sqlite) readers: Readers,
-    pub(in crate::sqlite) bell: Arc<Bell>,
+    pub(in crate::sqlite) readers: ReadPool,
+    pub(in crate::sqlite) checkpoint_trigger: Arc<CheckpointTrigger>,
     pub(in crate::sqlite) housekeeping: Option<JoinHandle<()>>,
-    pub(in crate::sqlite) callers: Callers,
+    pub(in crate::sqlite) callers: CallerTransactions,
 }
 
 impl SqliteStore {
@@ -81,8 +81,8 @@ impl SqliteStore {
         sizes: Arc<CommitSizes>,
     ) -> Self {
         let (hints, has_new_tags) = {
-            let core = writer.core();
-            (Changes::new(&core.hints), Arc::clone(&core.has_new_tags))
+            let committer = writer.committer();
+            (Changes::new(&committer.hints), Arc::clone(&committer.has_new_tags))
         };
         Self { writer, file, info, clock, sizes, hints, has_new_tags }
     }
@@ -107,27 +107,27 @@ impl SqliteStore {
         self.sizes.counts()
     }
 
-    pub(in crate::sqlite) fn core(&self) -> std::sync::MutexGuard<'_, Core> {
-        self.writer.core()
+    pub(in crate::sqlite) fn committer(&self) -> std::sync::MutexGuard<'_, Committer> {
+        self.writer.committer()
     }
 
     pub(in crate::sqlite) fn durability(&self) -> Durability {
         self.info.durability
     }
 
-    pub(in crate::sqlite) fn callers(&self) -> Option<&Callers> {
+    pub(in crate::sqlite) fn callers(&self) -> Option<&CallerTransactions> {
         self.file.as_ref().map(|file| &file.callers)
     }
 
     /// Reads from a connection of the pool, or from the only one there is.
     pub(in crate::sqlite) fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let Some(OpenFile { readers, .. }) = &self.file else { return read(&self.core().connection) };
+        let Some(OpenFile { readers, .. }) = &self.file else { return read(&self.committer().connection) };
         let connection = readers.take()?;
         let outcome = execute(&connection, "BEGIN").and_then(|()| read(&connection));
         let outcome = outcome.map_err(|error| in_file(&connection, error));
         // Behind the read: what is wrong with it may follow from the file.
         let outcome = match outcome {
-            Err(error) if error.is_corrupt() => Err(self.core().cause_of(error)),
+            Err(error) if error.is_corrupt() => Err(self.committer().cause_of(error)),
             outcome => readers.check().and(outcome),
         };
         // A reader whose transaction cannot be ended is dropped, which ends it.
@@ -157,30 +157,31 @@ impl SqliteStore {
     /// the sessions.
     fn ended_processes(&self) -> Result<BTreeSet<String>> {
         let mut processes = self.read(reads::sessions::processes)?;
-        let mut core = self.core();
-        if core.look_who_is_here(false)?
+        let mut committer = self.committer();
+        if committer.refresh_peers(false)?
             && let Some(file) = &self.file
         {
-            file.bell.ring();
+            file.checkpoint_trigger.fire();
         }
-        processes.retain(|process| !core.is_here(process));
+        processes.retain(|process| !committer.is_running(process));
         Ok(processes)
     }
 
     /// Reads what needs the writer's memory, on the writing connection.
     fn read_with_cache<T>(&self, read: impl FnOnce(&Database<'_>, &mut Cache) -> Result<T>) -> Result<T> {
-        let mut core = self.core();
-        execute(&core.connection, "BEGIN")?;
-        let outcome = core.refresh().and_then(|()| match core.cache() {
+        let mut committer = self.committer();
+        execute(&committer.connection, "BEGIN")?;
+        let outcome = committer.refresh().and_then(|()| match committer.cache() {
             Some((database, cache)) => read(&database, cache),
             None => Err(Error::closed()),
         });
         // A read that failed on the disk may have ended the transaction: what it says is what went
         // wrong.
-        let ended = if core.connection.is_autocommit() { Ok(()) } else { execute(&core.connection, "COMMIT") };
+        let ended =
+            if committer.connection.is_autocommit() { Ok(()) } else { execute(&committer.connection, "COMMIT") };
         let read = outcome.and_then(|read| ended.map(|()| read));
         let checked = self.file.as_ref().map_or(Ok(()), |file| file.readers.check());
-        checked.and(read.map_err(|error| in_file(&core.connection, error)))
+        checked.and(read.map_err(|error| in_file(&committer.connection, error)))
     }
 }
 
@@ -204,7 +205,7 @@ impl Store for SqliteStore {
     }
 
     fn news(&self) -> NewsReceiver {
-        self.writer.core().news.subscribe()
+        self.writer.committer().news.subscribe()
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
@@ -317,26 +318,26 @@ impl Drop for SqliteStore {
     /// write-ahead log back.
     fn drop(&mut self) {
         let Some(file) = &mut self.file else { return };
-        file.bell.close();
+        file.checkpoint_trigger.close();
         if let Some(thread) = file.housekeeping.take() {
             // The thread does not panic; if it did all the same, there is nobody left to tell.
             let _ = thread.join();
         }
         file.readers.close();
-        let mut core = self.writer.core();
-        if core.check_file().is_err() {
+        let mut committer = self.writer.committer();
+        if committer.check_file().is_err() {
             return;
         }
-        if core.has_sessions()
-            && let Err(error) = core.close_sessions()
+        if committer.has_sessions()
+            && let Err(error) = committer.close_sessions()
             && !error.is_replaced()
         {
             tracing::warn!(%error, "the sessions could not be closed; they lapse with the process");
         }
         // The last process copies the log when it closes its connection; many brief ones would each
         // wait for the disk.
-        if !core.is_brief() {
-            housekeeping::checkpoint_wal(&core.connection);
+        if !committer.is_brief() {
+            housekeeping::checkpoint_wal(&committer.connection);
         }
     }
 }

@@ -27,7 +27,7 @@ pub(in crate::sqlite) struct Candidates {
     /// The list that gave the last one: its next head is not among the heads yet, for it may not be
     /// wanted.
     last_source: Option<usize>,
-    pub(in crate::sqlite) left: Left,
+    pub(in crate::sqlite) remaining: Remaining,
     piece: usize,
     /// What stands behind it is not urgent enough.
     last: Option<Place>,
@@ -76,7 +76,7 @@ pub(in crate::sqlite) struct Candidate {
 
 /// How many more may be taken.
 #[derive(Default)]
-pub(in crate::sqlite) struct Left {
+pub(in crate::sqlite) struct Remaining {
     /// From queues that are limited: by the claim, by their concurrency, by their rate.
     queues: FxHashMap<i64, usize>,
     /// Whether nothing may be taken from the others.
@@ -89,7 +89,7 @@ pub(in crate::sqlite) struct Left {
 
 /// Where a claim goes on that has to look for its lists again.
 pub(in crate::sqlite) struct Resumed {
-    pub(in crate::sqlite) left: Left,
+    pub(in crate::sqlite) remaining: Remaining,
     pub(in crate::sqlite) choice: QueueChoice,
     /// Up to where each turn's list has been looked at.
     pub(in crate::sqlite) passed: FxHashMap<i64, Place>,
@@ -118,7 +118,7 @@ impl Transaction<'_> {
     }
 
     fn resumed_at_the_start(&self, claim: &Claim) -> Resumed {
-        Resumed { left: self.left(&claim.queues), choice: claim.choice.clone(), passed: FxHashMap::default() }
+        Resumed { remaining: self.remaining(&claim.queues), choice: claim.choice.clone(), passed: FxHashMap::default() }
     }
 
     pub(in crate::sqlite) fn resumed_candidates(
@@ -133,7 +133,7 @@ impl Transaction<'_> {
     }
 
     fn sources(&self, claim: &Claim, limit: usize, resumed: Resumed) -> Candidates {
-        let Resumed { left, choice, passed } = resumed;
+        let Resumed { remaining, choice, passed } = resumed;
         let mode = self.mode_of(claim);
         let has_affinity_keys = self.cache.affinity.any();
         let has_groups = has_affinity_keys || self.cache.names.has_groups();
@@ -142,7 +142,7 @@ impl Transaction<'_> {
         let (are_shared, last) = (self.cache.limits.fair_shares.are_shared(), claim.last_place(self.now));
         let (mut sources, mut queues) = (Vec::new(), Vec::new());
         for (number, sub_queue) in
-            self.cache.names.ungrouped_sub_queues().filter(|(_, sub_queue)| self.may_give(claim, sub_queue, &left))
+            self.cache.names.ungrouped_sub_queues().filter(|(_, sub_queue)| self.may_give(claim, sub_queue, &remaining))
         {
             let weight = self.cache.queues.weight(sub_queue.queue);
             let turn = turn(mode, sub_queue.queue, weight);
@@ -162,12 +162,12 @@ impl Transaction<'_> {
         }
         let order = ClaimOrder::new(mode, &choice, &queues, are_shared);
         let piece = if sources.len() == 1 { limit.max(1) } else { PIECE.max(limit / sources.len().max(1)) };
-        Candidates { order, sources, last_source: None, left, piece, last, are_shared }
+        Candidates { order, sources, last_source: None, remaining, piece, last, are_shared }
     }
 
-    fn may_give(&self, claim: &Claim, sub_queue: &SubQueue, left: &Left) -> bool {
+    fn may_give(&self, claim: &Claim, sub_queue: &SubQueue, remaining: &Remaining) -> bool {
         claim.selects_kind(&sub_queue.kind_name, sub_queue.orchestration)
-            && left.any_of(sub_queue.queue, sub_queue.kind)
+            && remaining.any_of(sub_queue.queue, sub_queue.kind)
             && !self.cache.pauses.holds(&sub_queue.queue_name, &sub_queue.kind_name)
     }
 
@@ -180,31 +180,31 @@ impl Transaction<'_> {
     }
 
     /// What may be taken.
-    fn left(&self, queues: &QueueSelection) -> Left {
-        let mut left = Left::default();
+    fn remaining(&self, queues: &QueueSelection) -> Remaining {
+        let mut remaining = Remaining::default();
         if let QueueSelection::Only(queues) = queues {
-            left.only = true;
+            remaining.only = true;
             for (queue, limit) in queues {
                 if let Some(number) = self.cache.names.queue(queue) {
-                    let asked = left.queues.entry(number).or_insert(0);
+                    let asked = remaining.queues.entry(number).or_insert(0);
                     *asked = asked.saturating_add(*limit);
                 }
             }
         }
         for (queue, room) in self.cache.queues.rooms() {
-            left.at_most(queue, room);
+            remaining.at_most(queue, room);
         }
         for (scope, usage) in self.cache.limits.scopes() {
             let room = usage.room(self.steady_time());
             match scope {
-                ScopeNumber::All => left.all = Some(room),
-                ScopeNumber::Queue(queue) => left.at_most(queue, room),
+                ScopeNumber::All => remaining.all = Some(room),
+                ScopeNumber::Queue(queue) => remaining.at_most(queue, room),
                 ScopeNumber::Kind(kind) => {
-                    left.kinds.insert(kind, room);
+                    remaining.kinds.insert(kind, room);
                 }
             }
         }
-        left
+        remaining
     }
 
     fn add_head(&mut self, candidates: &mut Candidates, source: usize) -> Result<()> {
@@ -258,12 +258,12 @@ impl Transaction<'_> {
             self.add_head(candidates, source)?;
             candidates.order.settle(source);
         }
-        if candidates.left.all == Some(0) {
+        if candidates.remaining.all == Some(0) {
             return Ok(None);
         }
         while let Some((sort_key, source)) = candidates.order.pop() {
             let CandidateSource { queue, kind, .. } = candidates.sources[source];
-            if !candidates.left.any_of(queue, kind) {
+            if !candidates.remaining.any_of(queue, kind) {
                 candidates.order.settle(source);
                 continue;
             }
@@ -287,7 +287,7 @@ impl Transaction<'_> {
             return Ok(None);
         };
         let candidates = self.sources(claim, 1, self.resumed_at_the_start(claim));
-        if candidates.left.all == Some(0) {
+        if candidates.remaining.all == Some(0) {
             return Ok(None);
         }
         let mut next: Option<Place> = None;
@@ -417,7 +417,7 @@ impl Candidates {
     pub(in crate::sqlite) fn took(&mut self, source: usize) {
         self.order.took();
         let CandidateSource { queue, kind, .. } = self.sources[source];
-        let (queue_left, kind_left) = self.left.took(queue, kind);
+        let (queue_left, kind_left) = self.remaining.took(queue, kind);
         if queue_left == Some(0) {
             self.order.close(source);
         }
@@ -457,16 +457,16 @@ impl HeadListCursor {
     }
 }
 
-impl Left {
+impl Remaining {
     /// Whether a task of a queue and a kind may still be taken.
     fn any_of(&self, queue: i64, kind: i64) -> bool {
-        self.queues.get(&queue).map_or(!self.only, |left| *left > 0)
-            && self.kinds.get(&kind).is_none_or(|left| *left > 0)
+        self.queues.get(&queue).map_or(!self.only, |remaining| *remaining > 0)
+            && self.kinds.get(&kind).is_none_or(|remaining| *remaining > 0)
     }
 
     fn at_most(&mut self, queue: i64, room: usize) {
-        if let Some(left) = self.queues.get_mut(&queue) {
-            *left = room.min(*left);
+        if let Some(remaining) = self.queues.get_mut(&queue) {
+            *remaining = room.min(*remaining);
         } else if !self.only {
             self.queues.insert(queue, room);
         }
@@ -475,13 +475,13 @@ impl Left {
     /// Notes that a task was taken; answers how many more of its queue and of its kind may be,
     /// where that is limited.
     fn took(&mut self, queue: i64, kind: i64) -> (Option<usize>, Option<usize>) {
-        self.all = self.all.map(|left| left.saturating_sub(1));
+        self.all = self.all.map(|remaining| remaining.saturating_sub(1));
         (one_less(&mut self.queues, queue), one_less(&mut self.kinds, kind))
     }
 }
 
-fn one_less(left: &mut FxHashMap<i64, usize>, number: i64) -> Option<usize> {
-    let left = left.get_mut(&number)?;
-    *left = left.saturating_sub(1);
-    Some(*left)
+fn one_less(remaining: &mut FxHashMap<i64, usize>, number: i64) -> Option<usize> {
+    let remaining = remaining.get_mut(&number)?;
+    *remaining = remaining.saturating_sub(1);
+    Some(*remaining)
 }

@@ -80,7 +80,8 @@ impl Transaction<'_> {
                     // What followed the expired task may stand before what the candidates have in
                     // store.
                     choice = candidates.order.choice(&choice);
-                    let resumed = Resumed { left: candidates.left, choice: choice.clone(), passed: passed.clone() };
+                    let resumed =
+                        Resumed { remaining: candidates.remaining, choice: choice.clone(), passed: passed.clone() };
                     candidates = self.resumed_candidates(claim, limit, resumed)?;
                 }
                 continue;

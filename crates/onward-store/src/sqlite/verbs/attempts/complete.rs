@@ -81,7 +81,7 @@ impl Transaction<'_> {
         if let Some(task) = completed.filter(|task| task.options.report.is_some()) {
             self.report_end(&task, TaskState::Completed, result)?;
         }
-        self.tell(TaskNews::Completed { task, result: result.cloned() });
+        self.notify(TaskNews::Completed { task, result: result.cloned() });
         Ok(())
     }
 

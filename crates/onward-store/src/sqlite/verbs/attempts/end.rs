@@ -284,7 +284,7 @@ impl Transaction<'_> {
         self.log(task.id, task.sub_queue, end_change(end.state));
         self.hint.transitions += 1;
         self.report_end(task, end.state, end.result)?;
-        self.tell(match end.state {
+        self.notify(match end.state {
             TaskState::Completed if !is_batch_item(task) => {
                 TaskNews::Completed { task: task.id, result: end.result.cloned() }
             }

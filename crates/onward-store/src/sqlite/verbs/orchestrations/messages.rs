@@ -118,7 +118,7 @@ impl Transaction<'_> {
 
     /// Tells an orchestration that it is to be cancelled, if it is one that has begun; answers
     /// whether it was told.
-    pub(in crate::sqlite) fn tell_of_cancel(&mut self, task: &LiveTask) -> Result<bool> {
+    pub(in crate::sqlite) fn notify_of_cancel(&mut self, task: &LiveTask) -> Result<bool> {
         if !task.options.orchestration {
             return Ok(false);
         }

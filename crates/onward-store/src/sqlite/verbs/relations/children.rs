@@ -184,7 +184,7 @@ impl Transaction<'_> {
 
     fn cancel_child(&mut self, child: TaskId, parent: TaskId, ended: Ended) -> Result<()> {
         match self.live(child)? {
-            Some(live) if self.tell_of_cancel(&live)? => Ok(()),
+            Some(live) if self.notify_of_cancel(&live)? => Ok(()),
             Some(live) if self.standing_of(&live)? == TaskState::Running => self.request_cancel(&live, 1),
             Some(live) => {
                 self.record_error(&live, live.attempts, &children::error(parent, ended))?;

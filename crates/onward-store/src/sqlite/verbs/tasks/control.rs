@@ -37,7 +37,7 @@ impl EndedTask {
 impl Transaction<'_> {
     pub(in crate::sqlite) fn cancel(&mut self, task: TaskId) -> VerbResult<Outcome> {
         let live = self.live_or_refuse(task)?;
-        if self.tell_of_cancel(&live)? {
+        if self.notify_of_cancel(&live)? {
             return Ok(Outcome::CancelRequested);
         }
         if self.standing_of(&live)? == TaskState::Running {
@@ -126,7 +126,7 @@ impl Transaction<'_> {
         })?;
         self.uncount(ended.sub_queue, ended.state);
         self.log(task, ended.sub_queue, Change::Retried);
-        self.tell(TaskNews::Retried { task });
+        self.notify(TaskNews::Retried { task });
         Ok(())
     }
 

@@ -128,7 +128,7 @@ impl Transaction<'_> {
                 self.remove_instance(id)?;
             }
             self.hint.transitions += 1;
-            self.tell(TaskNews::Ended { task: id });
+            self.notify(TaskNews::Ended { task: id });
             if is_batch_item(&task) {
                 self.leave_batch(&task, true)?;
             }
@@ -138,7 +138,7 @@ impl Transaction<'_> {
             self.forget_retained_key(id)?;
             self.log(id, removed.sub_queue, Change::Purged);
             self.hint.transitions += 1;
-            self.tell(TaskNews::Ended { task: id });
+            self.notify(TaskNews::Ended { task: id });
         }
         Ok(())
     }

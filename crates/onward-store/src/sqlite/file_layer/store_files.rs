@@ -60,7 +60,7 @@ pub(in crate::sqlite) enum Loss {
 
 /// The fate of the changes of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sqlite) enum Fate {
+pub(in crate::sqlite) enum CommitOutcome {
     /// They were not written.
     NotWritten,
     /// They were committed to the files that the store has open.
@@ -97,7 +97,7 @@ impl Loss {
 
 /// The names of the files, and what was at them. Shared with those who read.
 #[derive(Debug)]
-pub(in crate::sqlite) struct Names {
+pub(in crate::sqlite) struct FilePaths {
     path: PathBuf,
     directory: PathBuf,
     files: Vec<(PathBuf, FileId)>,
@@ -107,7 +107,7 @@ pub(in crate::sqlite) struct Names {
     lost: OnceLock<Loss>,
 }
 
-impl Names {
+impl FilePaths {
     fn new(path: &Path) -> Result<Self> {
         Self::of(path, vec![path.to_owned(), with_suffix(path, "-wal"), with_suffix(path, "-shm")])
     }
@@ -121,7 +121,7 @@ impl Names {
     fn of(path: &Path, files: Vec<PathBuf>) -> Result<Self> {
         let with_id = |path: PathBuf| match file_id(&path) {
             Ok(Some(id)) => Ok((path, id)),
-            Ok(None) => Err(Loss::Moved.error(&path, Fate::NotWritten)),
+            Ok(None) => Err(Loss::Moved.error(&path, CommitOutcome::NotWritten)),
             Err(failure) => Err(unreadable(&path, failure)),
         };
         let directory = match path.parent() {
@@ -144,14 +144,14 @@ impl Names {
 
     /// Returns an error if the store has lost its file. Cost: one look at the directory, if no name
     /// in it has changed.
-    pub(in crate::sqlite) fn check(&self, fate: Fate) -> Result<()> {
+    pub(in crate::sqlite) fn check(&self, outcome: CommitOutcome) -> Result<()> {
         if self.lost.get().is_none()
             && let Some(loss) = self.look()
         {
             self.lose(loss);
         }
         match self.lost.get() {
-            Some(loss) => Err(loss.error(&self.path, fate)),
+            Some(loss) => Err(loss.error(&self.path, outcome)),
             None => Ok(()),
         }
     }
@@ -186,21 +186,21 @@ impl Names {
 
 impl Loss {
     #[cold]
-    fn error(self, path: &Path, fate: Fate) -> Error {
-        let fate = match fate {
-            Fate::NotWritten => "nothing more is accepted",
-            Fate::Unknown => {
+    fn error(self, path: &Path, outcome: CommitOutcome) -> Error {
+        let outcome = match outcome {
+            CommitOutcome::NotWritten => "nothing more is accepted",
+            CommitOutcome::Unknown => {
                 "the last changes were written to what was there before, and count only if that is put back"
             }
         };
-        Error::replaced(format!("{}; {fate}; {}", self.text(), self.remedy())).about(&path.display().to_string())
+        Error::replaced(format!("{}; {outcome}; {}", self.text(), self.remedy())).about(&path.display().to_string())
     }
 }
 
 /// The files of a store as the writer sees them.
 #[derive(Debug)]
-pub(in crate::sqlite) struct OwnFile {
-    names: Arc<Names>,
+pub(in crate::sqlite) struct StoreFiles {
+    paths: Arc<FilePaths>,
     /// As long as a page of the file.
     page: Vec<u8>,
     /// The identity that the file was seen to have last. `None` as long as the file has none: when
@@ -218,12 +218,12 @@ pub(in crate::sqlite) struct OwnFile {
     recorded: Option<Salts>,
 }
 
-impl OwnFile {
+impl StoreFiles {
     /// Notes the files that a connection has just opened.
     pub(in crate::sqlite) fn opened(connection: &Connection, path: &Path) -> Result<Self> {
         // SQLite opens the log, and makes it, with the first read.
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
-        let names = Names::new(path)?;
+        let paths = FilePaths::new(path)?;
         let log_path = with_suffix(path, "-wal");
         let log = File::open(&log_path).map_err(|error| unreadable(&log_path, error))?;
         let size: usize = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
@@ -234,7 +234,7 @@ impl OwnFile {
             Found::Nothing | Found::Unknown => None,
         };
         Ok(Self {
-            names: Arc::new(names),
+            paths: Arc::new(paths),
             page,
             seen,
             before: seen,
@@ -246,21 +246,21 @@ impl OwnFile {
         })
     }
 
-    pub(in crate::sqlite) fn names(&self) -> &Arc<Names> {
-        &self.names
+    pub(in crate::sqlite) fn paths(&self) -> &Arc<FilePaths> {
+        &self.paths
     }
 
     /// Returns an error if the files are no longer at their paths or hold something else.
-    pub(in crate::sqlite) fn check(&mut self, connection: &Connection, fate: Fate) -> Result<()> {
-        let checked = self.check_all(connection, fate);
+    pub(in crate::sqlite) fn check(&mut self, connection: &Connection, outcome: CommitOutcome) -> Result<()> {
+        let checked = self.check_all(connection, outcome);
         if checked.is_err() {
             leave_log(connection);
         }
         checked
     }
 
-    fn check_all(&mut self, connection: &Connection, fate: Fate) -> Result<()> {
-        self.names.check(fate)?;
+    fn check_all(&mut self, connection: &Connection, outcome: CommitOutcome) -> Result<()> {
+        self.paths.check(outcome)?;
         match Found::on_page(connection, &mut self.page) {
             Found::Identity(found) if self.seen == Some(found) => return Ok(()),
             // A fault of the disk is no sign of another file; whoever reads the page next reports
@@ -272,9 +272,9 @@ impl OwnFile {
         match read_patiently(connection, &mut self.page) {
             Found::Identity(found) if self.goes_on_with(found) => self.seen = Some(found),
             Found::Unknown => {}
-            Found::Identity(_) | Found::Nothing => self.names.lose(Loss::Overwritten),
+            Found::Identity(_) | Found::Nothing => self.paths.lose(Loss::Overwritten),
         }
-        self.names.check(fate)
+        self.paths.check(outcome)
     }
 
     /// Returns true if a checkpoint can have given the file this identity.
@@ -284,7 +284,7 @@ impl OwnFile {
 
     /// Checks the file before a transaction, with the write lock held.
     pub(in crate::sqlite) fn check_before(&mut self, connection: &Connection) -> Result<()> {
-        self.check(connection, Fate::NotWritten)?;
+        self.check(connection, CommitOutcome::NotWritten)?;
         self.before = self.seen;
         Ok(())
     }
