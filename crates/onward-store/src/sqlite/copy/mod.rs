@@ -2,7 +2,7 @@
 //!
 //! [`source`] reads a file that nobody writes to meanwhile: [`settings`] what is no task, [`tasks`]
 //! the rest. [`target`] makes a file: rows first, then, with the verbs of the store, what has
-//! consequences for lines of tasks (limits, pauses, settings of queues).
+//! consequences for lists of tasks (limits, pauses, settings of queues).
 
 mod history;
 mod orchestrations;

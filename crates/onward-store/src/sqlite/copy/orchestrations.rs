@@ -11,7 +11,7 @@ use crate::api::task::TaskId;
 use crate::copy::PIECE;
 use crate::model::Task;
 use crate::postgres::{MessageRow, TurnRow};
-use crate::sqlite::instance_column::names_text;
+use crate::sqlite::columns::awaited_events::names_text;
 use crate::sqlite::reads;
 
 /// Adds to a task what the specification has in the same place, but its history.

@@ -13,13 +13,13 @@ use crate::api::timestamp::Timestamp;
 use crate::model::{Line, Over};
 use crate::postgres::{CollectionBody, DayCounts, Difference, ItemRow, Settings, SharesBody};
 use crate::rules::history::day_of;
-use crate::sqlite::connection::Database;
-use crate::sqlite::flow::Flow;
-use crate::sqlite::index::meta;
-use crate::sqlite::pauses::Pauses;
-use crate::sqlite::queues::Queues;
-use crate::sqlite::reads::{LaneNames, history, statistics};
-use crate::sqlite::schedules;
+use crate::sqlite::columns::meta::meta;
+use crate::sqlite::columns::schedules;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::limits::limit_usage::Limits;
+use crate::sqlite::limits::pauses::Pauses;
+use crate::sqlite::limits::queue_settings::Queues;
+use crate::sqlite::reads::{SubQueueNames, history, statistics};
 
 /// Reads it into a piece.
 pub(super) fn read(connection: &Connection, now: Timestamp, piece: &mut Difference) -> Result<()> {
@@ -34,8 +34,8 @@ pub(super) fn read(connection: &Connection, now: Timestamp, piece: &mut Differen
         }
     }
     let (configuration, mode) = (settings.configuration(), settings.mode());
-    let flow = Flow::load(&database, configuration, None, |_| None)?;
-    for (scope, limit) in flow.limits() {
+    let limits = Limits::load(&database, configuration, None, |_| None)?;
+    for (scope, limit) in limits.configured() {
         items.push(ItemRow::new("limit", scope, limit)?);
     }
     for pause in Pauses::load(&database)?.records() {
@@ -104,7 +104,7 @@ fn buckets(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> {
 }
 
 fn shares(connection: &Connection, queues: &BTreeMap<i64, Name>, items: &mut Vec<ItemRow>) -> Result<()> {
-    let sql = "SELECT s.queue, s.task_group, g.name, s.guaranteed, s.shared FROM share s \
+    let sql = "SELECT s.queue, s.task_group, g.name, s.guaranteed, s.shared FROM fair_share s \
                LEFT JOIN task_group g ON g.id = s.task_group ORDER BY s.queue, s.task_group";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([])?;
@@ -113,7 +113,7 @@ fn shares(connection: &Connection, queues: &BTreeMap<i64, Name>, items: &mut Vec
         let shares = by_queue.entry(row.get(0)?).or_insert_with(|| SharesBody { now: (0, 0), tags: Vec::new() });
         let time = (row.get(3)?, row.get(4)?);
         match row.get::<_, i64>(1)? {
-            crate::sqlite::shares::QUEUE => shares.now = time,
+            crate::sqlite::limits::fair_shares::QUEUE => shares.now = time,
             _ => shares.tags.push((row.get::<_, Option<String>>(2)?.map(Name::new).transpose()?, time)),
         }
     }
@@ -127,16 +127,15 @@ fn shares(connection: &Connection, queues: &BTreeMap<i64, Name>, items: &mut Vec
 
 /// What is being collected, with its tasks.
 fn collections(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> {
-    let mut lanes = LaneNames::new(connection);
-    let sql =
-        "SELECT began_with, members, bytes, began_at, size, deadline, ripe_at, lane FROM collecting ORDER BY lane";
+    let mut sub_queues = SubQueueNames::new(connection);
+    let sql = "SELECT first_item, items, bytes, began_at, size, deadline, ready_at, sub_queue FROM pending_batch ORDER BY sub_queue";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let moment = |at| Ok::<_, rusqlite::Error>(Timestamp::from_microseconds(row.get(at)?));
-        let lane: i64 = row.get(7)?;
-        let mut members = connection.prepare_cached("SELECT task FROM member WHERE lane = ?")?;
-        let tasks = members.query_map([lane], |row| row.get(0).map(TaskId))?;
+        let sub_queue: i64 = row.get(7)?;
+        let mut members = connection.prepare_cached("SELECT task FROM pending_item WHERE sub_queue = ?")?;
+        let tasks = members.query_map([sub_queue], |row| row.get(0).map(TaskId))?;
         let body = CollectionBody {
             began_with: TaskId(row.get(0)?),
             members: row.get(1)?,
@@ -147,7 +146,7 @@ fn collections(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> 
             ripe_at: moment(6)?,
             tasks: tasks.collect::<rusqlite::Result<BTreeSet<TaskId>>>()?,
         };
-        let names = lanes.of(lane)?;
+        let names = sub_queues.of(sub_queue)?;
         let line: Line = (names.queue, names.kind, names.group);
         items.push(ItemRow::new("collection", &line, &body)?);
     }
@@ -156,7 +155,7 @@ fn collections(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> 
 
 /// Tasks that are over and whose dependents do not all know yet.
 fn unsettled(connection: &Connection, items: &mut Vec<ItemRow>) -> Result<()> {
-    let sql = "SELECT task, state, up_to, next_child, next_member FROM over ORDER BY number";
+    let sql = "SELECT task, state, up_to, next_child, next_item FROM unpropagated_end ORDER BY number";
     let mut statement = connection.prepare_cached(sql)?;
     let line = statement.query_map([], |row| {
         let id = |at| row.get(at).map(TaskId);

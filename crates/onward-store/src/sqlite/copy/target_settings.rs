@@ -1,5 +1,5 @@
 //! What is no task, into its tables: names and rows first, the rest with the verbs of the store,
-//! which put the lines of tasks where they then belong.
+//! which put the lists of tasks where they then belong.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -16,9 +16,10 @@ use crate::api::timestamp::Timestamp;
 use crate::api::write::{Scope, Write};
 use crate::model::{Line, Over};
 use crate::postgres::{CollectionBody, DayCounts, ItemRow, Settings, SharesBody};
-use crate::sqlite::connection::Database;
-use crate::sqlite::names::Names;
-use crate::sqlite::schedules;
+use crate::sqlite::columns::durations::nanoseconds;
+use crate::sqlite::columns::schedules;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::Names;
 
 /// What is written when the tasks are there.
 #[derive(Debug, Default)]
@@ -33,7 +34,7 @@ impl Waiting {
         self.items.iter().filter(move |item| item.sort == sort)
     }
 
-    /// Writes what no line of tasks depends on.
+    /// Writes what no list of tasks depends on.
     pub(super) fn write_rows(&self, connection: &Connection, names: &mut Names) -> Result<()> {
         self.names(connection, names)?;
         for item in self.of("schedule") {
@@ -77,7 +78,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// The writes that set what lines of tasks depend on.
+    /// The writes that set what lists of tasks depend on.
     pub(super) fn writes(&self) -> Result<Vec<Write>> {
         let mut writes = Vec::new();
         for item in self.of("settings") {
@@ -138,20 +139,16 @@ fn limit(scope: LimitScope, limit: Limit) -> SetLimit {
     }
 }
 
-fn nanoseconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
-}
-
 fn shares(connection: &Connection, names: &mut Names, queue: &Name, shares: SharesBody) -> Result<()> {
     let database = Database::from(connection);
     let queue = names.ensure_queue(&database, queue)?;
-    let mut rows = BTreeMap::from([(crate::sqlite::shares::QUEUE, shares.now)]);
+    let mut rows = BTreeMap::from([(crate::sqlite::limits::fair_shares::QUEUE, shares.now)]);
     for (group, time) in shares.tags {
         let group = group.map_or(Ok(0), |group| names.ensure_group(&database, &group))?;
         rows.insert(group, time);
     }
     for (group, (guaranteed, shared)) in rows {
-        let sql = "INSERT INTO share (queue, task_group, guaranteed, shared) VALUES (?, ?, ?, ?)";
+        let sql = "INSERT INTO fair_share (queue, task_group, guaranteed, shared) VALUES (?, ?, ?, ?)";
         connection.execute(sql, params![queue, group, guaranteed, shared])?;
     }
     Ok(())
@@ -159,11 +156,11 @@ fn shares(connection: &Connection, names: &mut Names, queue: &Name, shares: Shar
 
 fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &CollectionBody) -> Result<()> {
     let (queue, kind, group) = line;
-    let lane = names.ensure_lane(&Database::from(connection), queue, kind, group.as_ref(), false)?;
+    let sub_queue = names.ensure_sub_queue(&Database::from(connection), queue, kind, group.as_ref(), false)?;
     connection.execute(
-        include_str!("../sql/put_collection.sql"),
+        include_str!("../sql/relations/put_pending_batch.sql"),
         params![
-            lane,
+            sub_queue,
             body.began_with.0,
             body.members,
             body.bytes.cast_signed(),
@@ -174,8 +171,9 @@ fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &Co
         ],
     )?;
     for task in &body.tasks {
-        let sql = "INSERT INTO member (lane, task, bytes) SELECT ?1, id, length(payload) FROM task WHERE id = ?2";
-        connection.execute(sql, [lane, task.0])?;
+        let sql =
+            "INSERT INTO pending_item (sub_queue, task, bytes) SELECT ?1, id, length(payload) FROM task WHERE id = ?2";
+        connection.execute(sql, [sub_queue, task.0])?;
     }
     Ok(())
 }
@@ -183,7 +181,7 @@ fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &Co
 fn unsettled(connection: &Connection, line: VecDeque<Over>) -> Result<()> {
     for over in line {
         let code = over.ended.map_or(0, crate::api::task::TaskState::code);
-        let sql = "INSERT INTO over (task, state, up_to, next_child, next_member) VALUES (?, ?, ?, ?, ?)";
+        let sql = "INSERT INTO unpropagated_end (task, state, up_to, next_child, next_item) VALUES (?, ?, ?, ?, ?)";
         connection.execute(sql, [over.task.0, code, over.up_to.0, over.next_child.0, over.next_member.0])?;
     }
     Ok(())

@@ -283,12 +283,12 @@ mod tests {
         connection.pragma_update(None, "journal_mode", "wal").unwrap();
         connection.pragma_update(None, "wal_autocheckpoint", 0).unwrap();
         connection.pragma_update(None, "cache_size", 10).unwrap();
-        connection.execute_batch("CREATE TABLE IF NOT EXISTS line (number INTEGER PRIMARY KEY, text TEXT)").unwrap();
+        connection.execute_batch("CREATE TABLE IF NOT EXISTS list (number INTEGER PRIMARY KEY, text TEXT)").unwrap();
         connection
     }
 
     fn write(connection: &Connection, numbers: std::ops::Range<u32>, letter: &str) {
-        let mut statement = connection.prepare("INSERT OR REPLACE INTO line VALUES (?, ?)").unwrap();
+        let mut statement = connection.prepare("INSERT OR REPLACE INTO list VALUES (?, ?)").unwrap();
         for number in numbers {
             statement.execute((number, letter.repeat(2000))).unwrap();
         }
@@ -300,7 +300,7 @@ mod tests {
         let reader = connection(directory);
         let integrity: String = reader.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
         assert_eq!(integrity, "ok");
-        let mut lines = reader.prepare("SELECT substr(text, 1, 1), count(*) FROM line GROUP BY 1 ORDER BY 1").unwrap();
+        let mut lines = reader.prepare("SELECT substr(text, 1, 1), count(*) FROM list GROUP BY 1 ORDER BY 1").unwrap();
         lines.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
     }
 
@@ -362,7 +362,7 @@ mod tests {
         let one = connection(directory.path());
         one.execute_batch("BEGIN").unwrap();
         write(&one, 0..100, "a");
-        let bytes: u32 = one.query_row("SELECT sum(length(text)) FROM line", [], |row| row.get(0)).unwrap();
+        let bytes: u32 = one.query_row("SELECT sum(length(text)) FROM list", [], |row| row.get(0)).unwrap();
         assert_eq!(bytes, 200_000);
     }
 }

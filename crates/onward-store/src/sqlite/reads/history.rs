@@ -37,7 +37,7 @@ fn counted(connection: &Connection, first: i64) -> Result<Counted> {
         counted.insert(row.get(0)?, BTreeMap::new());
     }
     counted.insert(i64::MAX, BTreeMap::new());
-    let mut statement = connection.prepare_cached(include_str!("../sql/history.sql"))?;
+    let mut statement = connection.prepare_cached(include_str!("../sql/reads/history.sql"))?;
     let mut rows = statement.query([first])?;
     while let Some(row) = rows.next()? {
         let day: Option<i64> = row.get(0)?;

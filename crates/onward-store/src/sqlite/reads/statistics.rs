@@ -12,7 +12,7 @@ use crate::api::store::{EndedCounts, KindStatistics};
 use crate::api::task::TaskState;
 
 pub(in crate::sqlite) fn statistics(connection: &Connection) -> Result<Vec<KindStatistics>> {
-    let mut statement = connection.prepare_cached(include_str!("../sql/statistics.sql"))?;
+    let mut statement = connection.prepare_cached(include_str!("../sql/reads/statistics.sql"))?;
     let mut rows = statement.query([])?;
     let mut kinds: BTreeMap<Name, KindStatistics> = BTreeMap::new();
     while let Some(row) = rows.next()? {

@@ -1,0 +1,69 @@
+//! How many tasks of each queue are in the index tables, and how many are blocked: counted as they
+//! come and go, so that nobody counts them.
+//!
+//! What is in the writer's memory is not counted here, for a look at it tells. So a task that comes
+//! and goes without touching an index table costs nothing for this; a commit that changes the
+//! tables writes one row for each queue in which it does.
+
+use std::collections::BTreeMap;
+
+use rusqlite::params;
+use rustc_hash::FxHashMap;
+
+use crate::api::error::Result;
+use crate::sqlite::commit::connection::Database;
+use crate::sqlite::commit::names::Names;
+
+/// By how much the numbers of tasks change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::sqlite) struct Sizes {
+    pub(in crate::sqlite) waiting: i64,
+    pub(in crate::sqlite) scheduled: i64,
+    pub(in crate::sqlite) blocked: i64,
+}
+
+impl Sizes {
+    fn add(&mut self, other: Self) {
+        self.waiting += other.waiting;
+        self.scheduled += other.scheduled;
+        self.blocked += other.blocked;
+    }
+}
+
+/// What a transaction has changed, by list.
+#[derive(Debug, Default)]
+pub(in crate::sqlite) struct SizeChanges {
+    by_list: FxHashMap<i64, Sizes>,
+}
+
+impl SizeChanges {
+    pub(in crate::sqlite) fn waiting(&mut self, list: i64, change: i64) {
+        self.by_list.entry(list).or_default().waiting += change;
+    }
+
+    pub(in crate::sqlite) fn scheduled(&mut self, list: i64, change: i64) {
+        self.by_list.entry(list).or_default().scheduled += change;
+    }
+
+    pub(in crate::sqlite) fn blocked(&mut self, list: i64, change: i64) {
+        self.by_list.entry(list).or_default().blocked += change;
+    }
+
+    /// Writes what has changed.
+    pub(in crate::sqlite) fn save(&mut self, connection: &Database<'_>, names: &Names) -> Result<()> {
+        if self.by_list.is_empty() {
+            return Ok(());
+        }
+        let mut by_queue = BTreeMap::<i64, Sizes>::new();
+        for (list, change) in self.by_list.drain() {
+            if let Some(list) = names.sub_queue(list) {
+                by_queue.entry(list.queue).or_default().add(change);
+            }
+        }
+        let mut statement = connection.prepare_cached(include_str!("../sql/ready/add_queue_sizes.sql"))?;
+        for (queue, change) in by_queue.into_iter().filter(|(_, change)| *change != Sizes::default()) {
+            statement.execute(params![queue, change.waiting, change.scheduled, change.blocked])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,181 @@
+//! Finishing a task in a transaction of the caller's own, so that its effect and its end are one.
+
+use bytes::Bytes;
+use rusqlite::Connection;
+
+use crate::api::error::{Error, Result};
+use crate::api::outcome::Outcome;
+use crate::api::store::Durability;
+use crate::api::task::Lease;
+use crate::api::write::{AfterFailure, Write};
+use crate::sqlite::commit::transaction::Transaction;
+use crate::sqlite::store::caller_transaction::{CallerTransactions, Written, in_savepoint};
+use crate::sqlite::store::sqlite_store::SqliteStore;
+
+/// How many statements a connection keeps that [`SqliteStore::connect`] opens.
+const STATEMENTS: usize = 64;
+
+/// Writes in a transaction of the caller's, which count when that commits.
+///
+/// Commit, then call [`committed`](Self::committed), which tells those who wait. After a rollback
+/// drop it; it does nothing then.
+#[must_use = "who waits for the task sleeps until `committed` is called after the commit"]
+#[derive(Debug)]
+pub struct AppliedInTransaction<'s> {
+    callers: &'s CallerTransactions,
+    outcomes: Vec<Outcome>,
+    written: Written,
+}
+
+impl AppliedInTransaction<'_> {
+    /// What became of each write, in their order; none is a refusal.
+    #[must_use]
+    pub fn outcomes(&self) -> &[Outcome] {
+        &self.outcomes
+    }
+
+    /// Tells those who wait for a task and wakes workers, in this process and in others; to be
+    /// called when the transaction has committed. Answers what [`outcomes`](Self::outcomes) does.
+    ///
+    /// If it is forgotten, called too early, or the process dies before it, nothing is lost: each
+    /// process that has the store open notices by itself, about a second later. Never waits for a
+    /// transaction.
+    pub fn committed(mut self) -> Vec<Outcome> {
+        self.callers.notify(&self.written);
+        std::mem::take(&mut self.outcomes)
+    }
+}
+
+impl Drop for AppliedInTransaction<'_> {
+    /// Not earlier: what this sets off writes to the file, and would wait for the caller's
+    /// transaction.
+    fn drop(&mut self) {
+        self.callers.note();
+    }
+}
+
+/// Finishing in transactions of the caller's own: what a handler writes to its own tables in the
+/// store's file and the end of its task become durable together, or not at all, so that the effect
+/// happens exactly once. What holds of the connection for [`submit_in`](SqliteStore::submit_in)
+/// holds here.
+impl SqliteStore {
+    /// Completes a task in a transaction of the caller's own, with all that follows from its end.
+    /// It has ended when the caller commits.
+    ///
+    /// The lease is the fence: if it no longer holds, because the attempt was given up and perhaps
+    /// another runs, this is refused, and the caller must roll back.
+    ///
+    /// ```
+    /// use onward_store::rusqlite::TransactionBehavior;
+    /// use onward_store::{Claim, NewTask, OpenSession, Outcome, SqliteStore, Store, Write};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("shop.db");
+    /// # let store = SqliteStore::open(&path).await?;
+    /// # let open = OpenSession::new("worker", std::time::Duration::from_secs(10));
+    /// # let submit = Write::Submit(Box::new(NewTask::new("pay")?));
+    /// # let Outcome::SessionOpened(session) = store.apply(vec![submit, Write::OpenSession(open)]).await?.remove(1) else { panic!() };
+    /// # let Outcome::Claimed(claimed) = store.apply(vec![Write::Claim(Claim::any(session, 1))]).await?.remove(0) else { panic!() };
+    /// # let lease = claimed.tasks[0].lease;
+    /// let mut connection = store.connect()?;
+    /// connection.execute("CREATE TABLE IF NOT EXISTS shop_payment (amount INTEGER NOT NULL)", [])?;
+    ///
+    /// let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    /// transaction.execute("INSERT INTO shop_payment VALUES (?)", [100])?;
+    /// let finished = store.complete_in(&transaction, lease, None)?;
+    /// transaction.commit()?;
+    /// finished.committed();
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`apply_in`](Self::apply_in).
+    pub fn complete_in(
+        &self,
+        connection: &Connection,
+        lease: Lease,
+        result: Option<Bytes>,
+    ) -> Result<AppliedInTransaction<'_>> {
+        self.apply_in(connection, vec![Write::Complete { lease, result }])
+    }
+
+    /// Ends an attempt with an error in a transaction of the caller's own;
+    /// [`outcomes`](AppliedInTransaction::outcomes) say where the task stands then. Nobody goes on
+    /// with a task of whose next lease only a rollback might tell: `hold` is taken as false.
+    ///
+    /// # Errors
+    /// As [`apply_in`](Self::apply_in).
+    pub fn fail_in(
+        &self,
+        connection: &Connection,
+        lease: Lease,
+        error: impl Into<String>,
+        next: AfterFailure,
+    ) -> Result<AppliedInTransaction<'_>> {
+        let next = match next {
+            AfterFailure::Retry { after, uses_attempt, .. } => AfterFailure::Retry { after, uses_attempt, hold: false },
+            next => next,
+        };
+        self.apply_in(connection, vec![Write::Fail { lease, error: error.into(), next }])
+    }
+
+    /// Applies writes in a transaction of the caller's own: all of them, or none. Each sees the
+    /// effects of those before it.
+    ///
+    /// # Errors
+    /// The transaction is as it was, unless the disk is full or faulty
+    /// ([`submit_in`](Self::submit_in) says more). One whose lease no longer holds must be rolled
+    /// back all the same: its work is another attempt's by now.
+    ///
+    /// [`refusal`](Error::refusal) tells what was refused and why; of several writes it is a
+    /// [`Refusal::Member`](crate::Refusal::Member). [`is_invalid`](Error::is_invalid) for a
+    /// [`Write::OpenSession`] or a [`Write::Claim`], whose answers would be of use only after the
+    /// commit; otherwise as [`submit_in`](Self::submit_in).
+    pub fn apply_in(&self, connection: &Connection, writes: Vec<Write>) -> Result<AppliedInTransaction<'_>> {
+        check(&writes)?;
+        let callers = self.callers_of(connection)?;
+        let work = |transaction: &mut Transaction<'_>| apply(transaction, writes);
+        let (outcomes, written) = in_savepoint(connection, || callers.work(connection, work))?;
+        Ok(AppliedInTransaction { callers, outcomes, written })
+    }
+
+    /// Opens a connection to the store's file for transactions of the caller's own, which waits up
+    /// to 30 seconds for its turn to write, and whose commits are as durable as those of the store.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) if the store is in memory; what the file reports if it
+    /// cannot be opened.
+    pub fn connect(&self) -> Result<Connection> {
+        let callers = self.callers().ok_or_else(|| {
+            Error::invalid("the store is in memory, where nobody else can have a connection; open one in a file")
+        })?;
+        let connection = crate::sqlite::store::open::connect(&callers.path, None)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        let synchronous = if self.durability() == Durability::Full { "FULL" } else { "NORMAL" };
+        connection.pragma_update(None, "synchronous", synchronous)?;
+        Ok(connection)
+    }
+}
+
+fn check(writes: &[Write]) -> Result<()> {
+    let is_ours = |write: &Write| matches!(write, Write::OpenSession(_) | Write::Claim(_));
+    let is_within = |write: &Write| matches!(write, Write::All(members) if members.iter().any(is_ours));
+    if writes.iter().any(|write| is_ours(write) || is_within(write)) {
+        return Err(Error::invalid(
+            "sessions are opened and tasks claimed by the store itself; leave that out of the transaction",
+        ));
+    }
+    Ok(())
+}
+
+/// One write is refused in its own words.
+fn apply(transaction: &mut Transaction<'_>, mut writes: Vec<Write>) -> Result<Vec<Outcome>> {
+    let single = if writes.len() == 1 { writes.pop() } else { None };
+    match transaction.write(single.as_ref().unwrap_or(&Write::All(writes)))? {
+        Outcome::Refused(refusal) => Err(Error::refused(refusal)),
+        Outcome::All(outcomes) if single.is_none() => Ok(outcomes),
+        outcome => Ok(vec![outcome]),
+    }
+}

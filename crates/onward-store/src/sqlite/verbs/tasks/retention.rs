@@ -1,0 +1,61 @@
+//! Ended tasks that said how long they are kept, by until when that is. A task that did not say so
+//! has no row and no look here when it ends.
+
+use std::time::Duration;
+
+use rusqlite::params;
+
+use crate::api::error::Result;
+use crate::api::task::TaskId;
+use crate::api::timestamp::Timestamp;
+use crate::rules::prune::retained_until;
+use crate::sqlite::columns::task_options::TaskOptions;
+use crate::sqlite::commit::transaction::Transaction;
+
+impl Transaction<'_> {
+    /// Notes until when a task is kept that ends now.
+    pub(in crate::sqlite) fn note_retention(&self, task: TaskId, retention: Option<Duration>) -> Result<()> {
+        let Some(retention) = retention else { return Ok(()) };
+        let until = retained_until(self.now, retention).as_microseconds();
+        self.connection
+            .prepare_cached("INSERT INTO retention (until, task) VALUES (?, ?)")?
+            .execute([until, task.0])?;
+        Ok(())
+    }
+
+    /// Forgets until when a task is kept that ended, for it is no longer in history.
+    pub(in crate::sqlite) fn forget_retention(
+        &self,
+        task: TaskId,
+        finished_at: i64,
+        options: &TaskOptions,
+    ) -> Result<()> {
+        let Some(retention) = options.retention else { return Ok(()) };
+        let until = retained_until(Timestamp::from_microseconds(finished_at), retention).as_microseconds();
+        self.connection
+            .prepare_cached("DELETE FROM retention WHERE until = ? AND task = ?")?
+            .execute([until, task.0])?;
+        Ok(())
+    }
+
+    /// Tasks whose own retention is over, the first to be so first, at most so many; and whether
+    /// there are more.
+    pub(in crate::sqlite) fn expired_retentions(&self, limit: usize) -> Result<(Vec<TaskId>, bool)> {
+        let wanted = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT task FROM retention WHERE until < ? ORDER BY until, task LIMIT ?")?;
+        let tasks = statement.query_map(params![self.now.as_microseconds(), wanted], |row| row.get(0).map(TaskId))?;
+        let mut tasks: Vec<TaskId> = tasks.collect::<rusqlite::Result<_>>()?;
+        let more = tasks.len() > limit;
+        tasks.truncate(limit);
+        Ok((tasks, more))
+    }
+
+    /// How many ended tasks said how long they are kept.
+    pub(in crate::sqlite) fn retention_count(&self) -> Result<u64> {
+        let mut statement = self.connection.prepare_cached("SELECT count(*) FROM retention")?;
+        let count: i64 = statement.query_row([], |row| row.get(0))?;
+        Ok(count.unsigned_abs())
+    }
+}
