@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use onward_store::TaskId;
 
-use super::choosing::StartOrder;
-use super::fair_turns::FairTurns;
-use crate::attempt::Attempt;
+use super::fair_queueing::FairTurns;
+use super::last_claim::StartOrder;
+use crate::handlers::Attempt;
 
 /// Attempts in the order in which they start. What is urgent and comes late goes before what is
 /// here: of all queues, or of its own where queues take turns, or of its own group where groups
@@ -161,7 +161,7 @@ fn is_of_same_group(one: &Attempt, other: &Attempt) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attempt::tests::{attempt, attempt_in};
+    use crate::handlers::attempt::tests::{attempt, attempt_in};
 
     fn buffer(tasks: &[(i64, u8)]) -> Buffer {
         let mut buffer = Buffer::default();

@@ -6,21 +6,21 @@ use std::time::Duration;
 use onward_store::{Changes, Claim, Hint, OpenSession, QueueSelection, Served, SessionId, TaskState};
 use tokio_util::sync::CancellationToken;
 
-use super::agenda::Agenda;
-use super::batch::{Batch, Part};
-use super::calls::Calls;
-use super::choosing::Choosing;
-use super::floor::{End, Ended, Floor, FloorState};
-use super::leftover;
-use super::pace::PaceMeter;
-use super::plan::{Load, claim_size, hoarded};
-use super::preempting::Preempting;
-use super::stopping::Stopping;
+use super::claim_size::{Load, claim_size, hoarded};
+use super::deadlines::Agenda;
+use super::drained;
+use super::last_claim::Choosing;
+use super::outbox::{Delivery, Opened};
+use super::preemption::Preempting;
+use super::run_state::{End, Ended, Floor, FloorState};
+use super::shutdown::Stopping;
+use super::store_calls::Calls;
+use super::throughput::PaceMeter;
+use super::write_batch::{Batch, Part};
 use crate::bounds;
+use crate::engine::Run;
 use crate::error::Result;
-use crate::mail::{Delivery, Opened};
-use crate::run::Run;
-use crate::summary::DrainSummary;
+use crate::observe::DrainSummary;
 use crate::timer::Alarm;
 
 /// When a run is over, if nobody stops it before.
@@ -394,7 +394,7 @@ impl Dispatcher {
         }
         if self.goal == Goal::Drained {
             for claim in self.run.claims() {
-                if !leftover::is_drained(&*self.run.inner.store, &claim).await? {
+                if !drained::is_drained(&*self.run.inner.store, &claim).await? {
                     return Ok(false);
                 }
             }

@@ -1,0 +1,10 @@
+//! What people and programs do to tasks and queues from outside.
+
+mod bulk;
+mod external_completion;
+mod queues;
+mod retention;
+
+pub use bulk::BulkSummary;
+pub use external_completion::Moved;
+pub(crate) use retention::{OwnRetentions, Retention};

@@ -1,0 +1,324 @@
+//! The orchestrations that one run has in memory.
+
+use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lru::LruCache;
+use metrics::Gauge;
+use onward_store::{ClaimedTask, Outcome, SessionId, TaskId, TaskState, Turn};
+use rustc_hash::FxHashMap;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::instance::Live;
+use super::missing_code::Missing;
+use super::run_turn::{pass, perform};
+use super::telemetry::OrchestrationTelemetry;
+use crate::engine::Run;
+use crate::observe::DrainSummary;
+use crate::{bounds, timer};
+
+/// Orchestrations between two turns, up to a number of them, and how many turns are under way.
+pub(crate) struct Stage {
+    kept: Mutex<Kept>,
+    /// How many are parked, for whoever measures.
+    gauge: Gauge,
+    /// Turns that are under way, until they are written.
+    running: AtomicUsize,
+    /// Those of them whose code may still do something: that have a slot, or wait for one.
+    playing: AtomicUsize,
+    /// How many turns have played to their end.
+    played: AtomicUsize,
+    slots: Arc<Semaphore>,
+    /// How many turns are under way in a session.
+    sessions: Mutex<FxHashMap<SessionId, usize>>,
+    /// Turns that are to be written with what the dispatcher writes next.
+    unwritten: Mutex<Vec<TurnWrite>>,
+    summary: Mutex<DrainSummary>,
+    pub(super) missing: Missing,
+    /// Has steps end where they await.
+    pub(super) abort: CancellationToken,
+}
+
+/// The last write of a turn, and who waits for what becomes of it.
+#[derive(Debug)]
+pub(crate) struct TurnWrite {
+    pub(crate) turn: Box<Turn>,
+    pub(crate) answer: oneshot::Sender<onward_store::Result<Outcome>>,
+}
+
+struct Kept {
+    parked: LruCache<TaskId, Box<Live>>,
+    /// Orchestrations whose last write of a turn is under way, for whoever begins the next turn
+    /// before they are parked.
+    leaving: FxHashMap<TaskId, oneshot::Receiver<Box<Live>>>,
+}
+
+impl std::fmt::Debug for Stage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stage").field("running", &self.running).finish_non_exhaustive()
+    }
+}
+
+impl Stage {
+    /// A stage that keeps so many orchestrations, and on which so many play at once.
+    pub(crate) fn new(kept: usize, slots: usize, telemetry: &OrchestrationTelemetry) -> Self {
+        let kept = NonZeroUsize::new(kept).unwrap_or(NonZeroUsize::MIN);
+        let mut parked = LruCache::unbounded();
+        parked.resize(kept);
+        Self {
+            gauge: telemetry.kept.clone(),
+            kept: Mutex::new(Kept { parked, leaving: FxHashMap::default() }),
+            running: AtomicUsize::new(0),
+            playing: AtomicUsize::new(0),
+            played: AtomicUsize::new(0),
+            slots: Arc::new(Semaphore::new(slots)),
+            sessions: Mutex::default(),
+            unwritten: Mutex::default(),
+            summary: Mutex::default(),
+            missing: Missing::default(),
+            abort: CancellationToken::new(),
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "there are far fewer than 2^52")]
+    fn measure(&self, kept: &Kept) {
+        self.gauge.set(kept.parked.len() as f64);
+    }
+
+    /// How many turns are under way.
+    pub(crate) fn running(&self) -> usize {
+        self.running.load(Ordering::Acquire)
+    }
+
+    /// Whether a turn is under way that was claimed in a session.
+    pub(crate) fn holds(&self, session: SessionId) -> bool {
+        self.sessions().contains_key(&session)
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, FxHashMap<SessionId, usize>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many turns have played to their end since the run began.
+    pub(crate) fn played(&self) -> usize {
+        self.played.load(Ordering::Acquire)
+    }
+
+    /// How many turns to claim where there is room for so many: slots, and places to wait for one.
+    /// A turn that is only being written holds none of the others up, but no more of them wait for
+    /// the store than there is room.
+    pub(crate) fn free(&self, room: usize) -> usize {
+        let unwritten = room.saturating_mul(2).saturating_sub(self.running());
+        room.saturating_sub(self.playing.load(Ordering::Acquire)).min(unwritten)
+    }
+
+    /// Begins a turn.
+    pub(crate) fn begin(run: &Arc<Run>, task: ClaimedTask) {
+        run.stage.running.fetch_add(1, Ordering::AcqRel);
+        run.stage.playing.fetch_add(1, Ordering::AcqRel);
+        let session = task.lease.session;
+        *run.stage.sessions().entry(session).or_default() += 1;
+        let (run, mut slot) = (Arc::clone(run), Slot { run: Arc::clone(run), permit: None });
+        tokio::spawn(async move {
+            let _ending = EndOfTurn { run: Arc::clone(&run), session };
+            if slot.take(&run).await {
+                perform(&run, task, slot).await;
+            } else {
+                pass(&run, task.lease).await;
+            }
+        });
+    }
+
+    /// What is kept of an orchestration, if it is as far as its history; of one whose turn is being
+    /// written, when that is done.
+    pub(super) async fn take(&self, task: TaskId, generation: u32, length: u64) -> Option<Box<Live>> {
+        let (parked, leaving) = {
+            let mut kept = self.kept();
+            let found = (kept.parked.pop(&task), kept.leaving.remove(&task));
+            self.measure(&kept);
+            found
+        };
+        let live = match (parked, leaving) {
+            (Some(live), _) => live,
+            (None, Some(leaving)) => leaving.await.ok()?,
+            (None, None) => return None,
+        };
+        live.is_at(generation, length).then_some(live)
+    }
+
+    /// Returns those that are parked.
+    pub(super) fn parked(&self) -> BTreeSet<TaskId> {
+        self.kept().parked.iter().map(|(task, _)| *task).collect()
+    }
+
+    /// Forgets orchestrations that have ended. One whose turn is being written is not kept
+    /// afterwards.
+    pub(super) fn evict(&self, ended: impl Iterator<Item = TaskId>) {
+        let evicted: Vec<Box<Live>> = {
+            let mut kept = self.kept();
+            if kept.parked.is_empty() && kept.leaving.is_empty() {
+                return;
+            }
+            let evicted = ended.filter_map(|task| {
+                kept.leaving.remove(&task);
+                kept.parked.pop(&task)
+            });
+            let evicted = evicted.collect();
+            self.measure(&kept);
+            evicted
+        };
+        // Only now that the lock is free again, one by one: what code drops is the user's, and may
+        // panic.
+        for live in evicted {
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(live)));
+        }
+    }
+
+    /// Says that an orchestration is about to be parked.
+    pub(super) fn leave(&self, task: TaskId) -> Leaving<'_> {
+        let (sender, receiver) = oneshot::channel();
+        self.kept().leaving.insert(task, receiver);
+        Leaving { stage: self, task, sender: Some(sender) }
+    }
+
+    /// Hands in the last write of a turn. What is claimed after it, such as what it submits, is in
+    /// the same commit.
+    pub(super) fn hand_in(&self, turn: Box<Turn>) -> oneshot::Receiver<onward_store::Result<Outcome>> {
+        let (answer, receiver) = oneshot::channel();
+        self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).push(TurnWrite { turn, answer });
+        receiver
+    }
+
+    /// Takes the writes that were handed in.
+    pub(crate) fn take_unwritten(&self) -> Vec<TurnWrite> {
+        std::mem::take(&mut self.unwritten.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn count(&self, state: TaskState) {
+        self.summary.lock().unwrap_or_else(PoisonError::into_inner).count(state);
+    }
+
+    /// How orchestrations have ended in this run.
+    pub(crate) fn summary(&self) -> DrainSummary {
+        *self.summary.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has turns that run steps give up.
+    pub(crate) fn abort(&self) {
+        self.abort.cancel();
+    }
+}
+
+/// Counts a turn off, however it ended, and has the dispatcher look.
+struct EndOfTurn {
+    run: Arc<Run>,
+    session: SessionId,
+}
+
+impl Drop for EndOfTurn {
+    fn drop(&mut self) {
+        let stage = &self.run.stage;
+        if let Entry::Occupied(mut turns) = stage.sessions().entry(self.session) {
+            *turns.get_mut() -= 1;
+            if *turns.get() == 0 {
+                turns.remove();
+            }
+        }
+        stage.running.fetch_sub(1, Ordering::AcqRel);
+        self.run.floor.stir();
+    }
+}
+
+/// The slot of a turn, or its place among those that wait for one.
+pub(super) struct Slot {
+    run: Arc<Run>,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Slot {
+    /// Waits for another slot, for a turn whose end was put off. `None` if the run is over.
+    pub(super) async fn again(run: &Arc<Run>) -> Option<Self> {
+        run.stage.playing.fetch_add(1, Ordering::AcqRel);
+        let mut slot = Self { run: Arc::clone(run), permit: None };
+        tokio::select! {
+            biased;
+            permit = Arc::clone(&run.stage.slots).acquire_owned() => slot.permit = permit.ok(),
+            () = run.stage.abort.cancelled() => {}
+        }
+        slot.permit.is_some().then_some(slot)
+    }
+
+    /// Waits for a slot. Answers whether there is one: what was claimed ahead of time is not kept
+    /// from others for long.
+    async fn take(&mut self, run: &Run) -> bool {
+        let slots = Arc::clone(&run.stage.slots);
+        self.permit = match Arc::clone(&slots).try_acquire_owned() {
+            Ok(permit) => Some(permit),
+            Err(_) => {
+                let clock = &*run.inner.clock;
+                let patience = clock.steady().saturating_add(bounds::BUFFER_PATIENCE);
+                tokio::select! {
+                    biased;
+                    permit = slots.acquire_owned() => permit.ok(),
+                    () = timer::reached(clock, patience) => None,
+                    () = run.stage.abort.cancelled() => None,
+                }
+            }
+        };
+        self.permit.is_some()
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let stage = &self.run.stage;
+        if self.permit.take().is_some() {
+            stage.played.fetch_add(1, Ordering::AcqRel);
+        }
+        let playing = stage.playing.fetch_sub(1, Ordering::AcqRel);
+        // Only then may anything have waited for it.
+        if playing >= self.run.inner.settings.turns {
+            self.run.floor.stir();
+        }
+    }
+}
+
+/// An orchestration whose turn is being written. Dropped before it is kept, it is put away.
+pub(super) struct Leaving<'a> {
+    stage: &'a Stage,
+    task: TaskId,
+    sender: Option<oneshot::Sender<Box<Live>>>,
+}
+
+impl Leaving<'_> {
+    /// Keeps it until its next turn, or hands it to that turn, if it has begun; of too many, that
+    /// which has had none for the longest time is put away.
+    pub(super) fn keep(mut self, live: Box<Live>) {
+        let Some(sender) = self.sender.take() else { return };
+        let mut kept = self.stage.kept();
+        // Dropped when the lock is free again: what code drops is the user's.
+        let _put_away = match kept.leaving.remove(&self.task) {
+            Some(_nobody_waits) => kept.parked.push(self.task, live).map(|(_, live)| live),
+            None => sender.send(live).err(),
+        };
+        self.stage.measure(&kept);
+        drop(kept);
+    }
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if self.sender.is_some() {
+            self.stage.kept().leaving.remove(&self.task);
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Who waits for which task.
+
+use std::collections::hash_map::Entry;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use bytes::Bytes;
+use onward_store::{Heard, NewsReceiver, NumberMap, Store, TaskId, TaskNews};
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+use tokio::time::Sleep;
+
+use super::recent_ends::{Moment, RecentEnds, Since};
+use crate::bounds;
+use crate::engine::Inner;
+
+/// What a waiter is told.
+#[derive(Debug, Clone)]
+pub(crate) enum News {
+    /// The task completed with this result, and that is durable.
+    Completed(Option<Bytes>),
+    /// Something happened to the task: read it.
+    Look,
+}
+
+impl News {
+    /// A large result is read again rather than kept.
+    pub(crate) fn completed(result: Option<&Bytes>) -> Self {
+        match result {
+            Some(result) if result.len() > bounds::TOLD_RESULT_BYTES => Self::Look,
+            result => Self::Completed(result.cloned()),
+        }
+    }
+}
+
+/// Everybody who waits, or has a handle to wait with, in this process. One watcher hears from the
+/// store what ended and tells them; after a hint that others may have ended something it reads what
+/// is waited for.
+#[derive(Debug, Default)]
+pub(crate) struct Waiters(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    tasks: NumberMap<TaskId, Interest>,
+    recent: RecentEnds,
+    /// How often something may have ended that was not told.
+    missed: u64,
+    watcher: Option<AbortHandle>,
+}
+
+/// What somebody wants to know of a task.
+#[derive(Debug, Default)]
+struct Interest {
+    waiting: Option<WaitingHere>,
+    handles: usize,
+    /// What its handles were told before anybody waited.
+    told: Option<News>,
+    /// The count of what was missed when its handle knew that the task had not ended.
+    sure_at: u64,
+}
+
+impl Interest {
+    fn add(&mut self, waiter: oneshot::Sender<News>) {
+        match &mut self.waiting {
+            Some(waiting) => waiting.others.push(waiter),
+            None => self.waiting = Some(WaitingHere { first: waiter, others: Vec::new() }),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.handles == 0 && self.waiting.is_none()
+    }
+}
+
+/// Those who wait for one task; nearly always there is one.
+#[derive(Debug)]
+struct WaitingHere {
+    first: oneshot::Sender<News>,
+    others: Vec<oneshot::Sender<News>>,
+}
+
+impl WaitingHere {
+    fn tell(self, news: &News) {
+        for waiter in std::iter::once(self.first).chain(self.others) {
+            // One who has gone away need not be told.
+            let _ = waiter.send(news.clone());
+        }
+    }
+
+    /// Without those who have gone away; `None` if all have.
+    fn present(self) -> Option<Self> {
+        let mut present = std::iter::once(self.first).chain(self.others).filter(|waiter| !waiter.is_closed());
+        let first = present.next()?;
+        Some(Self { first, others: present.collect() })
+    }
+}
+
+impl State {
+    fn missed(&mut self) {
+        self.recent.forget();
+        self.missed += 1;
+    }
+
+    /// Takes those who wait for a task, and leaves what they are told for its handles.
+    fn take(&mut self, task: TaskId, news: Option<&News>) -> Option<WaitingHere> {
+        let Entry::Occupied(mut interest) = self.tasks.entry(task) else { return None };
+        if let Some(news) = news {
+            interest.get_mut().told = Some(news.clone());
+        }
+        let waiting = interest.get_mut().waiting.take();
+        if interest.get().is_over() {
+            interest.remove();
+        }
+        waiting
+    }
+}
+
+impl Waiters {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The present moment, from which a handle can tell what has been told since.
+    pub(crate) fn moment(inner: &Arc<Inner>) -> Option<Moment> {
+        tokio::runtime::Handle::try_current().ok()?;
+        Some(Self::watched(inner).recent.now())
+    }
+
+    /// The state, with a watcher at work: whatever ends from now on is told.
+    fn watched(inner: &Arc<Inner>) -> MutexGuard<'_, State> {
+        let mut state = inner.waiters.lock();
+        if state.watcher.as_ref().is_none_or(AbortHandle::is_finished) {
+            // What a watcher that died with its runtime has not told is unknown.
+            state.missed();
+            let watcher = Watcher::new(Arc::downgrade(inner), inner.store.news());
+            state.watcher = Some(tokio::spawn(watcher.watch()).abort_handle());
+        }
+        state
+    }
+
+    /// Remembers for a handle what becomes of a task that had not ended at a moment; answers
+    /// whether it could.
+    pub(crate) fn add_handle(&self, task: TaskId, moment: Moment) -> bool {
+        let mut state = self.lock();
+        let told = match state.recent.since(task, moment) {
+            Since::Ended(news) => Some(news),
+            Since::Untold => None,
+            Since::Unknown => return false,
+        };
+        let sure_at = state.missed;
+        let interest = state.tasks.entry(task).or_default();
+        interest.handles += 1;
+        (interest.told, interest.sure_at) = (told, sure_at);
+        true
+    }
+
+    /// Forgets a handle that [`add_handle`](Self::add_handle) remembered.
+    pub(crate) fn remove_handle(&self, task: TaskId) {
+        let mut state = self.lock();
+        if let Entry::Occupied(mut interest) = state.tasks.entry(task) {
+            interest.get_mut().handles -= 1;
+            if interest.get().is_over() {
+                interest.remove();
+            }
+        }
+    }
+
+    fn hear(&self, news: &[TaskNews]) {
+        let mut state = self.lock();
+        let mut told = Vec::new();
+        for news in news {
+            state.recent.hear(news);
+            let (task, what) = match news {
+                TaskNews::Completed { task, result } => (task, News::completed(result.as_ref())),
+                TaskNews::Ended { task } => (task, News::Look),
+                TaskNews::Retried { task } => {
+                    state.tasks.entry(*task).and_modify(|interest| interest.told = None);
+                    continue;
+                }
+                // News of a sort that is not known yet.
+                _ => {
+                    state.missed();
+                    continue;
+                }
+            };
+            told.extend(state.take(*task, Some(&what)).map(|waiting| (waiting, what)));
+        }
+        drop(state);
+        for (waiting, news) in told {
+            waiting.tell(&news);
+        }
+    }
+
+    /// Tells those who wait for a task to read it.
+    fn look(&self, task: TaskId) {
+        let waiting = self.lock().take(task, None);
+        if let Some(waiting) = waiting {
+            waiting.tell(&News::Look);
+        }
+    }
+
+    /// The tasks that somebody waits for now.
+    fn awaited(&self) -> Vec<TaskId> {
+        self.lock().tasks.iter().filter(|(_, interest)| interest.waiting.is_some()).map(|(task, _)| *task).collect()
+    }
+}
+
+impl Drop for Waiters {
+    fn drop(&mut self) {
+        if let Some(watcher) = &self.lock().watcher {
+            watcher.abort();
+        }
+    }
+}
+
+/// What a wait has to do first.
+pub(crate) enum Wait<'a> {
+    /// Nothing: it is over.
+    Over(News),
+    /// Wait for news.
+    Begun(Waiting<'a>),
+    /// Read the task, and wait for news if it has not ended.
+    Unsure(Waiting<'a>),
+}
+
+/// One wait for news of a task; forgotten when dropped.
+pub(crate) struct Waiting<'a> {
+    inner: &'a Inner,
+    task: TaskId,
+    news: oneshot::Receiver<News>,
+}
+
+impl<'a> Waiting<'a> {
+    /// Begins to wait. Read the task afterwards: what happened before is not told.
+    pub(crate) fn new(inner: &'a Arc<Inner>, task: TaskId) -> Self {
+        Self::add(Waiters::watched(inner).tasks.entry(task).or_default(), inner, task)
+    }
+
+    /// Begins to wait for a task that has a handle.
+    pub(crate) fn with_handle(inner: &'a Arc<Inner>, task: TaskId) -> Wait<'a> {
+        let mut state = Waiters::watched(inner);
+        let missed = state.missed;
+        let interest = state.tasks.entry(task).or_default();
+        match &interest.told {
+            Some(news) => Wait::Over(news.clone()),
+            None if interest.sure_at == missed => Wait::Begun(Self::add(interest, inner, task)),
+            None => Wait::Unsure(Self::add(interest, inner, task)),
+        }
+    }
+
+    fn add(interest: &mut Interest, inner: &'a Inner, task: TaskId) -> Self {
+        let (sender, news) = oneshot::channel();
+        interest.add(sender);
+        Self { inner, task, news }
+    }
+
+    pub(crate) async fn news(mut self) -> News {
+        (&mut self.news).await.unwrap_or(News::Look)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.news.is_terminated() {
+            return;
+        }
+        self.news.close();
+        let mut state = self.inner.waiters.lock();
+        if let Entry::Occupied(mut interest) = state.tasks.entry(self.task) {
+            let waiting = interest.get_mut().waiting.take();
+            interest.get_mut().waiting = waiting.and_then(WaitingHere::present);
+            if interest.get().is_over() {
+                interest.remove();
+            }
+        }
+    }
+}
+
+/// Hears what ends, until the engine or the store is gone.
+struct Watcher {
+    inner: Weak<Inner>,
+    news: NewsReceiver,
+    /// Others may have ended something since it was last read.
+    missed: bool,
+    /// Keeps the next reading off.
+    rest: Option<Pin<Box<Sleep>>>,
+}
+
+impl Watcher {
+    fn new(inner: Weak<Inner>, news: NewsReceiver) -> Self {
+        Self { inner, news, missed: false, rest: None }
+    }
+
+    async fn watch(mut self) {
+        loop {
+            let heard = tokio::select! {
+                biased;
+                heard = self.news.next() => heard,
+                () = rested(&mut self.rest), if self.missed => {
+                    self.read_all().await;
+                    continue;
+                }
+            };
+            let Some(inner) = self.inner.upgrade() else { return };
+            match heard {
+                Some(Heard::News(news)) => inner.waiters.hear(&news),
+                Some(Heard::Missed) => {
+                    inner.waiters.lock().missed();
+                    self.missed = true;
+                }
+                None => return inner.waiters.awaited().into_iter().for_each(|task| inner.waiters.look(task)),
+            }
+        }
+    }
+
+    /// Reads what is waited for, and rests after it, so that reading takes a tenth of the time at
+    /// the most.
+    async fn read_all(&mut self) {
+        let Some(inner) = self.inner.upgrade() else { return };
+        self.missed = false;
+        let began = inner.clock.steady();
+        for task in inner.waiters.awaited() {
+            if has_ended(&*inner.store, task).await {
+                inner.waiters.look(task);
+            }
+            tokio::task::coop::consume_budget().await;
+        }
+        let took = inner.clock.steady().saturating_sub(began);
+        let interval = if inner.is_running() { bounds::WAIT_INTERVAL_RUNNING } else { bounds::WAIT_INTERVAL };
+        self.rest = Some(Box::pin(tokio::time::sleep(interval.max(took * 10))));
+    }
+}
+
+async fn rested(rest: &mut Option<Pin<Box<Sleep>>>) {
+    if let Some(sleep) = rest {
+        sleep.await;
+    }
+    *rest = None;
+}
+
+/// A task that cannot be read is told of too: its waiter gets the error.
+async fn has_ended(store: &dyn Store, task: TaskId) -> bool {
+    match store.task(task).await {
+        Ok(Some(record)) => record.state.is_ended(),
+        Ok(None) | Err(_) => true,
+    }
+}
