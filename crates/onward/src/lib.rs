@@ -104,8 +104,8 @@ mod submit;
 pub mod testing;
 mod timer;
 
-pub use control::{BulkSummary, Moved};
-pub use engine::{Cancellation, Engine, EngineBuilder, FromState, Module, ModuleParts, WeakEngine};
+pub use control::{BulkSummary, Cancellation, Moved};
+pub use engine::{Engine, EngineBuilder, FromState, Module, ModuleParts, WeakEngine};
 pub use error::{Error, Result};
 pub use handlers::{
     Context, FailedAttempt, Failure, FailureError, Finished, Finishing, HandlerOptions, Interruption, Next, Output,

@@ -62,6 +62,22 @@ impl Engine {
         self.bulk(BulkVerb::Move(Name::new(queue)?), filter).await
     }
 
+    /// Makes every scheduled task that a filter selects due now.
+    ///
+    /// # Errors
+    /// As [`cancel_all`](Self::cancel_all).
+    pub async fn run_all_now(&self, filter: TaskFilter) -> Result<BulkSummary> {
+        self.bulk(BulkVerb::RunNow, filter).await
+    }
+
+    /// Ends every live task that a filter selects and that does not run as a dead letter.
+    ///
+    /// # Errors
+    /// As [`cancel_all`](Self::cancel_all).
+    pub async fn kill_all(&self, filter: TaskFilter) -> Result<BulkSummary> {
+        self.bulk(BulkVerb::Kill, filter).await
+    }
+
     /// How many tasks a filter selects.
     ///
     /// # Errors

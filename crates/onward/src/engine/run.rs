@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use onward_store::{Claim, QueueChoice, QueueSelection, SessionId};
+
 use super::app_state::StateMap;
 use super::inner::Inner;
 use super::registrations::HandlerTable;
@@ -22,4 +24,35 @@ pub(crate) struct Run {
     pub(crate) stage: Stage,
     /// Signals that go with what is written next.
     pub(crate) mail: Mail,
+}
+
+impl Run {
+    /// A claim for the handlers of this run; its session and limit are to be filled in. No handler
+    /// is for an orchestration, whatever its kinds: what has no code here is left to others.
+    pub(crate) fn claim(&self) -> Claim {
+        let queues = self.inner.settings.queues.as_ref();
+        Claim {
+            session: SessionId(0),
+            queues: queues.map_or(QueueSelection::All, |queues| {
+                QueueSelection::Only(queues.iter().map(|queue| (queue.clone(), 0)).collect())
+            }),
+            kinds: self.handlers.kinds(),
+            orchestrations: false,
+            limit: 0,
+            choice: QueueChoice { mode: self.inner.settings.queue_mode, ..QueueChoice::default() },
+            least: None,
+        }
+    }
+}
+
+impl Run {
+    /// A claim for the orchestrations whose code this run has.
+    pub(crate) fn claim_of_turns(&self) -> Claim {
+        Claim { kinds: self.orchestrations.kinds(), orchestrations: true, ..self.claim() }
+    }
+
+    /// Claims for everything that this run serves.
+    pub(crate) fn claims(&self) -> Vec<Claim> {
+        if self.orchestrations.is_empty() { vec![self.claim()] } else { vec![self.claim(), self.claim_of_turns()] }
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use onward_store::{Changes, Event, EventCursor, Store};
 
 use crate::bounds;
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 
 /// A reader of events: every transition of every task from its cursor on, in the order in which
@@ -70,5 +71,14 @@ impl EventStream {
     #[must_use]
     pub fn cursor(&self) -> EventCursor {
         self.cursor
+    }
+}
+
+/// Following.
+impl Engine {
+    /// Events from `cursor` on: [`EventCursor::START`] for all that the store still has.
+    #[must_use]
+    pub fn events(&self, cursor: EventCursor) -> EventStream {
+        EventStream::new(Arc::clone(&self.inner.store), cursor)
     }
 }

@@ -1,11 +1,7 @@
-//! Looking at an engine's store, and intervening in what does not run.
+//! Looking at an engine's store.
 
-use onward_store::{
-    BulkVerb, CollectionRecord, CollectionSelection, QueueDay, QueueRecord, Refusal, SessionRecord, TaskFilter, TaskId,
-    Write,
-};
+use onward_store::{CollectionRecord, CollectionSelection, QueueDay, QueueRecord, Refusal, SessionRecord, TaskId};
 
-use crate::control::BulkSummary;
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -14,53 +10,6 @@ use crate::error::Result;
 /// [`pause`](Self::pause), [`set_queue`](Self::set_queue), [`set_limit`](Self::set_limit),
 /// [`why`](Self::why) and the reads of the [`store`](Self::store).
 impl Engine {
-    /// Makes a scheduled task due now: one that was to run later, or that waits for its next
-    /// attempt. One that is due already is left as it is.
-    ///
-    /// # Errors
-    /// [`is_not_found`](crate::Error::is_not_found),
-    /// [`is_already_ended`](crate::Error::is_already_ended), and a [refusal](crate::Error::refusal)
-    /// for a task that runs, or waits for others.
-    pub async fn run_now(&self, task: TaskId) -> Result<()> {
-        self.done(Write::RunNow { task }).await
-    }
-
-    /// Ends a task that does not run as a dead letter: it will not run, and is kept to be looked at
-    /// and, perhaps, [tried again](Self::retry). Other systems call it archiving.
-    ///
-    /// # Errors
-    /// [`is_not_found`](crate::Error::is_not_found),
-    /// [`is_already_ended`](crate::Error::is_already_ended), and a [refusal](crate::Error::refusal)
-    /// for a task that runs.
-    pub async fn kill(&self, task: TaskId) -> Result<()> {
-        self.done(Write::Kill { task }).await
-    }
-
-    /// Removes a task that does not run, live or ended, without a trace.
-    ///
-    /// # Errors
-    /// [`is_not_found`](crate::Error::is_not_found), and a [refusal](crate::Error::refusal) for a
-    /// task that runs.
-    pub async fn delete(&self, task: TaskId) -> Result<()> {
-        self.done(Write::Delete { task }).await
-    }
-
-    /// Makes every scheduled task that a filter selects due now.
-    ///
-    /// # Errors
-    /// As [`cancel_all`](Self::cancel_all).
-    pub async fn run_all_now(&self, filter: TaskFilter) -> Result<BulkSummary> {
-        self.bulk(BulkVerb::RunNow, filter).await
-    }
-
-    /// Ends every live task that a filter selects and that does not run as a dead letter.
-    ///
-    /// # Errors
-    /// As [`cancel_all`](Self::cancel_all).
-    pub async fn kill_all(&self, filter: TaskFilter) -> Result<BulkSummary> {
-        self.bulk(BulkVerb::Kill, filter).await
-    }
-
     /// How tasks ended on each of the last `days` days, 1 to 90, by queue, today the last of them;
     /// see [`Store::history`](crate::Store::history).
     ///

@@ -6,7 +6,7 @@ use onward_store::{ByteProgress, Name, Priority, SessionId, TaskId};
 use serde::Serialize;
 
 use super::forecast::{Forecast, Told};
-use crate::engine::Run;
+use crate::engine::{Engine, Run};
 use crate::handlers::Attempt;
 use crate::pressure::Pressure;
 
@@ -105,5 +105,19 @@ impl RunningTask {
             bytes: told.bytes,
             forecast: Forecast::of(told, elapsed, None),
         }
+    }
+}
+
+/// Looking at what runs.
+impl Engine {
+    /// What this engine does at this moment, with live progress.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        let idle = || Snapshot {
+            concurrency: self.inner.settings.concurrency,
+            pressure: self.inner.gauge.pressure(),
+            ..Snapshot::default()
+        };
+        self.inner.run().map_or_else(idle, |run| Snapshot::of(&run))
     }
 }

@@ -5,6 +5,7 @@ mod dependency_order;
 mod handle;
 mod recent_ends;
 mod submission;
+mod submit_task;
 pub(crate) mod typed;
 mod wait;
 
@@ -15,4 +16,4 @@ pub use submission::Submission;
 pub(crate) use submission::submit_described;
 pub use typed::Task;
 pub(crate) use typed::{decode_output, encode_output, encode_result, new_task};
-pub(crate) use wait::{Waiters, Waiting};
+pub(crate) use wait::Waiters;

@@ -5,14 +5,15 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
-use onward_store::{Heard, NewsReceiver, NumberMap, Store, TaskId, TaskNews};
+use onward_store::{Heard, NewsReceiver, NumberMap, Store, TaskId, TaskNews, TaskRecord};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::Sleep;
 
 use super::recent_ends::{Moment, RecentEnds, Since};
 use crate::bounds;
-use crate::engine::Inner;
+use crate::engine::{Engine, Inner};
+use crate::error::Result;
 
 /// What a waiter is told.
 #[derive(Debug, Clone)]
@@ -343,5 +344,25 @@ async fn has_ended(store: &dyn Store, task: TaskId) -> bool {
     match store.task(task).await {
         Ok(Some(record)) => record.state.is_ended(),
         Ok(None) | Err(_) => true,
+    }
+}
+
+/// Waiting.
+impl Engine {
+    /// Waits until a task has ended, wherever it runs. Cancel-safe; thousands may wait at once, and
+    /// nothing is polled.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found) if there is no such task; what the store reports if it
+    /// could not be read.
+    pub async fn wait(&self, task: TaskId) -> Result<TaskRecord> {
+        loop {
+            let waiting = Waiting::new(&self.inner, task);
+            let record = self.record(task).await?;
+            if record.state.is_ended() {
+                return Ok(record);
+            }
+            waiting.news().await;
+        }
     }
 }
