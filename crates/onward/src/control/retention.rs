@@ -81,7 +81,7 @@ impl Retention {
     /// In small writes, so that none holds others up for long.
     async fn forget(self, engine: &Engine) -> Result<()> {
         loop {
-            let prune = Prune { older_than: self.age, keep: self.count, limit: bounds::FORGOTTEN_AT_ONCE };
+            let prune = Prune { older_than: self.age, keep: self.count, limit: bounds::PRUNE_BATCH };
             match engine.apply(Write::Prune(prune)).await? {
                 Outcome::Removed { more: true, .. } => {}
                 Outcome::Removed { .. } => return Ok(()),

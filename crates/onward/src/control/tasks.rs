@@ -35,7 +35,7 @@ impl Engine {
     /// Has the handlers of those of the tasks that run here know at once that they should stop.
     pub(crate) fn ask_to_stop(&self, tasks: &[TaskId]) {
         if let Some(run) = self.inner.run() {
-            tasks.iter().for_each(|task| run.floor.cancel(*task));
+            tasks.iter().for_each(|task| run.state.cancel(*task));
         }
     }
 

@@ -8,17 +8,17 @@ pub(crate) enum StartOrder {
     /// The most urgent first, whenever it was claimed.
     MostUrgent,
     /// As they were claimed, but within a queue the most urgent first.
-    QueuesInTurn,
+    FairQueues,
     /// As they were claimed, but those of queues of a greater weight first, and within a group of a
     /// queue the most urgent first.
-    GroupsInTurn,
+    FairGroups,
     /// As they were claimed, but within a group of a queue the most urgent first.
-    QueuesAndGroupsInTurn,
+    FairQueuesAndGroups,
 }
 
 /// What is remembered of the last claim.
 #[derive(Debug, Default)]
-pub(crate) struct Choosing {
+pub(crate) struct LastClaim {
     mode: QueueMode,
     groups_share: bool,
     turn: QueueTurn,
@@ -26,7 +26,7 @@ pub(crate) struct Choosing {
     configuration: Option<u64>,
 }
 
-impl Choosing {
+impl LastClaim {
     /// Where this engine's round stands.
     pub(crate) fn turn(&self) -> QueueTurn {
         self.turn.clone()
@@ -34,23 +34,23 @@ impl Choosing {
 
     /// Whether what a claim hands out depends on whose turn it is, as it may before the first has
     /// said that.
-    pub(crate) fn takes_turns(&self) -> bool {
+    pub(crate) fn is_fair(&self) -> bool {
         self.groups_share || self.mode != QueueMode::Strict || self.configuration.is_none()
     }
 
     /// In which order what was claimed is to start.
     pub(crate) fn start_order(&self) -> StartOrder {
         match (self.groups_share, self.mode) {
-            (true, QueueMode::Strict) => StartOrder::GroupsInTurn,
-            (true, _) => StartOrder::QueuesAndGroupsInTurn,
+            (true, QueueMode::Strict) => StartOrder::FairGroups,
+            (true, _) => StartOrder::FairQueuesAndGroups,
             (false, QueueMode::Strict) => StartOrder::MostUrgent,
-            (false, _) => StartOrder::QueuesInTurn,
+            (false, _) => StartOrder::FairQueues,
         }
     }
 
     /// Notes what a claim told; answers whether pauses, weights, concurrencies or the mode have
     /// changed since the one before.
-    pub(crate) fn learn(&mut self, claimed: &Claimed) -> bool {
+    pub(crate) fn update(&mut self, claimed: &Claimed) -> bool {
         self.mode = claimed.mode;
         self.groups_share = claimed.groups_share;
         self.turn = claimed.turn.clone();
@@ -65,8 +65,9 @@ mod tests {
 
     #[test]
     fn a_first_claim_is_no_change_and_another_configuration_is_one() {
-        let mut choosing = Choosing::default();
-        let changed = [3, 3, 4].map(|configuration| choosing.learn(&Claimed { configuration, ..Claimed::default() }));
+        let mut last_claim = LastClaim::default();
+        let changed =
+            [3, 3, 4].map(|configuration| last_claim.update(&Claimed { configuration, ..Claimed::default() }));
         assert_eq!(changed, [false, false, true]);
     }
 }

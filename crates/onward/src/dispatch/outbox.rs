@@ -10,33 +10,33 @@ use crate::engine::Run;
 
 /// What the dispatcher of a run takes along for others, while it takes something.
 #[derive(Debug, Default)]
-pub(crate) struct Mail(Mutex<Option<Vec<Letter>>>);
+pub(crate) struct Outbox(Mutex<Option<Vec<QueuedWrite>>>);
 
 /// A write, and who waits for what becomes of it.
 #[derive(Debug)]
-pub(crate) struct Letter {
+pub(crate) struct QueuedWrite {
     pub(crate) write: Write,
-    pub(crate) answer: oneshot::Sender<Delivery>,
+    pub(crate) reply: oneshot::Sender<OutboxReply>,
 }
 
-/// What became of a letter.
+/// What became of a queued write.
 #[derive(Debug)]
-pub(crate) enum Delivery {
+pub(crate) enum OutboxReply {
     /// The store was asked, and this is what it said.
-    Answered(onward_store::Result<Outcome>),
+    Applied(onward_store::Result<Outcome>),
     /// The store was not asked: whoever wrote it sends it by itself.
-    GivenBack(Box<Write>),
+    Returned(Box<Write>),
 }
 
-impl Letter {
-    fn give_back(self) {
+impl QueuedWrite {
+    fn return_to_caller(self) {
         // Who has gone does not want it.
-        let _ = self.answer.send(Delivery::GivenBack(Box::new(self.write)));
+        let _ = self.reply.send(OutboxReply::Returned(Box::new(self.write)));
     }
 }
 
-impl Mail {
-    fn lock(&self) -> MutexGuard<'_, Option<Vec<Letter>>> {
+impl Outbox {
+    fn lock(&self) -> MutexGuard<'_, Option<Vec<QueuedWrite>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -46,45 +46,45 @@ impl Mail {
     }
 
     /// Nothing more is taken along; what waits is given back.
-    pub(crate) fn shut(&self) {
+    pub(crate) fn close(&self) {
         let waiting = self.lock().take();
-        waiting.into_iter().flatten().for_each(Letter::give_back);
+        waiting.into_iter().flatten().for_each(QueuedWrite::return_to_caller);
     }
 
     /// Gives back what waits.
-    pub(crate) fn give_back(&self) {
-        self.take().into_iter().for_each(Letter::give_back);
+    pub(crate) fn return_to_caller(&self) {
+        self.take().into_iter().for_each(QueuedWrite::return_to_caller);
     }
 
     /// Hands in a write, or gives it back at once where nothing is taken along.
-    pub(crate) fn hand_in(&self, write: Write) -> Result<oneshot::Receiver<Delivery>, Write> {
-        let mut letters = self.lock();
-        let Some(letters) = letters.as_mut() else { return Err(write) };
-        let (answer, receiver) = oneshot::channel();
-        letters.push(Letter { write, answer });
+    pub(crate) fn enqueue(&self, write: Write) -> Result<oneshot::Receiver<OutboxReply>, Write> {
+        let mut queued = self.lock();
+        let Some(queued) = queued.as_mut() else { return Err(write) };
+        let (reply, receiver) = oneshot::channel();
+        queued.push(QueuedWrite { write, reply });
         Ok(receiver)
     }
 
     /// Takes what was handed in.
-    pub(crate) fn take(&self) -> Vec<Letter> {
+    pub(crate) fn take(&self) -> Vec<QueuedWrite> {
         self.lock().as_mut().map(std::mem::take).unwrap_or_default()
     }
 }
 
-/// As long as this is there, the mail of a run is taken along (until it is [shut](Mail::shut)
+/// As long as this is there, the outbox of a run is open (until it is [closed](Outbox::close)
 /// before): whatever ends the dispatcher, nobody waits for ever.
-pub(crate) struct Opened(Arc<Run>);
+pub(crate) struct OpenOutbox(Arc<Run>);
 
-impl Opened {
+impl OpenOutbox {
     pub(crate) fn of(run: &Arc<Run>) -> Self {
-        run.mail.open();
+        run.outbox.open();
         Self(Arc::clone(run))
     }
 }
 
-impl Drop for Opened {
+impl Drop for OpenOutbox {
     fn drop(&mut self) {
-        self.0.mail.shut();
+        self.0.outbox.close();
     }
 }
 
@@ -96,29 +96,29 @@ mod tests {
 
     const WRITE: Write = Write::Cancel { task: TaskId(7) };
 
-    fn is_given_back(mut receiver: oneshot::Receiver<Delivery>) -> bool {
-        matches!(receiver.try_recv(), Ok(Delivery::GivenBack(write)) if *write == WRITE)
+    fn is_returned(mut receiver: oneshot::Receiver<OutboxReply>) -> bool {
+        matches!(receiver.try_recv(), Ok(OutboxReply::Returned(write)) if *write == WRITE)
     }
 
     #[test]
     fn nothing_is_taken_along_before_it_is_open_and_after_it_is_shut() {
-        let mail = Mail::default();
-        assert_eq!(mail.hand_in(WRITE).unwrap_err(), WRITE);
-        mail.open();
-        let waiting = mail.hand_in(WRITE).unwrap();
-        mail.shut();
-        assert!(is_given_back(waiting));
-        assert_eq!(mail.hand_in(WRITE).unwrap_err(), WRITE);
+        let outbox = Outbox::default();
+        assert_eq!(outbox.enqueue(WRITE).unwrap_err(), WRITE);
+        outbox.open();
+        let waiting = outbox.enqueue(WRITE).unwrap();
+        outbox.close();
+        assert!(is_returned(waiting));
+        assert_eq!(outbox.enqueue(WRITE).unwrap_err(), WRITE);
     }
 
     #[test]
     fn what_was_taken_is_not_given_back() {
-        let mail = Mail::default();
-        mail.open();
-        let (taken, left) = (mail.hand_in(WRITE).unwrap(), mail.take());
-        let later = mail.hand_in(WRITE).unwrap();
-        mail.give_back();
-        assert!(!is_given_back(taken) && is_given_back(later));
+        let outbox = Outbox::default();
+        outbox.open();
+        let (taken, left) = (outbox.enqueue(WRITE).unwrap(), outbox.take());
+        let later = outbox.enqueue(WRITE).unwrap();
+        outbox.return_to_caller();
+        assert!(!is_returned(taken) && is_returned(later));
         assert_eq!(left.len(), 1);
     }
 }

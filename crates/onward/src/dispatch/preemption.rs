@@ -20,23 +20,23 @@ use crate::limits::Preemption;
 
 /// What is remembered between looks.
 #[derive(Debug, Default)]
-pub(super) struct Preempting {
+pub(super) struct PreemptionState {
     /// Something may have come that is urgent.
-    look: bool,
+    must_check: bool,
     /// What would be claimed next is urgent, and something can give way to it.
-    pub(super) claims: bool,
+    pub(super) must_claim: bool,
     /// No look at the store before then, in steady time.
-    next_look: Duration,
+    next_check: Duration,
     /// A look waits for that moment.
     pub(super) wake_at: Option<Duration>,
     /// How often tasks that are not over have given way.
     preempted: BTreeMap<TaskId, u32>,
 }
 
-impl Preempting {
+impl PreemptionState {
     /// Notes that something may have come that is urgent.
-    pub(super) fn stir(&mut self) {
-        self.look = true;
+    pub(super) fn recheck(&mut self) {
+        self.must_check = true;
     }
 
     /// Notes that a task is over.
@@ -58,7 +58,7 @@ impl Preempting {
 
 /// A running task that may be asked to give way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Running {
+struct Candidate {
     task: TaskId,
     priority: Priority,
     /// In steady time; `None` if it is just about to.
@@ -68,7 +68,12 @@ struct Running {
 /// The running tasks that are to give way: to each of the waiting ones for which no slot is about
 /// to become free, the most urgent first, the least urgent of them that may, and of these the one
 /// that started last.
-fn victims(policy: Preemption, mut running: Vec<Running>, stopping: usize, mut waiting: Vec<Priority>) -> Vec<TaskId> {
+fn victims(
+    policy: Preemption,
+    mut running: Vec<Candidate>,
+    stopping: usize,
+    mut waiting: Vec<Priority>,
+) -> Vec<TaskId> {
     running.sort_unstable_by_key(|it| (it.priority, Reverse(it.started.unwrap_or(Duration::MAX)), Reverse(it.task)));
     waiting.sort_unstable_by_key(|priority| Reverse(*priority));
     let pairs = running.iter().zip(waiting.into_iter().skip(stopping));
@@ -77,53 +82,53 @@ fn victims(policy: Preemption, mut running: Vec<Running>, stopping: usize, mut w
 
 impl Dispatcher {
     /// Has less urgent tasks give way, where that is wanted and every slot is taken.
-    pub(super) async fn give_way(&mut self) -> Result<()> {
+    pub(super) async fn preempt_if_needed(&mut self) -> Result<()> {
         let Some(policy) = self.run.inner.settings.preemption else { return Ok(()) };
-        self.preempting.wake_at = None;
-        self.notice_changes();
+        self.preemption.wake_at = None;
+        self.read_hint();
         let now = self.now();
-        if !self.preempting.look || self.preempting.claims || !self.is_full(now) {
+        if !self.preemption.must_check || self.preemption.must_claim || !self.is_full(now) {
             return Ok(());
         }
-        let running = self.run.floor.running();
-        if self.preempt(policy, &running, self.run.floor.buffered_priorities()) {
+        let running = self.run.state.running();
+        if self.preempt(policy, &running, self.run.state.buffered_priorities()) {
             return Ok(());
         }
         if !self.has_victim(policy, &running, Priority::URGENT) {
-            self.preempting.look = false;
+            self.preemption.must_check = false;
             return Ok(());
         }
-        if now < self.preempting.next_look {
-            self.preempting.wake_at = Some(self.preempting.next_look);
+        if now < self.preemption.next_check {
+            self.preemption.wake_at = Some(self.preemption.next_check);
             return Ok(());
         }
-        self.look_for_urgent(policy, &running, now).await
+        self.check_for_urgent(policy, &running, now).await
     }
 
     /// Whether nothing more is claimed because every slot is taken.
     fn is_full(&mut self, now: Duration) -> bool {
-        let floor = self.run.floor.state();
+        let occupancy = self.run.state.occupancy();
         self.session.is_some()
-            && !self.stopping.is_stopping()
-            && floor.running >= self.run.inner.settings.concurrency
-            && self.claim_limit(floor, now) == 0
-            && self.agenda.may_write(now)
+            && !self.shutdown.is_stopping()
+            && occupancy.running >= self.run.inner.settings.concurrency
+            && self.claim_limit(occupancy, now) == 0
+            && self.deadlines.may_write(now)
     }
 
-    async fn look_for_urgent(&mut self, policy: Preemption, running: &[Arc<Attempt>], now: Duration) -> Result<()> {
+    async fn check_for_urgent(&mut self, policy: Preemption, running: &[Arc<Attempt>], now: Duration) -> Result<()> {
         let Some(session) = self.session else { return Ok(()) };
-        self.preempting.look = false;
-        self.preempting.next_look = now.saturating_add(bounds::PREEMPTION_INTERVAL);
+        self.preemption.must_check = false;
+        self.preemption.next_check = now.saturating_add(bounds::PREEMPTION_INTERVAL);
         let next = match self.run.inner.store.peek(self.claim(session, 1)).await {
             Ok(next) => next,
             Err(error) if error.is_transient() => {
                 tracing::warn!(%error, "the store could not be read; nothing gives way for now");
-                self.preempting.look = true;
+                self.preemption.must_check = true;
                 return Ok(());
             }
             Err(error) => return Err(error.into()),
         };
-        self.preempting.claims = next.is_some_and(|next| self.has_victim(policy, running, next.priority));
+        self.preemption.must_claim = next.is_some_and(|next| self.has_victim(policy, running, next.priority));
         Ok(())
     }
 
@@ -138,7 +143,7 @@ impl Dispatcher {
             let (task, kind) = (attempt.id().0, attempt.task.kind.as_str());
             tracing::info!(task, kind, "the task is asked to give way to a more urgent one");
             self.run.inner.telemetry.preemptions.increment(1);
-            self.preempting.count(attempt.id());
+            self.preemption.count(attempt.id());
             attempt.interrupt(Interruption::Preempted);
         }
         !victims.is_empty()
@@ -148,10 +153,10 @@ impl Dispatcher {
         self.candidates(running).iter().any(|it| policy.gives_way(it.priority, waiting))
     }
 
-    fn candidates(&self, running: &[Arc<Attempt>]) -> Vec<Running> {
+    fn candidates(&self, running: &[Arc<Attempt>]) -> Vec<Candidate> {
         let may =
-            |attempt: &&Arc<Attempt>| attempt.interruption().is_none() && self.preempting.may_give_way(attempt.id());
-        let candidate = |attempt: &Arc<Attempt>| Running {
+            |attempt: &&Arc<Attempt>| attempt.interruption().is_none() && self.preemption.may_give_way(attempt.id());
+        let candidate = |attempt: &Arc<Attempt>| Candidate {
             task: attempt.id(),
             priority: attempt.task.priority,
             started: attempt.started(),
@@ -160,11 +165,11 @@ impl Dispatcher {
     }
 
     /// How many buffered tasks wait for a slot that is about to become free for them.
-    pub(super) fn promised(&self) -> usize {
+    pub(super) fn slots_being_freed(&self) -> usize {
         if self.run.inner.settings.preemption.is_none() {
             return 0;
         }
-        let running = self.run.floor.running();
+        let running = self.run.state.running();
         running.iter().filter(|attempt| attempt.interruption() == Some(Interruption::Preempted)).count()
     }
 }
@@ -175,11 +180,11 @@ mod tests {
 
     const POLICY: Preemption = Preemption { from: Priority(200), levels: 64 };
 
-    fn running(task: i64, priority: u8, started: u64) -> Running {
-        Running { task: TaskId(task), priority: Priority(priority), started: Some(Duration::from_secs(started)) }
+    fn running(task: i64, priority: u8, started: u64) -> Candidate {
+        Candidate { task: TaskId(task), priority: Priority(priority), started: Some(Duration::from_secs(started)) }
     }
 
-    fn of(running: &[Running], stopping: usize, waiting: &[u8]) -> Vec<i64> {
+    fn of(running: &[Candidate], stopping: usize, waiting: &[u8]) -> Vec<i64> {
         let waiting = waiting.iter().map(|priority| Priority(*priority)).collect();
         victims(POLICY, running.to_vec(), stopping, waiting).into_iter().map(|task| task.0).collect()
     }

@@ -16,7 +16,7 @@ use crate::handlers::{Attempt, ChildrenWait, Interruption};
 
 /// How an attempt ended, to be written.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum End {
+pub(crate) enum AttemptEnd {
     Complete(Option<Bytes>),
     Fail {
         error: String,
@@ -34,33 +34,40 @@ pub(crate) enum End {
 
 /// An attempt that has ended and whose end is not durable yet.
 #[derive(Debug, Clone)]
-pub(crate) struct Ended {
+pub(crate) struct EndedAttempt {
     pub(crate) attempt: Arc<Attempt>,
-    pub(crate) end: End,
+    pub(crate) end: AttemptEnd,
+}
+
+impl EndedAttempt {
+    /// An attempt that is given back without having started.
+    pub(crate) fn released(attempt: Arc<Attempt>) -> Self {
+        Self { attempt, end: AttemptEnd::Release }
+    }
 }
 
 /// The shared state of one engine's run. One lock, taken once per attempt: a slot hands in an end
 /// and takes its next task.
 #[derive(Debug, Default)]
-pub(crate) struct Floor {
-    state: Mutex<State>,
+pub(crate) struct RunState {
+    state: Mutex<Slots>,
     ended: Notify,
     progressed: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Slots {
     buffer: Buffer,
     /// What each slot runs; grows to the most slots that were ever needed at once.
     slots: Vec<Option<Arc<Attempt>>>,
     /// Numbers of slots that run nothing.
     free: Vec<usize>,
-    ended: Vec<Ended>,
+    ended: Vec<EndedAttempt>,
     counts: Counts,
     slot_time: SlotTime,
 }
 
-/// How much has happened on the floor; only grows.
+/// How much has happened in the run; only grows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     /// Attempts that started.
@@ -69,9 +76,9 @@ pub(crate) struct Counts {
     pub(crate) ended: usize,
 }
 
-/// The floor at one moment.
+/// What the slots and the buffer hold at one moment.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FloorState {
+pub(crate) struct Occupancy {
     pub(crate) running: usize,
     pub(crate) buffered: usize,
     pub(crate) ended: usize,
@@ -82,26 +89,26 @@ pub(crate) struct FloorState {
 /// What came of buffering attempts.
 #[derive(Debug)]
 pub(crate) struct Added {
-    /// The numbers of the slots that should be manned for them.
+    /// The numbers of the slots for which workers should be started.
     pub(crate) slots: Vec<usize>,
     /// Whether all of them go before something that was buffered.
     pub(crate) go_first: bool,
 }
 
-impl FloorState {
+impl Occupancy {
     /// Whether nothing is buffered, running or waiting for its commit.
     pub(crate) fn is_empty(self) -> bool {
         self.running + self.buffered + self.ended == 0
     }
 }
 
-impl Floor {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl RunState {
+    fn lock(&self) -> MutexGuard<'_, Slots> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn state(&self) -> FloorState {
-        self.lock().now()
+    pub(crate) fn occupancy(&self) -> Occupancy {
+        self.lock().occupancy()
     }
 
     /// Buffers attempts at a steady time.
@@ -116,11 +123,11 @@ impl Floor {
         let last = state.buffer.last().map(|attempt| attempt.id());
         state.buffer.add(attempts, order);
         let go_first = last.is_some() && last == state.buffer.last().map(|attempt| attempt.id());
-        Added { slots: state.man_slots(concurrency, now), go_first }
+        Added { slots: state.take_slots(concurrency, now), go_first }
     }
 
     /// A slot's first task; `None`, where others were quicker, frees the slot.
-    pub(crate) fn begin(&self, slot: usize, clock: &dyn Clock) -> Option<Arc<Attempt>> {
+    pub(crate) fn first_attempt(&self, slot: usize, clock: &dyn Clock) -> Option<Arc<Attempt>> {
         let next = self.lock().next(slot, clock);
         if next.is_none() {
             // The dispatcher may have counted this slot as running and wait for nothing else.
@@ -132,7 +139,12 @@ impl Floor {
     /// Hands in how a slot's attempt ended and takes the slot's next task; `None` frees the slot.
     /// Answers too whether the dispatcher was told just now, so that the slot can step aside for
     /// it.
-    pub(crate) fn turn(&self, slot: usize, ended: Ended, clock: &dyn Clock) -> (Option<Arc<Attempt>>, bool) {
+    pub(crate) fn next_attempt(
+        &self,
+        slot: usize,
+        ended: EndedAttempt,
+        clock: &dyn Clock,
+    ) -> (Option<Arc<Attempt>>, bool) {
         let mut state = self.lock();
         let first = state.ended.is_empty();
         state.ended.push(ended);
@@ -146,40 +158,40 @@ impl Floor {
     }
 
     /// Has the dispatcher look what there is to do.
-    pub(crate) fn stir(&self) {
+    pub(crate) fn wake(&self) {
         self.ended.notify_one();
     }
 
     /// Hands in the end of attempts that no slot had.
-    pub(crate) fn hand_in(&self, ended: impl IntoIterator<Item = Ended>) {
+    pub(crate) fn add_ended(&self, ended: impl IntoIterator<Item = EndedAttempt>) {
         self.lock().ended.extend(ended);
         self.ended.notify_one();
     }
 
     /// Takes everything that has ended.
-    pub(crate) fn take_ended(&self) -> Vec<Ended> {
+    pub(crate) fn take_ended(&self) -> Vec<EndedAttempt> {
         std::mem::take(&mut self.lock().ended)
     }
 
     /// Puts back, before what has ended since, what could not be written.
-    pub(crate) fn put_back(&self, mut unwritten: Vec<Ended>) {
+    pub(crate) fn put_back_ended(&self, mut unwritten: Vec<EndedAttempt>) {
         let mut state = self.lock();
         unwritten.append(&mut state.ended);
         state.ended = unwritten;
     }
 
     /// Waits until an attempt has ended or progress is to be looked at. Cancel-safe.
-    pub(crate) async fn stirred(&self) {
+    pub(crate) async fn woken(&self) {
         self.ended.notified().await;
     }
 
     /// Takes all that has not started.
     pub(crate) fn clear_buffer(&self) -> Vec<Arc<Attempt>> {
-        self.give_back(usize::MAX)
+        self.take_last(usize::MAX)
     }
 
     /// Takes the `count` buffered attempts that would start last.
-    pub(crate) fn give_back(&self, count: usize) -> Vec<Arc<Attempt>> {
+    pub(crate) fn take_last(&self, count: usize) -> Vec<Arc<Attempt>> {
         self.lock().buffer.take_last(count)
     }
 
@@ -202,7 +214,7 @@ impl Floor {
 
     /// Lets go of what a lapsed session held: running attempts are asked to stop, buffered ones are
     /// dropped.
-    pub(crate) fn lose_session(&self, session: SessionId) {
+    pub(crate) fn drop_session(&self, session: SessionId) {
         for attempt in self.running().iter().filter(|attempt| attempt.task.lease.session == session) {
             attempt.interrupt(Interruption::SessionLost);
         }
@@ -226,8 +238,8 @@ impl Floor {
         let running = state.slots.iter().flatten().find(|attempt| attempt.id() == task).cloned();
         drop(state);
         if let Some(attempt) = buffered {
-            let end = End::ConfirmCancel("cancelled before it started".to_owned());
-            self.hand_in([Ended { attempt, end }]);
+            let end = AttemptEnd::ConfirmCancel("cancelled before it started".to_owned());
+            self.add_ended([EndedAttempt { attempt, end }]);
         }
         if let Some(attempt) = running {
             attempt.interrupt(Interruption::Cancelled);
@@ -254,13 +266,13 @@ impl Floor {
     }
 }
 
-impl State {
+impl Slots {
     fn running(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    fn now(&self) -> FloorState {
-        FloorState {
+    fn occupancy(&self) -> Occupancy {
+        Occupancy {
             running: self.running(),
             buffered: self.buffer.len(),
             ended: self.ended.len(),
@@ -283,18 +295,18 @@ impl State {
         next
     }
 
-    fn man_slots(&mut self, concurrency: usize, now: Duration) -> Vec<usize> {
+    fn take_slots(&mut self, concurrency: usize, now: Duration) -> Vec<usize> {
         let wanted = self.buffer.len().min(concurrency.saturating_sub(self.running()));
-        let mut manned: Vec<usize> = Vec::with_capacity(wanted);
-        while manned.len() < wanted {
+        let mut taken: Vec<usize> = Vec::with_capacity(wanted);
+        while taken.len() < wanted {
             let slot = self.free.pop().unwrap_or_else(|| {
                 self.slots.push(None);
                 self.slots.len() - 1
             });
-            manned.push(slot);
+            taken.push(slot);
         }
         self.slot_time.note(self.running(), now);
-        manned
+        taken
     }
 }
 
@@ -308,10 +320,10 @@ mod tests {
 
     #[test]
     fn a_slot_that_finds_nothing_to_run_wakes_the_dispatcher() {
-        let floor = Floor::default();
-        let added = floor.add(vec![Arc::new(attempt(1, 128))], StartOrder::MostUrgent, 1, Duration::ZERO);
-        floor.give_back(1);
-        assert!(floor.begin(added.slots[0], &ManualClock::default()).is_none());
-        assert!(floor.stirred().now_or_never().is_some());
+        let state = RunState::default();
+        let added = state.add(vec![Arc::new(attempt(1, 128))], StartOrder::MostUrgent, 1, Duration::ZERO);
+        state.take_last(1);
+        assert!(state.first_attempt(added.slots[0], &ManualClock::default()).is_none());
+        assert!(state.woken().now_or_never().is_some());
     }
 }

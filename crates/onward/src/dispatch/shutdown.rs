@@ -6,15 +6,15 @@ use std::time::Duration;
 use onward_store::TaskState;
 
 use super::dispatcher::Dispatcher;
-use super::run_state::{End, Ended};
-use super::write_batch::Batch;
+use super::run_state::{AttemptEnd, EndedAttempt};
+use super::write_batch::WriteBatch;
 use crate::error::Result;
 use crate::handlers::Interruption;
 use crate::timer;
 
 /// How far the stop is. Times are steady ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stopping {
+pub(crate) enum Shutdown {
     /// The run goes on.
     No,
     /// Running handlers may end by themselves until then.
@@ -29,7 +29,7 @@ pub(crate) enum Stopping {
     },
 }
 
-impl Stopping {
+impl Shutdown {
     pub(crate) fn is_stopping(self) -> bool {
         self != Self::No
     }
@@ -53,21 +53,21 @@ const SLOT_MARGIN: Duration = Duration::from_millis(100);
 
 impl Dispatcher {
     /// Takes the next step of a stop if it is time.
-    pub(super) fn notice_stop(&mut self) {
+    pub(super) fn advance_shutdown(&mut self) {
         let now = self.now();
-        match self.stopping {
-            Stopping::No if self.stop.is_cancelled() => {
+        match self.shutdown {
+            Shutdown::No if self.stop.is_cancelled() => {
                 let until = now.saturating_add(self.run.inner.settings.shutdown_limit);
-                self.stopping = Stopping::Waiting { until };
-                self.run.mail.shut();
-                self.retires = !self.run.floor.state().is_empty();
-                let unstarted = self.run.floor.clear_buffer();
-                self.run.floor.hand_in(unstarted.into_iter().map(|attempt| Ended { attempt, end: End::Release }));
+                self.shutdown = Shutdown::Waiting { until };
+                self.run.outbox.close();
+                self.must_retire = !self.run.state.occupancy().is_empty();
+                let unstarted = self.run.state.clear_buffer();
+                self.run.state.add_ended(unstarted.into_iter().map(EndedAttempt::released));
             }
-            Stopping::Waiting { until } if until <= now => {
+            Shutdown::Waiting { until } if until <= now => {
                 let margin = self.time_to_stop();
-                self.stopping = Stopping::Aborting { until: now.saturating_add(margin) };
-                self.run.floor.interrupt_all(Interruption::ShuttingDown);
+                self.shutdown = Shutdown::Aborting { until: now.saturating_add(margin) };
+                self.run.state.interrupt_all(Interruption::ShuttingDown);
                 self.run.stage.abort();
             }
             _ => {}
@@ -77,19 +77,19 @@ impl Dispatcher {
     /// How long slots may take to stop what they run, where handlers do not block.
     fn time_to_stop(&self) -> Duration {
         let settings = &self.run.inner.settings;
-        let cleans_up = self.run.floor.running().iter().any(|attempt| attempt.cleanup.is_set());
+        let cleans_up = self.run.state.running().iter().any(|attempt| attempt.cleanup.is_set());
         let cleanup = if cleans_up { settings.cleanup_limit } else { Duration::ZERO };
         settings.grace.saturating_add(cleanup).saturating_add(SLOT_MARGIN)
     }
 
     /// Ends the sessions. What handlers that could not be stopped still hold is released by it.
     pub(super) async fn close(&mut self) -> Result<()> {
-        for attempt in self.run.floor.running() {
+        for attempt in self.run.state.running() {
             let (task, kind) = (attempt.id().0, attempt.task.kind.as_str());
             tracing::warn!(task, kind, "the handler blocks its thread and cannot be stopped; its task is given back");
         }
-        let mut batch = Batch::default();
-        let unwritten = self.run.floor.take_ended();
+        let mut batch = WriteBatch::default();
+        let unwritten = self.run.state.take_ended();
         let is_clean = unwritten.is_empty();
         for ended in unwritten {
             if let Some(finished) = batch.end(ended) {
@@ -103,7 +103,7 @@ impl Dispatcher {
         let began = self.now();
         match self.run.inner.store.apply(batch.writes).await {
             Ok(outcomes) => {
-                self.settle(batch.parts, outcomes, began);
+                self.apply_outcomes(batch.pending, outcomes, began);
                 Ok(())
             }
             Err(error) if is_clean && error.is_replaced() => Err(error.into()),
@@ -118,13 +118,13 @@ impl Dispatcher {
     /// Stops what runs without writing anything, for a store that has failed.
     pub(super) async fn abandon(&mut self) {
         let until = self.now().saturating_add(self.time_to_stop());
-        self.run.floor.clear_buffer();
-        self.run.floor.interrupt_all(Interruption::SessionLost);
+        self.run.state.clear_buffer();
+        self.run.state.interrupt_all(Interruption::SessionLost);
         self.run.stage.abort();
-        while self.run.floor.state().running > 0 && self.now() < until {
-            self.run.floor.take_ended();
+        while self.run.state.occupancy().running > 0 && self.now() < until {
+            self.run.state.take_ended();
             tokio::select! {
-                () = self.run.floor.stirred() => {}
+                () = self.run.state.woken() => {}
                 () = timer::reached(&*self.run.inner.clock, until) => {}
             }
         }

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 /// One value of each type. Cheap to clone: the values are shared.
 #[derive(Clone, Default)]
-pub(crate) struct StateMap(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
+pub(crate) struct AppState(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
 
-impl fmt::Debug for StateMap {
+impl fmt::Debug for AppState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StateMap").field("types", &self.0.len()).finish()
     }
 }
 
-impl StateMap {
+impl AppState {
     /// Keeps `value`, in place of one of the same type.
     pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
         self.0.insert(TypeId::of::<T>(), Arc::new(value));

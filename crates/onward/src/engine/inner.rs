@@ -9,14 +9,14 @@ use onward_store::{Clock, Outcome, Refusal, Store, TaskId, TaskRecord, Write};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::app_state::StateMap;
+use super::app_state::AppState;
 use super::builder::EngineBuilder;
 use super::registrations::Registrations;
 use super::run::Run;
 use super::settings::Settings;
 use super::weak_engine::{HeldHandles, Origin};
 use crate::control::OwnRetentions;
-use crate::dispatch::Delivery;
+use crate::dispatch::OutboxReply;
 use crate::error::{Error, Result};
 use crate::handlers::{Connections, Failure};
 use crate::observe::{Hook, Telemetry};
@@ -65,7 +65,7 @@ pub(crate) struct Inner {
     pub(crate) held_handles: HeldHandles,
     pub(super) registrations: Mutex<Registrations>,
     pub(super) orchestrations: Mutex<Registered>,
-    pub(super) state: Mutex<StateMap>,
+    pub(super) app_state: Mutex<AppState>,
     pub(super) hooks: Mutex<Vec<Hook>>,
     pub(super) course: Mutex<Course>,
 }
@@ -146,7 +146,7 @@ impl Engine {
             held_handles: HeldHandles::default(),
             registrations: Mutex::default(),
             orchestrations: Mutex::default(),
-            state: Mutex::default(),
+            app_state: Mutex::default(),
             hooks: Mutex::default(),
             course: Mutex::default(),
         }))
@@ -189,14 +189,14 @@ impl Engine {
         self.origin.note_use(&self.inner);
         store_guard::check()?;
         let Some(run) = self.inner.run() else { return self.apply(write).await };
-        let delivery = match run.mail.hand_in(write) {
-            Ok(delivery) => delivery,
+        let reply = match run.outbox.enqueue(write) {
+            Ok(reply) => reply,
             Err(write) => return self.apply(write).await,
         };
-        run.floor.stir();
-        match delivery.await {
-            Ok(Delivery::Answered(outcome)) => told(Some(outcome?)),
-            Ok(Delivery::GivenBack(write)) => self.apply(*write).await,
+        run.state.wake();
+        match reply.await {
+            Ok(OutboxReply::Applied(outcome)) => told(Some(outcome?)),
+            Ok(OutboxReply::Returned(write)) => self.apply(*write).await,
             Err(_) => Err(onward_store::Error::closed().into()),
         }
     }

@@ -14,7 +14,7 @@ mod settings;
 mod store_location;
 mod weak_engine;
 
-pub(crate) use app_state::StateMap;
+pub(crate) use app_state::AppState;
 pub use builder::EngineBuilder;
 pub use injection::FromState;
 pub(crate) use injection::Has;

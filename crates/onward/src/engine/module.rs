@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use super::app_state::StateMap;
+use super::app_state::AppState;
 use super::injection::{FromState, stateful};
 use super::registrations::Target;
 use crate::handlers::{Context, Failure, Handler, HandlerOptions, Next, Output};
@@ -66,7 +66,7 @@ pub trait Module {
 pub struct ModuleParts {
     handlers: Vec<(Target, Handler)>,
     options: HandlerOptions,
-    state: StateMap,
+    state: AppState,
 }
 
 impl ModuleParts {

@@ -155,7 +155,7 @@ impl Engine {
     ///
     /// Each function has a task of its own, in which it is called for one transition after the
     /// other, in the order of the commits: those of one task come in their order. It holds nobody
-    /// up. One that is slow has up to [`bounds::HOOK_LINE`](crate::bounds::HOOK_LINE) transitions
+    /// up. One that is slow has up to [`bounds::HOOK_QUEUE`](crate::bounds::HOOK_QUEUE) transitions
     /// wait for it; those that come then are left out, and the next that it is told says how many
     /// were ([`Transition::missed`]). A panic in it is logged, and it is called for the next. When
     /// the run ends it is waited for, up to the [shutdown limit](EngineBuilder::shutdown_limit) and
@@ -231,7 +231,7 @@ impl Engine {
     /// Gives handlers a value to share, found by its type with [`Context::state`]; one of the same
     /// type is replaced.
     pub fn state<T: Send + Sync + 'static>(&self, value: T) -> &Self {
-        lock(&self.inner.state).insert(value);
+        lock(&self.inner.app_state).insert(value);
         self
     }
 }

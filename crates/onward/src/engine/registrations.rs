@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use onward_store::{KindSelection, Name};
 
-use super::app_state::StateMap;
+use super::app_state::AppState;
 use super::kind_pattern::KindPattern;
 use crate::error::{Error, Result};
 use crate::handlers::{Handler, HandlerOptions};
@@ -81,7 +81,7 @@ impl Registrations {
     /// Checks the registrations and makes them a table. `state` is what the engine was given, and
     /// `codes` the code of its orchestrations; an engine without handlers and code could run
     /// nothing. Only an engine of the program `onward` may have handlers of reserved kinds.
-    pub(crate) fn table(&self, state: &StateMap, codes: &CodeTable, may_be_reserved: bool) -> Result<HandlerTable> {
+    pub(crate) fn table(&self, state: &AppState, codes: &CodeTable, may_be_reserved: bool) -> Result<HandlerTable> {
         let options = self.ordered_options()?;
         let mut table = HandlerTable::default();
         let mut owners = HashMap::<KindPattern, &Owner>::new();
@@ -127,7 +127,7 @@ impl Registrations {
     }
 }
 
-fn check_state(pattern: &KindPattern, handler: &Handler, state: &StateMap, owner: &Owner) -> Result<()> {
+fn check_state(pattern: &KindPattern, handler: &Handler, state: &AppState, owner: &Owner) -> Result<()> {
     let has = |kind| state.has(kind) || handler.state.as_ref().is_some_and(|own| own.has(kind));
     match handler.missing.and_then(|missing| missing(&has)) {
         None => Ok(()),

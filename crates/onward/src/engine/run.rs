@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use onward_store::{Claim, QueueChoice, QueueSelection, SessionId};
 
-use super::app_state::StateMap;
+use super::app_state::AppState;
 use super::inner::Inner;
 use super::registrations::HandlerTable;
-use crate::dispatch::{Floor, Mail};
+use crate::dispatch::{Outbox, RunState};
 use crate::observe::Hooks;
 use crate::orchestration::{CodeTable, Stage};
 
@@ -15,15 +15,15 @@ use crate::orchestration::{CodeTable, Stage};
 pub(crate) struct Run {
     pub(crate) inner: Arc<Inner>,
     pub(crate) handlers: HandlerTable,
-    pub(crate) state: StateMap,
-    pub(crate) floor: Floor,
+    pub(crate) app_state: AppState,
+    pub(crate) state: RunState,
     pub(crate) hooks: Hooks,
     /// The code of orchestrations.
     pub(crate) orchestrations: CodeTable,
     /// Orchestrations that are in memory.
     pub(crate) stage: Stage,
     /// Signals that go with what is written next.
-    pub(crate) mail: Mail,
+    pub(crate) outbox: Outbox,
 }
 
 impl Run {

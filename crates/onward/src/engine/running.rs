@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::inner::{Course, Engine, Inner, lock};
 use super::run::Run;
-use crate::dispatch::{Dispatcher, Floor, Goal, Mail};
+use crate::dispatch::{Dispatcher, Goal, Outbox, RunState};
 use crate::error::{Error, Result};
 use crate::observe::{DrainSummary, Hooks};
 use crate::orchestration::replay::store_guard;
@@ -125,11 +125,11 @@ impl Engine {
 
     fn begin(&self) -> Result<(Arc<Run>, CancellationToken)> {
         store_guard::check()?;
-        let state = lock(&self.inner.state).clone();
+        let app_state = lock(&self.inner.app_state).clone();
         let orchestrations = self.inner.codes()?;
         let run = Arc::new(Run {
             handlers: lock(&self.inner.registrations).table(
-                &state,
+                &app_state,
                 &orchestrations,
                 self.inner.settings.serves_reserved,
             )?,
@@ -139,9 +139,9 @@ impl Engine {
                 self.inner.settings.turns,
                 &self.inner.telemetry.orchestrations,
             ),
-            state,
-            mail: Mail::default(),
-            floor: Floor::default(),
+            app_state,
+            outbox: Outbox::default(),
+            state: RunState::default(),
             hooks: Hooks::new(&lock(&self.inner.hooks)),
             inner: Arc::clone(&self.inner),
         });
@@ -182,7 +182,7 @@ async fn finish_hooks(run: &Run, mut hooks: JoinSet<()>) {
     }
     run.hooks.close();
     let clock = &*run.inner.clock;
-    let over_at = clock.steady().saturating_add(run.inner.settings.shutdown_limit.max(bounds::HOOKS_AT_END));
+    let over_at = clock.steady().saturating_add(run.inner.settings.shutdown_limit.max(bounds::HOOK_SHUTDOWN_LIMIT));
     tokio::select! {
         () = async { while hooks.join_next().await.is_some() {} } => {}
         () = timer::reached(clock, over_at) => {

@@ -97,7 +97,7 @@ impl Context {
     pub fn state<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, Failure> {
         let handler = self.run.handlers.get(self.kind());
         let own = handler.and_then(|handler| handler.state.as_ref()?.get());
-        own.or_else(|| self.run.state.get()).ok_or_else(|| {
+        own.or_else(|| self.run.app_state.get()).ok_or_else(|| {
             let name = std::any::type_name::<T>();
             Failure::permanent(format!(
                 "the engine has no state of type `{name}`; give it one with `engine.state(…)` before it runs"
@@ -168,7 +168,7 @@ impl Context {
     pub fn progress(&self, fraction: f32) {
         self.heartbeat();
         self.attempt.progress.set_fraction(fraction);
-        self.run.floor.progressed();
+        self.run.state.progressed();
     }
 
     /// Says how many bytes are done, and of how many if that is known: `progress_bytes(done,
@@ -197,7 +197,7 @@ impl Context {
     pub fn progress_bytes(&self, done: u64, total: impl Into<Option<u64>>) {
         self.heartbeat();
         self.attempt.progress.set_bytes(done, total.into());
-        self.run.floor.progressed();
+        self.run.state.progressed();
     }
 
     /// Says how far the task is and what it is doing; a message beyond 1024 bytes is cut.

@@ -34,12 +34,12 @@ pub struct Failure {
     message: String,
     class: FailureClass,
     /// There if it is no failure, but another end of the attempt.
-    instead: Option<Box<Instead>>,
+    alternative_end: Option<Box<AlternativeEnd>>,
 }
 
 /// What an attempt asks for that has not failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Instead {
+pub(crate) enum AlternativeEnd {
     /// To go on when its children have ended.
     Children(ChildrenWait),
     /// To be finished by somebody else, within a time.
@@ -62,24 +62,24 @@ pub(crate) struct ChildrenWait {
 impl Failure {
     /// Trying again may help: the retry policy says whether and when.
     pub fn retryable(message: impl Into<String>) -> Self {
-        Self { message: message.into(), class: FailureClass::Retryable, instead: None }
+        Self { message: message.into(), class: FailureClass::Retryable, alternative_end: None }
     }
 
     /// Trying again cannot help: the task has failed, whatever its policy says.
     pub fn permanent(message: impl Into<String>) -> Self {
-        Self { message: message.into(), class: FailureClass::Permanent, instead: None }
+        Self { message: message.into(), class: FailureClass::Permanent, alternative_end: None }
     }
 
     /// Trying again may help after this time, which takes the place of the policy's delay. The
     /// attempt counts.
     pub fn retry_after(message: impl Into<String>, after: Duration) -> Self {
-        Self { message: message.into(), class: FailureClass::RetryAfter(after), instead: None }
+        Self { message: message.into(), class: FailureClass::RetryAfter(after), alternative_end: None }
     }
 
     /// Nothing was wrong with the task (something it needs is busy): try again after this time and
     /// do not count the attempt. A handler that always answers so is tried for ever.
     pub fn not_counted(message: impl Into<String>, after: Duration) -> Self {
-        Self { message: message.into(), class: FailureClass::NotCounted(after), instead: None }
+        Self { message: message.into(), class: FailureClass::NotCounted(after), alternative_end: None }
     }
 
     /// Nothing went wrong: the attempt ends for a while, without a result, and the task goes on
@@ -114,16 +114,19 @@ impl Failure {
     }
 
     fn waiting(memo: Bytes, on_failure: OnDependencyFailure) -> Self {
-        Self::instead_of_failing(Instead::Children(ChildrenWait { memo, on_failure }), "it waits for its children")
+        Self::with_alternative_end(
+            AlternativeEnd::Children(ChildrenWait { memo, on_failure }),
+            "it waits for its children",
+        )
     }
 
     pub(crate) fn letting_go(within: Option<Duration>) -> Self {
-        Self::instead_of_failing(Instead::Completion(within), "it waits to be finished from elsewhere")
+        Self::with_alternative_end(AlternativeEnd::Completion(within), "it waits to be finished from elsewhere")
     }
 
     pub(crate) fn moving(queue: Name) -> Self {
         let message = format!("it goes on in the queue `{queue}`");
-        Self::instead_of_failing(Instead::Move(queue), message)
+        Self::with_alternative_end(AlternativeEnd::Move(queue), message)
     }
 
     /// What a panic says, as a failure.
@@ -132,13 +135,13 @@ impl Failure {
         Self::retryable(format!("it panicked: {}", text.unwrap_or("(no message)")))
     }
 
-    pub(crate) fn instead_of_failing(instead: Instead, message: impl Into<String>) -> Self {
-        Self { instead: Some(Box::new(instead)), ..Self::retryable(message) }
+    pub(crate) fn with_alternative_end(alternative_end: AlternativeEnd, message: impl Into<String>) -> Self {
+        Self { alternative_end: Some(Box::new(alternative_end)), ..Self::retryable(message) }
     }
 
     /// What it stands for, if it is no failure.
-    pub(crate) fn instead(&self) -> Option<&Instead> {
-        self.instead.as_deref()
+    pub(crate) fn alternative_end(&self) -> Option<&AlternativeEnd> {
+        self.alternative_end.as_deref()
     }
 
     /// What went wrong. The store keeps the first 8 KiB of it.

@@ -68,7 +68,7 @@ impl Connections {
     /// One on which something went wrong is closed instead.
     fn keep(&self, connection: Connection) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < bounds::CONNECTIONS_KEPT && connection.is_autocommit() {
+        if kept.len() < bounds::IDLE_CONNECTIONS && connection.is_autocommit() {
             kept.push(connection);
         }
     }

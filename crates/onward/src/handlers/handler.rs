@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::failure_policy::{FailedAttempt, FailurePolicy, Verdict};
 use super::middleware::{Middleware, Next};
 use super::output::Output;
-use crate::engine::{Has, KindPattern, StateMap};
+use crate::engine::{AppState, Has, KindPattern};
 use crate::error::{Error, Result};
 
 pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = Result<Output, Failure>> + Send>>;
@@ -139,7 +139,7 @@ pub(crate) struct Handler {
     pub(crate) function: HandlerFunction,
     pub(crate) options: HandlerOptions,
     /// What its module gives it.
-    pub(crate) state: Option<Arc<StateMap>>,
+    pub(crate) state: Option<Arc<AppState>>,
     /// Finds a state that it takes as an argument and that is not there.
     pub(crate) missing: Option<fn(Has<'_>) -> Option<&'static str>>,
 }

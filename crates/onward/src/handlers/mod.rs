@@ -24,7 +24,7 @@ pub use attempt::Interruption;
 pub(crate) use cleanup::clean_up;
 pub use context::Context;
 pub use failure::Failure;
-pub(crate) use failure::{ChildrenWait, Instead};
+pub(crate) use failure::{AlternativeEnd, ChildrenWait};
 pub use failure_conversions::FailureError;
 pub use failure_policy::{FailedAttempt, Verdict};
 pub(crate) use finish::Connections;

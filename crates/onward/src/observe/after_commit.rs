@@ -70,17 +70,17 @@ impl fmt::Debug for Hook {
 
 /// The hooks of one run, each with what it is still to be told.
 #[derive(Debug, Default)]
-pub(crate) struct Hooks(Vec<Arc<HookLine>>);
+pub(crate) struct Hooks(Vec<Arc<HookQueue>>);
 
 #[derive(Debug)]
-struct HookLine {
+struct HookQueue {
     hook: Hook,
-    line: Mutex<Line>,
-    told: Notify,
+    queue: Mutex<PendingTransitions>,
+    added: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Line {
+struct PendingTransitions {
     transitions: VecDeque<Transition>,
     missed: u64,
     is_closed: bool,
@@ -88,8 +88,8 @@ struct Line {
 
 impl Hooks {
     pub(crate) fn new(hooks: &[Hook]) -> Self {
-        let line = |hook: &Hook| HookLine { hook: hook.clone(), line: Mutex::default(), told: Notify::new() };
-        Self(hooks.iter().map(|hook| Arc::new(line(hook))).collect())
+        let queue = |hook: &Hook| HookQueue { hook: hook.clone(), queue: Mutex::default(), added: Notify::new() };
+        Self(hooks.iter().map(|hook| Arc::new(queue(hook))).collect())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -97,10 +97,10 @@ impl Hooks {
     }
 
     /// Notes what became of an attempt. Never waits.
-    pub(crate) fn tell(&self, attempt: &Attempt, change: Change) {
-        for line in &self.0 {
+    pub(crate) fn notify(&self, attempt: &Attempt, change: Change) {
+        for queue in &self.0 {
             let task = &attempt.task;
-            line.tell(Transition {
+            queue.notify(Transition {
                 task: attempt.id(),
                 kind: task.kind.clone(),
                 queue: task.queue.clone(),
@@ -113,43 +113,43 @@ impl Hooks {
 
     /// Calls the hooks, each in a task of its own, until they are closed and all is told.
     pub(crate) fn start(&self, inner: &Arc<Inner>) -> tokio::task::JoinSet<()> {
-        self.0.iter().map(|line| InHandler::call(inner, || Box::pin(Arc::clone(line).work()))).collect()
+        self.0.iter().map(|queue| InHandler::call(inner, || Box::pin(Arc::clone(queue).run()))).collect()
     }
 
     /// Says that nothing more is to be told.
     pub(crate) fn close(&self) {
-        for line in &self.0 {
-            line.lock().is_closed = true;
-            line.told.notify_one();
+        for queue in &self.0 {
+            queue.lock().is_closed = true;
+            queue.added.notify_one();
         }
     }
 }
 
-impl HookLine {
-    fn lock(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+impl HookQueue {
+    fn lock(&self) -> MutexGuard<'_, PendingTransitions> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, transition: Transition) {
+    fn notify(&self, transition: Transition) {
         self.lock().add(transition);
-        self.told.notify_one();
+        self.added.notify_one();
     }
 
-    async fn work(self: Arc<Self>) {
+    async fn run(self: Arc<Self>) {
         loop {
             let (transition, is_closed) = self.lock().take();
             match transition {
                 Some(transition) => self.hook.call(transition).await,
                 None if is_closed => return,
-                None => self.told.notified().await,
+                None => self.added.notified().await,
             }
         }
     }
 }
 
-impl Line {
+impl PendingTransitions {
     fn add(&mut self, transition: Transition) {
-        if self.transitions.len() >= bounds::HOOK_LINE {
+        if self.transitions.len() >= bounds::HOOK_QUEUE {
             self.missed += 1;
             return;
         }
@@ -173,11 +173,11 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_counted_with_what_comes_next() {
-        let mut line = Line::default();
-        (0..bounds::HOOK_LINE as i64 + 2).for_each(|task| line.add(transition(task)));
-        assert_eq!(line.transitions.len(), bounds::HOOK_LINE);
-        line.take();
-        line.add(transition(-1));
-        assert_eq!(line.transitions.back().map(|last| (last.task, last.missed)), Some((TaskId(-1), 2)));
+        let mut queue = PendingTransitions::default();
+        (0..bounds::HOOK_QUEUE as i64 + 2).for_each(|task| queue.add(transition(task)));
+        assert_eq!(queue.transitions.len(), bounds::HOOK_QUEUE);
+        queue.take();
+        queue.add(transition(-1));
+        assert_eq!(queue.transitions.back().map(|last| (last.task, last.missed)), Some((TaskId(-1), 2)));
     }
 }

@@ -55,7 +55,7 @@ impl EventStream {
         if self.read.is_empty() {
             // A change after this line is seen by the next wait.
             self.changes.hint();
-            let page = self.store.events(self.next, bounds::EVENTS).await?;
+            let page = self.store.events(self.next, bounds::EVENT_BATCH).await?;
             self.next = page.next;
             self.read = page.events.into();
             if let Some(oldest) = page.forgotten_up_to {

@@ -65,16 +65,16 @@ fn seconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S
 
 impl Snapshot {
     pub(crate) fn of(run: &Run) -> Self {
-        let state = run.floor.state();
+        let occupancy = run.state.occupancy();
         let now = run.inner.clock.steady();
-        let mut running: Vec<_> = run.floor.running().iter().map(|attempt| RunningTask::of(attempt, now)).collect();
+        let mut running: Vec<_> = run.state.running().iter().map(|attempt| RunningTask::of(attempt, now)).collect();
         running.sort_unstable_by_key(|task| task.id);
         Self {
             is_running: true,
             concurrency: run.inner.settings.concurrency,
             running,
-            buffered: state.buffered,
-            unsettled: state.ended,
+            buffered: occupancy.buffered,
+            unsettled: occupancy.ended,
             pressure: run.inner.gauge.pressure(),
         }
     }

@@ -34,7 +34,7 @@ pub(crate) fn plan(calendar: &Calendar<'_>, record: &ScheduleRecord, now: Timest
     // What is next was found by the calendar as it was then; the zone's rules may have changed
     // since, but it stays due.
     let last = last_due(calendar, now).filter(|last| last.at >= next.at).unwrap_or(next);
-    let on_time = now - last.due <= bounds::ON_TIME;
+    let on_time = now - last.due <= bounds::FIRING_DELAY;
     let firings = match record.schedule.catch_up {
         CatchUp::None if !on_time => Vec::new(),
         CatchUp::None | CatchUp::Last => vec![last.at],
@@ -48,7 +48,7 @@ pub(crate) fn plan(calendar: &Calendar<'_>, record: &ScheduleRecord, now: Timest
 /// clock was wrong. After a small step back the schedule waits until the clock is again where it
 /// was, so that nothing fires twice.
 fn is_ahead(record: &ScheduleRecord, now: Timestamp) -> bool {
-    record.last.is_some_and(|last| last.fired_at - now > bounds::SET_BACK)
+    record.last.is_some_and(|last| last.fired_at - now > bounds::CLOCK_SET_BACK)
         && record.next.is_some_and(|next| next.at > now)
 }
 
@@ -73,10 +73,10 @@ fn latest(calendar: &Calendar<'_>, first: Timestamp, last: Timestamp, limit: usi
     moments
 }
 
-/// How many moments there are from `first` to `last`, both counted; beyond [`bounds::MISSED`] they
+/// How many moments there are from `first` to `last`, both counted; beyond [`bounds::MISSED_FIRINGS`] they
 /// are not.
 fn count(calendar: &Calendar<'_>, first: Timestamp, last: Timestamp) -> u64 {
-    1 + calendar.between(first, last, bounds::MISSED).len() as u64
+    1 + calendar.between(first, last, bounds::MISSED_FIRINGS).len() as u64
 }
 
 #[cfg(test)]

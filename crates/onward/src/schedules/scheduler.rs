@@ -107,7 +107,7 @@ impl Scheduler {
         let now = self.clock().now();
         let drift = now.as_microseconds().saturating_sub(steady);
         let was_set_back = self.drift.is_none_or(|before| {
-            before.saturating_sub(drift) > i64::try_from(bounds::SET_BACK.as_micros()).unwrap_or(i64::MAX)
+            before.saturating_sub(drift) > i64::try_from(bounds::CLOCK_SET_BACK.as_micros()).unwrap_or(i64::MAX)
         });
         self.drift = Some(self.drift.map_or(drift, |before| if was_set_back { drift } else { before.max(drift) }));
         if !was_set_back {
@@ -150,7 +150,7 @@ impl Scheduler {
     async fn fire_due(&mut self) -> Result<(bool, Option<Timestamp>)> {
         let steady = self.clock().steady();
         self.broken.retain(|_, until| *until > steady);
-        let limit = bounds::SCHEDULES_AT_ONCE + self.broken.len();
+        let limit = bounds::SCHEDULE_BATCH + self.broken.len();
         let records = self.store().schedules(ScheduleSelection::Next { limit }).await?;
         let now = self.clock().now();
         let mut fired = false;
@@ -187,7 +187,7 @@ impl Scheduler {
     async fn leave_alone(&mut self, record: &ScheduleRecord, error: &Error) -> Result<()> {
         let (name, message) = (record.schedule.name.clone(), error.to_string());
         tracing::warn!(schedule = name.as_str(), %error, "a schedule cannot be fired; it is tried again");
-        let until = self.clock().steady().saturating_add(bounds::SCHEDULE_PATIENCE);
+        let until = self.clock().steady().saturating_add(bounds::SCHEDULE_RETRY_DELAY);
         let is_known = record.error.as_ref().is_some_and(|known| known.message == message);
         self.broken.insert(name, until);
         if is_known {
@@ -213,7 +213,7 @@ impl Scheduler {
                 // Another engine was faster, or somebody has changed it meanwhile.
                 Some(Refusal::ScheduleChanged(_) | Refusal::ScheduleNotFound(_)) => Ok(()),
                 Some(_) => {
-                    let until = self.clock().steady().saturating_add(bounds::SCHEDULE_PATIENCE);
+                    let until = self.clock().steady().saturating_add(bounds::SCHEDULE_RETRY_DELAY);
                     tracing::warn!(schedule = name.as_str(), %error, "a schedule was not fired; it is tried again");
                     self.broken.insert(name, until);
                     Ok(())

@@ -28,7 +28,7 @@ impl News {
     /// A large result is read again rather than kept.
     pub(crate) fn completed(result: Option<&Bytes>) -> Self {
         match result {
-            Some(result) if result.len() > bounds::TOLD_RESULT_BYTES => Self::Look,
+            Some(result) if result.len() > bounds::NOTIFIED_RESULT_BYTES => Self::Look,
             result => Self::Completed(result.cloned()),
         }
     }

@@ -14,9 +14,9 @@ use onward_store::AfterFailure;
 use tracing::Instrument;
 use tracing::instrument::Instrumented;
 
-use super::decide_end::{Answer, Circumstances, failed_for_good, not_started, verdict};
-use crate::dispatch::claim_size::{Allowance, Policies, allowance};
-use crate::dispatch::run_state::End;
+use super::attempt_rules::{RetryPolicies, TimeLimit, time_limit};
+use super::decide_end::{EndConditions, HandlerResult, decide_end, end_before_start, failed_permanently};
+use crate::dispatch::run_state::AttemptEnd;
 use crate::engine::{InHandler, Run};
 use crate::handlers::{
     Attempt, Context, FailedAttempt, Failure, Handler, HandlerFuture, Interruption, Output, clean_up,
@@ -24,37 +24,40 @@ use crate::handlers::{
 use crate::timer;
 
 /// A handler at work: a panic in it is an answer.
-type Work = Instrumented<CatchUnwind<AssertUnwindSafe<InHandler<HandlerFuture>>>>;
+type HandlerWork = Instrumented<CatchUnwind<AssertUnwindSafe<InHandler<HandlerFuture>>>>;
 
 /// Runs an attempt to its end. Never panics, whatever the handler does.
-pub(crate) async fn drive(run: &Arc<Run>, attempt: &Arc<Attempt>) -> End {
+pub(crate) async fn run_attempt(run: &Arc<Run>, attempt: &Arc<Attempt>) -> AttemptEnd {
     if let Some(interruption) = attempt.interruption() {
-        return not_started(interruption);
+        return end_before_start(interruption);
     }
     let Some(handler) = run.handlers.get(&attempt.task.kind) else {
-        return failed_for_good(format!("no handler is registered for the kind `{}`", attempt.task.kind));
+        return failed_permanently(format!("no handler is registered for the kind `{}`", attempt.task.kind));
     };
     let handler = &*handler;
-    let allowance = allowance_of(run, handler, attempt);
-    if allowance == Allowance::Passed {
-        return failed_for_good(format!("the deadline had passed before attempt {} could start", attempt.task.attempt));
+    let time_limit = time_limit_of(run, handler, attempt);
+    if time_limit == TimeLimit::Expired {
+        return failed_permanently(format!(
+            "the deadline had passed before attempt {} could start",
+            attempt.task.attempt
+        ));
     }
     let started = note_start(run, attempt);
     if let Some(limit) = attempt.task.heartbeat_timeout.or(handler.options.heartbeat_timeout) {
         attempt.heartbeat.listen(limit, started);
     }
-    let answer = match start(run, handler, attempt) {
-        Ok(work) => attend(run, attempt, work, over_at(allowance, started)).await,
+    let result = match start(run, handler, attempt) {
+        Ok(work) => await_handler(run, attempt, work, stop_at(time_limit, started)).await,
         Err(panicked) => Some(Err(panicked)),
     };
-    clean_up(run, attempt, attempt.is_finished() || matches!(answer, Some(Ok(_)))).await;
+    clean_up(run, attempt, attempt.is_finished() || matches!(result, Some(Ok(_)))).await;
     attempt.telemetry.attempt_seconds.record(run.inner.clock.steady().saturating_sub(started));
-    judge(run, handler, attempt, allowance, answer)
+    end_of_attempt(run, handler, attempt, time_limit, result)
 }
 
-fn allowance_of(run: &Run, handler: &Handler, attempt: &Attempt) -> Allowance {
+fn time_limit_of(run: &Run, handler: &Handler, attempt: &Attempt) -> TimeLimit {
     let timeout = attempt.task.timeout.or(handler.options.timeout).or(run.inner.settings.timeout);
-    allowance(timeout, attempt.task.deadline, || run.inner.clock.now())
+    time_limit(timeout, attempt.task.deadline, || run.inner.clock.now())
 }
 
 fn note_start(run: &Run, attempt: &Attempt) -> Duration {
@@ -68,7 +71,7 @@ fn note_start(run: &Run, attempt: &Attempt) -> Duration {
 }
 
 /// Calls the handler, which may panic before it has become a future.
-fn start(run: &Arc<Run>, handler: &Handler, attempt: &Arc<Attempt>) -> Result<Work, Failure> {
+fn start(run: &Arc<Run>, handler: &Handler, attempt: &Arc<Attempt>) -> Result<HandlerWork, Failure> {
     let task = &attempt.task;
     let span = tracing::info_span!(
         "attempt",
@@ -84,40 +87,45 @@ fn start(run: &Arc<Run>, handler: &Handler, attempt: &Arc<Attempt>) -> Result<Wo
 }
 
 /// Polls the handler until it answers, or until it was asked to stop and its grace is over.
-async fn attend(run: &Run, attempt: &Attempt, mut work: Work, over_at: Option<Duration>) -> Answer {
+async fn await_handler(
+    run: &Run,
+    attempt: &Attempt,
+    mut work: HandlerWork,
+    stop_at: Option<Duration>,
+) -> HandlerResult {
     // Most handlers that do not wait never need a timer or a token: they are polled once before
     // either is made.
     let first = poll_fn(|context| Poll::Ready(Pin::new(&mut work).poll(context))).await;
-    let answer = match first {
-        Poll::Ready(answer) => Some(answer),
-        Poll::Pending => until_over(run, attempt, &mut work, over_at).await,
+    let result = match first {
+        Poll::Ready(result) => Some(result),
+        Poll::Pending => await_stop(run, attempt, &mut work, stop_at).await,
     };
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(work)));
-    match (answer, dropped) {
+    match (result, dropped) {
         (Some(Err(panic)), _) | (None, Err(panic)) => Some(Err(panicked(panic))),
-        (Some(Ok(answer)), _) => Some(answer),
+        (Some(Ok(result)), _) => Some(result),
         (None, Ok(())) => None,
     }
 }
 
-async fn until_over(
+async fn await_stop(
     run: &Run,
     attempt: &Attempt,
-    work: &mut Work,
-    over_at: Option<Duration>,
-) -> Option<<Work as Future>::Output> {
+    work: &mut HandlerWork,
+    stop_at: Option<Duration>,
+) -> Option<<HandlerWork as Future>::Output> {
     let clock = &*run.inner.clock;
     tokio::select! {
         biased;
-        answer = &mut *work => return Some(answer),
+        result = &mut *work => return Some(result),
         () = attempt.token().cancelled() => {}
-        () = time_over(run, over_at) => attempt.interrupt(Interruption::TimedOut),
-        () = silence(run, attempt) => attempt.interrupt(Interruption::Silent),
+        () = time_limit_reached(run, stop_at) => attempt.interrupt(Interruption::TimedOut),
+        () = heartbeat_missed(run, attempt) => attempt.interrupt(Interruption::Silent),
     }
     let grace_over = clock.steady().saturating_add(run.inner.settings.grace);
     tokio::select! {
         biased;
-        answer = work => Some(answer),
+        result = work => Some(result),
         () = timer::reached(clock, grace_over) => {
             let (task, kind) = (attempt.id().0, attempt.task.kind.as_str());
             tracing::warn!(task, kind, "the handler did not stop in its grace and is aborted");
@@ -127,23 +135,23 @@ async fn until_over(
 }
 
 /// When an attempt's time is over, in steady time.
-fn over_at(allowance: Allowance, started: Duration) -> Option<Duration> {
-    match allowance {
-        Allowance::Unlimited => None,
-        Allowance::Timeout(limit) | Allowance::Deadline(limit) => Some(started.saturating_add(limit)),
-        Allowance::Passed => Some(started),
+fn stop_at(time_limit: TimeLimit, started: Duration) -> Option<Duration> {
+    match time_limit {
+        TimeLimit::Unlimited => None,
+        TimeLimit::Timeout(limit) | TimeLimit::Deadline(limit) => Some(started.saturating_add(limit)),
+        TimeLimit::Expired => Some(started),
     }
 }
 
-async fn time_over(run: &Run, over_at: Option<Duration>) {
-    match over_at {
+async fn time_limit_reached(run: &Run, stop_at: Option<Duration>) {
+    match stop_at {
         Some(at) => timer::reached(&*run.inner.clock, at).await,
         None => std::future::pending().await,
     }
 }
 
 /// Completes when the handler has been silent for too long.
-async fn silence(run: &Run, attempt: &Attempt) {
+async fn heartbeat_missed(run: &Run, attempt: &Attempt) {
     let clock = &*run.inner.clock;
     while let Some(at) = attempt.heartbeat.silent_at() {
         if clock.steady() >= at {
@@ -154,26 +162,32 @@ async fn silence(run: &Run, attempt: &Attempt) {
     std::future::pending().await
 }
 
-fn judge(run: &Arc<Run>, handler: &Handler, attempt: &Arc<Attempt>, allowance: Allowance, answer: Answer) -> End {
+fn end_of_attempt(
+    run: &Arc<Run>,
+    handler: &Handler,
+    attempt: &Arc<Attempt>,
+    time_limit: TimeLimit,
+    result: HandlerResult,
+) -> AttemptEnd {
     if attempt.is_finished() {
-        return End::Finished;
+        return AttemptEnd::Finished;
     }
-    let answer = answer.map(|answer| answer.map(|output| Output(output.0.or_else(|| attempt.result.bytes()))));
+    let result = result.map(|result| result.map(|output| Output(output.0.or_else(|| attempt.result.bytes()))));
     let settings = &run.inner.settings;
-    let policies = Policies {
+    let policies = RetryPolicies {
         task: attempt.task.retry,
         kind: handler.options.retry,
         queue: settings.queue_retry.get(&attempt.task.queue).copied(),
         engine: settings.retry,
     };
-    verdict(
-        answer,
-        Circumstances {
+    decide_end(
+        result,
+        EndConditions {
             interruption: attempt.interruption(),
-            overtime: &|| overtime(attempt, allowance),
+            timeout_text: &|| timeout_text(attempt, time_limit),
             attempt: attempt.task.attempt,
-            policy: policies.nearest(),
-            review: &|failure, next| by_deadline(run, attempt, review(run, handler, attempt, failure, next)),
+            policy: policies.most_specific(),
+            review: &|failure, next| limit_by_deadline(run, attempt, review(run, handler, attempt, failure, next)),
         },
     )
 }
@@ -193,7 +207,7 @@ fn review(
 
 /// No attempt is waited for that could not start before the deadline: the task ends with what went
 /// wrong, now.
-fn by_deadline(run: &Run, attempt: &Attempt, next: AfterFailure) -> AfterFailure {
+fn limit_by_deadline(run: &Run, attempt: &Attempt, next: AfterFailure) -> AfterFailure {
     match (next, attempt.task.deadline) {
         (AfterFailure::Retry { after, .. }, Some(deadline)) if run.inner.clock.now().plus(after) >= deadline => {
             AfterFailure::Fail
@@ -202,14 +216,14 @@ fn by_deadline(run: &Run, attempt: &Attempt, next: AfterFailure) -> AfterFailure
     }
 }
 
-fn overtime(attempt: &Attempt, allowance: Allowance) -> String {
+fn timeout_text(attempt: &Attempt, time_limit: TimeLimit) -> String {
     if let (Some(Interruption::Silent), Some(limit)) = (attempt.interruption(), attempt.heartbeat.limit()) {
         return format!("no heartbeat for {limit:?}");
     }
-    match allowance {
-        Allowance::Timeout(limit) => format!("timed out after {limit:?}"),
-        Allowance::Deadline(_) | Allowance::Passed => "the deadline passed while it ran".to_owned(),
-        Allowance::Unlimited => "timed out".to_owned(),
+    match time_limit {
+        TimeLimit::Timeout(limit) => format!("timed out after {limit:?}"),
+        TimeLimit::Deadline(_) | TimeLimit::Expired => "the deadline passed while it ran".to_owned(),
+        TimeLimit::Unlimited => "timed out".to_owned(),
     }
 }
 

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use super::operation::{Activity, Cancelled, EventQueue, Operation, Signalled, Step, Timer, check_submit};
 use super::update::UpdateQueue;
 use crate::error::{Error, Result};
-use crate::handlers::{Failure, Instead};
+use crate::handlers::{AlternativeEnd, Failure};
 use crate::json::encode;
 use crate::orchestration::replay::{Journal, StepEnd, StepFuture, tags};
 use crate::submit::{Task, typed};
@@ -318,7 +318,7 @@ impl OrchestrationContext {
     #[must_use]
     pub fn continue_as_new<T: Serialize>(&self, payload: &T) -> Failure {
         match json("payload", payload) {
-            Ok(payload) => Failure::instead_of_failing(Instead::ContinueAsNew(payload), "it continues as new"),
+            Ok(payload) => Failure::with_alternative_end(AlternativeEnd::ContinueAsNew(payload), "it continues as new"),
             Err(error) => Failure::permanent(error.to_string()),
         }
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use super::context::OrchestrationContext;
-use crate::handlers::{Failure, Instead};
+use crate::handlers::{AlternativeEnd, Failure};
 
 /// What undoes a step: called when it is to be undone, not before.
 type Compensation = Box<dyn FnOnce(OrchestrationContext) -> Undoing + Send>;
@@ -169,9 +169,11 @@ impl OrchestrationContext {
         };
         let failure = match ended {
             Some(Ok(output)) => return Ok(output),
-            Some(Err(failure)) if failure.instead().is_some() => return Err(failure),
+            Some(Err(failure)) if failure.alternative_end().is_some() => return Err(failure),
             Some(Err(failure)) => failure,
-            None => Failure::instead_of_failing(Instead::Cancelled, "it was cancelled, and its steps were undone"),
+            None => {
+                Failure::with_alternative_end(AlternativeEnd::Cancelled, "it was cancelled, and its steps were undone")
+            }
         };
         Err(with_failed(failure, &saga.compensate().await))
     }
@@ -182,7 +184,7 @@ fn with_failed(failure: Failure, failed: &[String]) -> Failure {
     if failed.is_empty() {
         return failure;
     }
-    let reason = if failure.instead().is_some() { "it was cancelled" } else { failure.message() };
+    let reason = if failure.alternative_end().is_some() { "it was cancelled" } else { failure.message() };
     let (count, errors) = (failed.len(), failed.join("; "));
     Failure::permanent(format!("{reason}; {count} of its compensations failed: {errors}"))
 }

@@ -209,7 +209,7 @@ impl Engine {
     /// future is dropped, it may be carried out all the same. An answer that nobody fetches is kept
     /// until as many as [`bounds::UPDATE_REPLIES`] newer ones are there.
     ///
-    /// It waits for up to [`bounds::UPDATE_PATIENCE`] (30 s);
+    /// It waits for up to [`bounds::UPDATE_TIMEOUT`] (30 s);
     /// [`update_within`](Self::update_within) sets another time.
     ///
     /// # Errors
@@ -223,7 +223,7 @@ impl Engine {
         name: &str,
         payload: &U,
     ) -> Result<A> {
-        self.update_within(orchestration, name, payload, bounds::UPDATE_PATIENCE).await
+        self.update_within(orchestration, name, payload, bounds::UPDATE_TIMEOUT).await
     }
 
     /// Asks as [`update`](Self::update) does, and waits for the answer no longer than `timeout`.

@@ -24,7 +24,7 @@ use super::nondeterminism::{CodeEnd, Nondeterminism};
 use super::replay_context::{Command, Journal};
 use super::store_guard::confined;
 use crate::bounds;
-use crate::handlers::{Failure, Instead};
+use crate::handlers::{AlternativeEnd, Failure};
 
 /// The code of one orchestration, under way.
 pub(in crate::orchestration) type CodeFuture = Pin<Box<dyn Future<Output = Result<Option<Bytes>, Failure>> + Send>>;
@@ -378,9 +378,9 @@ fn panicked(panic: &(dyn Any + Send)) -> Finish {
 fn finish_of(answer: Result<Option<Bytes>, Failure>) -> Finish {
     match answer {
         Ok(result) => Finish::Completed(result),
-        Err(failure) => match failure.instead() {
-            Some(Instead::ContinueAsNew(payload)) => Finish::ContinuedAsNew(payload.clone()),
-            Some(Instead::Cancelled) => Finish::Cancelled,
+        Err(failure) => match failure.alternative_end() {
+            Some(AlternativeEnd::ContinueAsNew(payload)) => Finish::ContinuedAsNew(payload.clone()),
+            Some(AlternativeEnd::Cancelled) => Finish::Cancelled,
             Some(_) => Finish::Failed("an orchestration cannot end so; it awaits what it waits for".to_owned()),
             None => Finish::Failed(failure.message().to_owned()),
         },

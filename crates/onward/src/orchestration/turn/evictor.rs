@@ -62,7 +62,7 @@ impl Evictor {
         let Some(newest) = self.unchecked.last().copied() else { return };
         let began = Instant::now();
         let states = TaskState::ALL.into_iter().filter(|state| !state.is_ended()).collect();
-        let page = Page { before: Some(TaskId(newest.0.saturating_add(1))), limit: bounds::EVICTION_PIECE };
+        let page = Page { before: Some(TaskId(newest.0.saturating_add(1))), limit: bounds::EVICTION_BATCH };
         // One that cannot be read now is read the next time.
         if let Ok(live) = self.run.inner.store.task_ids(TaskFilter { states, ..TaskFilter::default() }, page).await {
             let last = live.next.and(live.tasks.last().copied());

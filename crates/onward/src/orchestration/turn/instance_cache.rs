@@ -48,7 +48,7 @@ pub(crate) struct Stage {
 #[derive(Debug)]
 pub(crate) struct TurnWrite {
     pub(crate) turn: Box<Turn>,
-    pub(crate) answer: oneshot::Sender<onward_store::Result<Outcome>>,
+    pub(crate) reply: oneshot::Sender<onward_store::Result<Outcome>>,
 }
 
 struct Kept {
@@ -193,8 +193,8 @@ impl Stage {
     /// Hands in the last write of a turn. What is claimed after it, such as what it submits, is in
     /// the same commit.
     pub(super) fn hand_in(&self, turn: Box<Turn>) -> oneshot::Receiver<onward_store::Result<Outcome>> {
-        let (answer, receiver) = oneshot::channel();
-        self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).push(TurnWrite { turn, answer });
+        let (reply, receiver) = oneshot::channel();
+        self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).push(TurnWrite { turn, reply });
         receiver
     }
 
@@ -234,7 +234,7 @@ impl Drop for EndOfTurn {
             }
         }
         stage.running.fetch_sub(1, Ordering::AcqRel);
-        self.run.floor.stir();
+        self.run.state.wake();
     }
 }
 
@@ -265,7 +265,7 @@ impl Slot {
             Ok(permit) => Some(permit),
             Err(_) => {
                 let clock = &*run.inner.clock;
-                let patience = clock.steady().saturating_add(bounds::BUFFER_PATIENCE);
+                let patience = clock.steady().saturating_add(bounds::BUFFER_WAIT);
                 tokio::select! {
                     biased;
                     permit = slots.acquire_owned() => permit.ok(),
@@ -287,7 +287,7 @@ impl Drop for Slot {
         let playing = stage.playing.fetch_sub(1, Ordering::AcqRel);
         // Only then may anything have waited for it.
         if playing >= self.run.inner.settings.turns {
-            self.run.floor.stir();
+            self.run.state.wake();
         }
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct Missing(Mutex<LruCache<TaskId, Duration>>);
 
 impl Default for Missing {
     fn default() -> Self {
-        let most = NonZeroUsize::new(bounds::UNKNOWN_CODE_KEPT).unwrap_or(NonZeroUsize::MIN);
+        let most = NonZeroUsize::new(bounds::UNKNOWN_CODE_REMEMBERED).unwrap_or(NonZeroUsize::MIN);
         // Unbounded first: it reserves nothing.
         let mut pauses = LruCache::unbounded();
         pauses.resize(most);

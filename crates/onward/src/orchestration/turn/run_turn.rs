@@ -320,7 +320,7 @@ impl<'a> Performance<'a> {
 
     /// Returns whether the end is written though messages wait.
     fn leaves_unread(&self) -> bool {
-        self.was_over || self.put_off >= bounds::ENDS_PUT_OFF
+        self.was_over || self.put_off >= bounds::END_DEFERRALS
     }
 
     /// What was sent to the code and not taken goes with it.
@@ -358,7 +358,7 @@ impl<'a> Performance<'a> {
         self.meter.wrote(events, bytes);
         self.written += events;
         // Those that run elsewhere hear of it when their engine asks.
-        cancels.iter().for_each(|task| self.run.floor.cancel(*task));
+        cancels.iter().for_each(|task| self.run.state.cancel(*task));
         for (operation, submitted) in draft.operations.iter().zip(&turned.submitted) {
             operation.iter().for_each(|operation| self.live.learn(*operation, submitted.id()));
         }
@@ -456,7 +456,7 @@ async fn once(run: &Run, write: &Write) -> Option<onward_store::Result<Outcome>>
     match write {
         Write::Turn(turn) if turn.next != AfterTurn::Continue => {
             let answer = run.stage.hand_in(turn.clone());
-            run.floor.stir();
+            run.state.wake();
             tokio::select! {
                 answer = answer => answer.ok(),
                 () = run.stage.abort.cancelled() => None,
