@@ -12,7 +12,7 @@ use super::drained;
 use super::last_claim::LastClaim;
 use super::outbox::{OpenOutbox, OutboxReply};
 use super::preemption::PreemptionState;
-use super::run_state::{AttemptEnd, EndedAttempt, Occupancy, RunState};
+use super::run_state::{EndedAttempt, Occupancy, RunState};
 use super::shutdown::Shutdown;
 use super::store_calls::StoreCalls;
 use super::throughput::ThroughputMeter;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use onward_store::TaskState;
 
 use super::dispatcher::Dispatcher;
-use super::run_state::{AttemptEnd, EndedAttempt};
+use super::run_state::EndedAttempt;
 use super::write_batch::WriteBatch;
 use crate::error::Result;
 use crate::handlers::Interruption;
