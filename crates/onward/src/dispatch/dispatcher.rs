@@ -116,7 +116,7 @@ impl Dispatcher {
         match worked {
             Ok(()) => {
                 self.close().await?;
-                self.summary.add(self.run.stage.summary());
+                self.summary.add(self.run.instances.summary());
                 Ok(self.summary)
             }
             Err(error) => {
@@ -191,7 +191,7 @@ impl Dispatcher {
             self.may_claim_turns = true;
             batch.queued(queued);
         }
-        for write in self.run.stage.take_unwritten() {
+        for write in self.run.instances.take_unwritten() {
             self.deadlines.may_claim |= !write.turn.submits.is_empty();
             self.may_claim_turns = true;
             batch.turn(write);
@@ -224,7 +224,7 @@ impl Dispatcher {
 
     /// Whether a handler or a turn here has a lease of a session.
     fn holds(&self, session: SessionId) -> bool {
-        self.run.state.holds(session) || self.run.stage.holds(session)
+        self.run.state.holds(session) || self.run.instances.holds(session)
     }
 
     fn add_reports(&mut self, batch: &mut WriteBatch, now: Duration) {
@@ -245,7 +245,7 @@ impl Dispatcher {
         now: Duration,
     ) {
         let limit = if self.shutdown.is_stopping() { 0 } else { self.claim_limit(occupancy, now) };
-        let turns = if self.shutdown.is_stopping() { 0 } else { self.free_turns(now) };
+        let turns = if self.shutdown.is_stopping() { 0 } else { self.claimable_turns(now) };
         if (self.may_claim_turns || is_due) && turns > 0 {
             batch.claim_turns(self.claim_of_turns(session, turns));
         }
@@ -267,18 +267,18 @@ impl Dispatcher {
 
     /// Whether the session holds tasks, orchestrations among them.
     fn holds_anything(&self, occupancy: Occupancy) -> bool {
-        !occupancy.is_empty() || self.run.stage.running() > 0
+        !occupancy.is_empty() || self.run.instances.running() > 0
     }
 
     /// How many turns to claim: for free slots, and as with handlers ahead of them what will begin
     /// before a further claim could bring it.
-    fn free_turns(&self, now: Duration) -> usize {
+    fn claimable_turns(&self, now: Duration) -> usize {
         if self.run.orchestrations.is_empty() {
             return 0;
         }
         let ahead =
-            self.turns.throughput(self.run.stage.played(), now, now).expected_starts().min(bounds::TURN_PREFETCH);
-        self.run.stage.free(self.run.inner.settings.turns.saturating_add(ahead))
+            self.turns.throughput(self.run.instances.executed(), now, now).expected_starts().min(bounds::TURN_PREFETCH);
+        self.run.instances.claimable(self.run.inner.settings.turns.saturating_add(ahead))
     }
 
     /// For how long handlers have run, as if all slots had always been taken.
@@ -399,7 +399,8 @@ impl Dispatcher {
         if self.shutdown.is_stopping() {
             return Ok(!self.holds_anything(occupancy) || self.shutdown.is_time_over(self.now()));
         }
-        let may_claim_something = self.deadlines.may_claim || self.may_claim_turns && self.free_turns(self.now()) > 0;
+        let may_claim_something =
+            self.deadlines.may_claim || self.may_claim_turns && self.claimable_turns(self.now()) > 0;
         let waits_for_time = self.goal != Goal::Settled && (self.is_limited_by_rate || self.is_limited_by_pressure);
         if self.goal == Goal::Stopped || self.holds_anything(occupancy) || may_claim_something || waits_for_time {
             return Ok(false);
@@ -427,7 +428,7 @@ impl Dispatcher {
             Some(retry) => Some(retry),
             None if has_session => {
                 let occupancy = self.run.state.occupancy();
-                let held = Occupancy { running: occupancy.running + self.run.stage.running(), ..occupancy };
+                let held = Occupancy { running: occupancy.running + self.run.instances.running(), ..occupancy };
                 self.deadlines.wake_at(held, self.run.state.has_progressed(), claims)
             }
             None => None,

@@ -14,7 +14,7 @@ use super::write_batch::PendingWrite;
 use crate::bounds;
 use crate::dispatch::attempts::{failed_permanently, worker};
 use crate::handlers::Attempt;
-use crate::orchestration::Stage;
+use crate::orchestration::InstanceCache;
 
 impl Dispatcher {
     /// Acts on the outcomes of a commit that began at `began`.
@@ -92,7 +92,7 @@ impl Dispatcher {
         }
         self.note_retentions(&claimed.tasks);
         let (turns, others): (Vec<_>, Vec<_>) = claimed.tasks.into_iter().partition(|task| task.instance.is_some());
-        turns.into_iter().for_each(|task| Stage::begin(&self.run, task));
+        turns.into_iter().for_each(|task| InstanceCache::start_turn(&self.run, task));
         self.reject_plain_tasks(others);
         self.cancel(&claimed.cancel);
     }

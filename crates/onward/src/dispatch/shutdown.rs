@@ -68,7 +68,7 @@ impl Dispatcher {
                 let margin = self.time_to_stop();
                 self.shutdown = Shutdown::Aborting { until: now.saturating_add(margin) };
                 self.run.state.interrupt_all(Interruption::ShuttingDown);
-                self.run.stage.abort();
+                self.run.instances.abort();
             }
             _ => {}
         }
@@ -120,7 +120,7 @@ impl Dispatcher {
         let until = self.now().saturating_add(self.time_to_stop());
         self.run.state.clear_buffer();
         self.run.state.interrupt_all(Interruption::SessionLost);
-        self.run.stage.abort();
+        self.run.instances.abort();
         while self.run.state.occupancy().running > 0 && self.now() < until {
             self.run.state.take_ended();
             tokio::select! {

@@ -125,7 +125,7 @@ impl Dispatcher {
             pending: batch.pending,
             began,
             ends: ThroughputSample { at: began, time, ended: occupancy.counts.ended },
-            turns: ThroughputSample { at: began, time: began, ended: self.run.stage.played() },
+            turns: ThroughputSample { at: began, time: began, ended: self.run.instances.executed() },
         };
         let writes = batch.writes;
         self.run.inner.telemetry.commit_writes.record(f64::from(u32::try_from(writes.len()).unwrap_or(u32::MAX)));

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::handlers::{Connections, Failure};
 use crate::observe::{Hook, Telemetry};
 use crate::orchestration::replay::store_guard;
-use crate::orchestration::{CodeTable, ConfinedStore, OrchestrationContext, OrchestrationOptions, Registered};
+use crate::orchestration::{CodeTable, GuardedStore, OrchestrationContext, OrchestrationOptions, Registered};
 use crate::pressure::Gauge;
 use crate::schedules::Providers;
 use crate::submit::{Task, Waiters};
@@ -134,7 +134,7 @@ impl Engine {
     pub(crate) fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
         Self::of(Arc::new(Inner {
             clock: store.clock(),
-            store: Arc::new(ConfinedStore::new(store)),
+            store: Arc::new(GuardedStore::new(store)),
             gauge: Gauge::new(&settings.pressure),
             settings,
             telemetry: Telemetry::new(),

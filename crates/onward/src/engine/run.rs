@@ -9,7 +9,7 @@ use super::inner::Inner;
 use super::registrations::HandlerTable;
 use crate::dispatch::{Outbox, RunState};
 use crate::observe::Hooks;
-use crate::orchestration::{CodeTable, Stage};
+use crate::orchestration::{CodeTable, InstanceCache};
 
 /// One run of an engine: its handlers and state as they were when it began, and what it holds.
 pub(crate) struct Run {
@@ -21,7 +21,7 @@ pub(crate) struct Run {
     /// The code of orchestrations.
     pub(crate) orchestrations: CodeTable,
     /// Orchestrations that are in memory.
-    pub(crate) stage: Stage,
+    pub(crate) instances: InstanceCache,
     /// Signals that go with what is written next.
     pub(crate) outbox: Outbox,
 }

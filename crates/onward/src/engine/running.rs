@@ -11,7 +11,7 @@ use crate::dispatch::{Dispatcher, Goal, Outbox, RunState};
 use crate::error::{Error, Result};
 use crate::observe::{DrainSummary, Hooks};
 use crate::orchestration::replay::store_guard;
-use crate::orchestration::{Evictor, Stage};
+use crate::orchestration::{Evictor, InstanceCache};
 use crate::schedules::Scheduler;
 use crate::{bounds, timer};
 
@@ -134,7 +134,7 @@ impl Engine {
                 self.inner.settings.serves_reserved,
             )?,
             orchestrations,
-            stage: Stage::new(
+            instances: InstanceCache::new(
                 self.inner.settings.orchestrations_kept,
                 self.inner.settings.turns,
                 &self.inner.telemetry.orchestrations,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::handlers::Failure;
 use crate::orchestration::code::OrchestrationContext;
-use crate::orchestration::replay::{Code, CodeFuture, Journal};
+use crate::orchestration::replay::{Code, CodeFuture, ReplayContext};
 use crate::submit::{Task, encode_result};
 
 /// Which code of a kind this is, and whose orchestrations it goes on with.
@@ -77,7 +77,7 @@ impl Registered {
         F: Fn(Value, OrchestrationContext) -> Answer + Send + Sync + 'static,
         Answer: Future<Output = Result<Value, Failure>> + Send + 'static,
     {
-        let code = code_of(|journal| json_payload(&journal.payload, &journal.kind), function);
+        let code = code_of(|replay_context| json_payload(&replay_context.payload, &replay_context.kind), function);
         self.0.push(Registration { kind: kind.to_owned(), is_orchestration: true, options, code });
     }
 
@@ -135,8 +135,8 @@ impl Versions {
     }
 }
 
-fn typed<T: Task>(journal: &Journal) -> Result<T, Failure> {
-    serde_json::from_slice(&journal.payload)
+fn typed<T: Task>(replay_context: &ReplayContext) -> Result<T, Failure> {
+    serde_json::from_slice(&replay_context.payload)
         .map_err(|error| Failure::permanent(format!("the payload is not what the kind `{}` expects: {error}", T::KIND)))
 }
 
@@ -150,7 +150,7 @@ pub(super) fn json_payload(payload: &Bytes, kind: &Name) -> Result<Value, Failur
 }
 
 /// The code that a function is, and how its input is read.
-fn code_of<I, O, F, Answer>(input: fn(&Journal) -> Result<I, Failure>, function: F) -> Code
+fn code_of<I, O, F, Answer>(input: fn(&ReplayContext) -> Result<I, Failure>, function: F) -> Code
 where
     I: Send + 'static,
     O: Serialize + 'static,
@@ -158,13 +158,13 @@ where
     Answer: Future<Output = Result<O, Failure>> + Send + 'static,
 {
     let function = Arc::new(function);
-    Arc::new(move |journal| {
+    Arc::new(move |replay_context| {
         let function = Arc::clone(&function);
         // Nothing of it runs before it is polled: its own part before the first `await` is to find
         // the time and the seed, and may panic.
         Box::pin(async move {
-            let input = input(&journal)?;
-            encode_result(&function(input, OrchestrationContext::new(journal)).await?)
+            let input = input(&replay_context)?;
+            encode_result(&function(input, OrchestrationContext::new(replay_context)).await?)
         }) as CodeFuture
     })
 }

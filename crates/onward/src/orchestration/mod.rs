@@ -69,6 +69,6 @@ pub use code::{
 };
 pub use code_table::OrchestrationOptions;
 pub(crate) use code_table::{CodeTable, Registered};
-pub(crate) use replay::ConfinedStore;
+pub(crate) use replay::GuardedStore;
 pub use replay::{CodeEnd, CompatibilityFlags, HistoryEvent, Nondeterminism, StepEnd, TaskEnd, decode_history};
-pub(crate) use turn::{Evictor, OrchestrationTelemetry, Stage, TurnWrite};
+pub(crate) use turn::{Evictor, InstanceCache, OrchestrationTelemetry, TurnWrite};

@@ -5,7 +5,7 @@ use onward_store::{NewTask, OnDuplicate, Outcome, Refusal, TaskId, TaskRecord, U
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::orchestration::replay::{is_command, tags};
-use crate::orchestration::turn::{Begun, FORKED_FROM, History, Origin};
+use crate::orchestration::turn::{FORKED_FROM, ForkOrigin, History, InstanceStart};
 
 /// Going back in a history.
 impl Engine {
@@ -50,7 +50,7 @@ impl Engine {
     }
 
     async fn new_fork(&self, orchestration: TaskId, events: u64) -> Result<(TaskRecord, NewTask)> {
-        let (begun, history) = self.read_begun(orchestration).await?;
+        let (start, history) = self.read_start(orchestration).await?;
         check_cut(orchestration, &history, events)?;
         let record = self.record(orchestration).await?;
         let mut new = NewTask::new(record.kind.as_str())?;
@@ -59,11 +59,11 @@ impl Engine {
         new.group.clone_from(&record.group);
         new.affinity.clone_from(&record.affinity);
         new.priority = record.priority;
-        new.payload = begun.payload;
-        let Begun { task, generation, numbered, tags, .. } = begun;
+        new.payload = start.payload;
+        let InstanceStart { task, generation, numbered, tags, .. } = start;
         let later = usize::try_from(events).unwrap_or(usize::MAX);
         new.tags = tags::before(tags, history.events.get(later..).unwrap_or_default());
-        new.tags.set(FORKED_FROM, Origin { task, events, generation, numbered }.tag());
+        new.tags.set(FORKED_FROM, ForkOrigin { task, events, generation, numbered }.tag());
         Ok((record, new))
     }
 }

@@ -9,7 +9,7 @@ use super::recorded_history::RecordedHistory;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::orchestration::code::json;
-use crate::orchestration::turn::Live;
+use crate::orchestration::turn::Instance;
 
 impl Engine {
     /// Asks the code of an orchestration, by what it answers
@@ -46,20 +46,20 @@ impl Engine {
     ) -> Result<A> {
         Name::new(name)?;
         let question = json("question", question)?;
-        let live = self.live_of(history).map_err(|failure| Error::invalid(failure.to_string()))?;
-        answer(&live, name, &question)
+        let instance = self.instance_of(history).map_err(|failure| Error::invalid(failure.to_string()))?;
+        answer(&instance, name, &question)
     }
 
-    async fn live_at(&self, orchestration: TaskId) -> Result<Live> {
-        let (begun, history) = self.read_begun(orchestration).await?;
-        let live = self.replayed(&self.inner.codes()?, begun, &history);
-        live.map_err(|error| Error::invalid(error.to_string()))
+    async fn live_at(&self, orchestration: TaskId) -> Result<Instance> {
+        let (start, history) = self.read_start(orchestration).await?;
+        let instance = self.replayed(&self.inner.codes()?, start, &history);
+        instance.map_err(|error| Error::invalid(error.to_string()))
     }
 }
 
 /// What the code answers to a question, where it stands.
-fn answer<A: DeserializeOwned>(live: &Live, name: &str, question: &Bytes) -> Result<A> {
-    let answer = live.machine.journal().answer(name, question);
+fn answer<A: DeserializeOwned>(instance: &Instance, name: &str, question: &Bytes) -> Result<A> {
+    let answer = instance.machine.replay_context().answer_query(name, question);
     let answer = answer.map_err(|failure| Error::invalid(failure.message().to_owned()))?;
     serde_json::from_slice(&answer)
         .map_err(|error| Error::invalid(format!("the answer to the query `{name}` is of another type: {error}")))

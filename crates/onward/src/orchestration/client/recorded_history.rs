@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::orchestration::code_table::CodeTable;
 use crate::orchestration::replay::{HistoryEvent, Nondeterminism};
-use crate::orchestration::turn::{Begun, History, Live, Unplayable, numbered, read_history};
+use crate::orchestration::turn::{History, Instance, InstanceStart, ReplayError, numbered, read_history};
 
 /// The format of [`RecordedHistory::to_bytes`]; never used for another.
 const FORMAT: u32 = 1;
@@ -135,13 +135,13 @@ impl fmt::Display for CheckFailure {
 
 impl std::error::Error for CheckFailure {}
 
-impl From<Unplayable> for CheckFailure {
-    fn from(unplayable: Unplayable) -> Self {
-        match unplayable {
-            Unplayable::NoCode(kind, version) => Self::NoCode { kind, version },
-            Unplayable::Nondeterminism(difference) => Self::Differs(difference),
-            Unplayable::Stuck(text) => Self::Stuck(text),
-            Unplayable::Unread(error) | Unplayable::Gone(error) => Self::Registrations(error.to_string()),
+impl From<ReplayError> for CheckFailure {
+    fn from(error: ReplayError) -> Self {
+        match error {
+            ReplayError::NoCode(kind, version) => Self::NoCode { kind, version },
+            ReplayError::Nondeterminism(difference) => Self::Differs(difference),
+            ReplayError::Stuck(text) => Self::Stuck(text),
+            ReplayError::Unreadable(error) | ReplayError::Gone(error) => Self::Registrations(error.to_string()),
         }
     }
 }
@@ -153,8 +153,8 @@ impl Engine {
     /// # Errors
     /// As [`orchestration_history`](Self::orchestration_history).
     pub async fn record_history(&self, orchestration: TaskId) -> Result<RecordedHistory> {
-        let (begun, history) = self.read_begun(orchestration).await?;
-        let Begun { kind, payload, generation, tags, .. } = begun;
+        let (start, history) = self.read_start(orchestration).await?;
+        let InstanceStart { kind, payload, generation, tags, .. } = start;
         let History { events, awaits, .. } = history;
         Ok(RecordedHistory { kind, payload, generation, events, tags, awaits })
     }
@@ -166,12 +166,12 @@ impl Engine {
     /// # Errors
     /// Why the code cannot go on with it.
     pub fn check_history(&self, history: &RecordedHistory) -> Result<(), CheckFailure> {
-        self.live_of(history).map(drop)
+        self.instance_of(history).map(drop)
     }
 
     /// The code where the history ends.
-    pub(super) fn live_of(&self, recorded: &RecordedHistory) -> Result<Live, CheckFailure> {
-        let begun = Begun {
+    pub(super) fn instance_of(&self, recorded: &RecordedHistory) -> Result<Instance, CheckFailure> {
+        let start = InstanceStart {
             task: TaskId(0),
             kind: recorded.kind.clone(),
             payload: recorded.payload.clone(),
@@ -182,18 +182,23 @@ impl Engine {
         };
         let (events, awaits) = (recorded.events.clone(), recorded.awaits.clone());
         let codes = self.inner.codes().map_err(|error| CheckFailure::Registrations(error.to_string()))?;
-        Ok(self.replayed(&codes, begun, &History { events, awaits, bytes: 0 })?)
+        Ok(self.replayed(&codes, start, &History { events, awaits, bytes: 0 })?)
     }
 
     /// Brings code to where a history ends, as an engine does that takes the orchestration over.
-    pub(super) fn replayed(&self, codes: &CodeTable, begun: Begun, history: &History) -> Result<Live, Unplayable> {
-        let live = Live::at_end_of(self.store().info().payload_limit, codes, begun, history)?;
-        live.check_end(&history.awaits)?;
-        Ok(live)
+    pub(super) fn replayed(
+        &self,
+        codes: &CodeTable,
+        start: InstanceStart,
+        history: &History,
+    ) -> Result<Instance, ReplayError> {
+        let instance = Instance::at_end_of(self.store().info().payload_limit, codes, start, history)?;
+        instance.check_end(&history.awaits)?;
+        Ok(instance)
     }
 
     /// What an orchestration was given and what has happened to it; both of one generation.
-    pub(super) async fn read_begun(&self, orchestration: TaskId) -> Result<(Begun, History)> {
+    pub(super) async fn read_start(&self, orchestration: TaskId) -> Result<(InstanceStart, History)> {
         loop {
             let before = self.orchestration_status(orchestration).await?.record().generation;
             let record = self.record(orchestration).await?;
@@ -207,8 +212,8 @@ impl Engine {
             if before == generation {
                 let (task, kind, payload) = (orchestration, record.kind, record.payload.unwrap_or_default());
                 let numbered = numbered(&record.tags, generation);
-                let begun = Begun { task, kind, payload, generation, numbered, tags: record.tags };
-                return Ok((begun, History { awaits, ..history? }));
+                let start = InstanceStart { task, kind, payload, generation, numbered, tags: record.tags };
+                return Ok((start, History { awaits, ..history? }));
             }
         }
     }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::pin::pin;
 use std::task::Poll;
 
-use super::future_set::Gathered;
+use super::future_set::FutureSet;
 
 /// Which of two came first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ where
     I::Item: IntoFuture,
 {
     // All begin before any is awaited.
-    let mut all = Gathered::new(all.into_iter().map(IntoFuture::into_future));
+    let mut all = FutureSet::new(all.into_iter().map(IntoFuture::into_future));
     let mut outputs: Vec<Option<_>> = (0..all.len()).map(|_| None).collect();
     poll_fn(|context| {
         let keep = |place: usize, output| {
@@ -72,7 +72,7 @@ where
     I: IntoIterator,
     I::Item: IntoFuture<Output = Result<T, E>>,
 {
-    let mut all = Gathered::new(all.into_iter().map(IntoFuture::into_future));
+    let mut all = FutureSet::new(all.into_iter().map(IntoFuture::into_future));
     let mut outputs: Vec<Option<T>> = (0..all.len()).map(|_| None).collect();
     let failed = poll_fn(|context| {
         let keep = |place: usize, output: Result<T, E>| match output {
@@ -98,7 +98,7 @@ where
     I: IntoIterator,
     I::Item: IntoFuture,
 {
-    let mut all = Gathered::new(all.into_iter().map(IntoFuture::into_future));
+    let mut all = FutureSet::new(all.into_iter().map(IntoFuture::into_future));
     poll_fn(|context| match all.poll(context, |place, output| ControlFlow::Break((place, output))) {
         Poll::Ready(ControlFlow::Break(first)) => Poll::Ready(first),
         Poll::Ready(ControlFlow::Continue(())) | Poll::Pending => Poll::Pending,

@@ -16,7 +16,7 @@ use super::update::UpdateQueue;
 use crate::error::{Error, Result};
 use crate::handlers::{AlternativeEnd, Failure};
 use crate::json::encode;
-use crate::orchestration::replay::{Journal, StepEnd, StepFuture, tags};
+use crate::orchestration::replay::{ReplayContext, StepEnd, StepFuture, tags};
 use crate::submit::{Task, typed};
 
 /// What an orchestration sees of the world: everything that it awaits, and every value that is not
@@ -27,48 +27,48 @@ use crate::submit::{Task, typed};
 /// [`select`](super::combinators::select) and [`join_all`](super::combinators::join_all) are always the same.
 #[derive(Debug, Clone)]
 pub struct OrchestrationContext {
-    journal: Arc<Journal>,
+    replay_context: Arc<ReplayContext>,
 }
 
 impl OrchestrationContext {
-    pub(in crate::orchestration) fn new(journal: Arc<Journal>) -> Self {
-        Self { journal }
+    pub(in crate::orchestration) fn new(replay_context: Arc<ReplayContext>) -> Self {
+        Self { replay_context }
     }
 
     /// The number of the orchestration's task.
     #[must_use]
     pub fn id(&self) -> TaskId {
-        self.journal.task
+        self.replay_context.task
     }
 
     /// Its kind.
     #[must_use]
     pub fn kind(&self) -> &Name {
-        &self.journal.kind
+        &self.replay_context.kind
     }
 
     /// What it was started with, or has [continued](Self::continue_as_new) with.
     #[must_use]
     pub fn payload(&self) -> &Bytes {
-        &self.journal.payload
+        &self.replay_context.payload
     }
 
     /// How often it has [continued as new](Self::continue_as_new).
     #[must_use]
     pub fn generation(&self) -> u32 {
-        self.journal.generation
+        self.replay_context.generation
     }
 
     /// When this turn began, or its last step ended: the same in every replay, at no cost.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        self.journal.now()
+        self.replay_context.now()
     }
 
     /// A random number: the same in every replay, at no cost.
     #[must_use]
     pub fn random(&self) -> u64 {
-        self.journal.random()
+        self.replay_context.random()
     }
 
     /// A random UUID (version 4), in lower case with hyphens: the same in every replay, at no cost.
@@ -84,29 +84,29 @@ impl OrchestrationContext {
     /// `tracing` in a replay is told to nobody.
     #[must_use]
     pub fn is_replaying(&self) -> bool {
-        self.journal.is_replaying()
+        self.replay_context.is_replaying()
     }
 
     /// A task to be submitted and awaited: an activity; or another orchestration, if its type says
     /// that it is one.
     pub fn activity<T: Task>(&self, task: T) -> Activity<T::Output> {
-        Activity::new(Arc::clone(&self.journal), typed::new_task(&task))
+        Activity::new(Arc::clone(&self.replay_context), typed::new_task(&task))
     }
 
     /// The same without types. Its parent and report are set here.
     pub fn activity_task<O: DeserializeOwned>(&self, task: NewTask) -> Activity<O> {
-        Activity::new(Arc::clone(&self.journal), Ok(task))
+        Activity::new(Arc::clone(&self.replay_context), Ok(task))
     }
 
     pub(in crate::orchestration) fn activity_of<O>(&self, task: Result<NewTask>) -> Activity<O> {
-        Activity::new(Arc::clone(&self.journal), task)
+        Activity::new(Arc::clone(&self.replay_context), task)
     }
 
     /// Another orchestration to be started and awaited; dropped before its end, it hears that it is
     /// to be cancelled.
     pub fn orchestration<T: Task>(&self, task: T) -> Activity<T::Output> {
         let new = typed::new_task(&task).and_then(|new| is_orchestration(new, T::ORCHESTRATION));
-        Activity::new(Arc::clone(&self.journal), new)
+        Activity::new(Arc::clone(&self.replay_context), new)
     }
 
     /// Submits a task, or starts an orchestration, and does not wait for it: it goes on whatever
@@ -123,8 +123,8 @@ impl OrchestrationContext {
     /// # Errors
     /// If no store would take it.
     pub fn detach_task(&self, task: NewTask) -> Result<()> {
-        check_submit(&self.journal, &task)?;
-        self.journal.detach(task);
+        check_submit(&self.replay_context, &task)?;
+        self.replay_context.detach(task);
         Ok(())
     }
 
@@ -135,8 +135,8 @@ impl OrchestrationContext {
 
     /// Waits for a moment.
     pub fn timer_until(&self, until: Timestamp) -> Timer {
-        let number = self.journal.start_timer(until);
-        Timer(Operation::new(Arc::clone(&self.journal), number))
+        let number = self.replay_context.start_timer(until);
+        Timer(Operation::new(Arc::clone(&self.replay_context), number))
     }
 
     /// Waits for something that somebody [sends](crate::Engine::signal) under a name; what was sent
@@ -153,7 +153,11 @@ impl OrchestrationContext {
     /// # Errors
     /// If `name` is no [`Name`].
     pub fn queue<T: DeserializeOwned>(&self, name: &str) -> Result<EventQueue<T>> {
-        Ok(EventQueue { journal: Arc::clone(&self.journal), name: Name::new(name)?, payload: PhantomData })
+        Ok(EventQueue {
+            replay_context: Arc::clone(&self.replay_context),
+            name: Name::new(name)?,
+            payload: PhantomData,
+        })
     }
 
     /// Runs a step here and now, without a task, and keeps its result, so that it is not run again:
@@ -173,8 +177,8 @@ impl OrchestrationContext {
             None => Box::pin(async move { step_end(step().await) }),
             Some(error) => Box::pin(ready(StepEnd::Failed { error })),
         };
-        let number = self.journal.begin_step(name.clone(), future);
-        let operation = Operation::new(Arc::clone(&self.journal), number);
+        let number = self.replay_context.begin_step(name.clone(), future);
+        let operation = Operation::new(Arc::clone(&self.replay_context), number);
         Step { name, operation, output: PhantomData }
     }
 
@@ -183,7 +187,7 @@ impl OrchestrationContext {
     /// live.
     #[must_use]
     pub fn patched(&self, name: &str) -> bool {
-        self.journal.is_patched(&Shown(name).to_string())
+        self.replay_context.is_patched(&Shown(name).to_string())
     }
 
     /// Shows where the orchestration stands, to whoever
@@ -194,7 +198,7 @@ impl OrchestrationContext {
     pub fn set_status<T: Serialize>(&self, status: &T) -> Result<()> {
         let status = json("status", status)?;
         self.check_size("status", &status)?;
-        self.journal.show_status(status);
+        self.replay_context.publish_status(status);
         Ok(())
     }
 
@@ -218,7 +222,7 @@ impl OrchestrationContext {
             return Err(Error::invalid(format!("the key of a value {wrong}")));
         }
         self.check_size("value", &value)?;
-        self.journal.show_value(key, Some(value));
+        self.replay_context.publish_value(key, Some(value));
         Ok(())
     }
 
@@ -226,7 +230,7 @@ impl OrchestrationContext {
     /// has changed them since.
     #[must_use]
     pub fn tags(&self) -> Tags {
-        self.journal.tags()
+        self.replay_context.tags()
     }
 
     /// Gives the orchestration a tag, by which [lists](onward_store::TaskFilter::tags) find it from
@@ -252,11 +256,11 @@ impl OrchestrationContext {
 
     fn change_tag(&self, key: String, value: Option<String>) -> Result<()> {
         tags::check_key(&key)?;
-        self.journal.change_tag(key, value)
+        self.replay_context.change_tag(key, value)
     }
 
     fn check_size(&self, what: &str, bytes: &Bytes) -> Result<()> {
-        let (size, limit) = (bytes.len(), self.journal.payload_limit);
+        let (size, limit) = (bytes.len(), self.replay_context.payload_limit);
         if size <= limit {
             return Ok(());
         }
@@ -268,7 +272,7 @@ impl OrchestrationContext {
 
     /// Removes a value.
     pub fn remove_value(&self, key: impl Into<String>) {
-        self.journal.show_value(key.into(), None);
+        self.replay_context.publish_value(key.into(), None);
     }
 
     /// Answers questions of this name from outside ([`query`](crate::Engine::query)). What answers
@@ -287,7 +291,7 @@ impl OrchestrationContext {
             })?;
             json("answer", &answer(question)?).map_err(|error| Failure::permanent(error.to_string()))
         };
-        self.journal.answer_with(name, Arc::new(answer));
+        self.replay_context.register_query(name, Arc::new(answer));
     }
 
     /// Requests of one name from outside ([`update`](crate::Engine::update)), each of which waits
@@ -296,20 +300,20 @@ impl OrchestrationContext {
     /// # Errors
     /// If `update.` and the name are no [`Name`].
     pub fn updates<U: DeserializeOwned>(&self, name: &str) -> Result<UpdateQueue<U>> {
-        UpdateQueue::new(Arc::clone(&self.journal), name)
+        UpdateQueue::new(Arc::clone(&self.replay_context), name)
     }
 
     /// Completes when somebody wants the orchestration cancelled. Code that has called this says
     /// itself what that means, and cleans up as it likes; code that has not is dropped where it
     /// awaits, all that it waits for is cancelled, and it ends as cancelled.
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<> {
-        Cancelled::new(Arc::clone(&self.journal))
+        Cancelled::new(Arc::clone(&self.replay_context))
     }
 
     /// Whether somebody wants it cancelled.
     #[must_use]
     pub fn is_cancel_requested(&self) -> bool {
-        self.journal.is_cancel_requested()
+        self.replay_context.is_cancel_requested()
     }
 
     /// Begins again with another payload and an empty history: return it as the error. For what

@@ -11,25 +11,25 @@ use std::task::{Context, Poll, Wake, Waker};
 
 /// The futures that have been woken, by their places, and who is to hear of it.
 #[derive(Debug)]
-struct Woken(Mutex<State>);
+struct ReadySet(Mutex<ReadyState>);
 
 #[derive(Debug)]
-struct State {
-    places: BTreeSet<usize>,
+struct ReadyState {
+    indices: BTreeSet<usize>,
     waker: Waker,
 }
 
-impl Woken {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl ReadySet {
+    fn lock(&self) -> MutexGuard<'_, ReadyState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the first place from `from` on.
     fn take_from(&self, from: usize) -> Option<usize> {
         let mut state = self.lock();
-        let place = state.places.range(from..).next().copied()?;
-        state.places.remove(&place);
-        Some(place)
+        let index = state.indices.range(from..).next().copied()?;
+        state.indices.remove(&index);
+        Some(index)
     }
 
     /// Wakes the next poller.
@@ -39,19 +39,19 @@ impl Woken {
 }
 
 /// Wakes one of the futures.
-struct PlaceWaker {
-    place: usize,
-    woken: Arc<Woken>,
+struct IndexWaker {
+    index: usize,
+    ready: Arc<ReadySet>,
 }
 
-impl Wake for PlaceWaker {
+impl Wake for IndexWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let mut state = self.woken.lock();
-        if state.places.insert(self.place) {
+        let mut state = self.ready.lock();
+        if state.indices.insert(self.index) {
             let waker = state.waker.clone();
             drop(state);
             waker.wake();
@@ -60,22 +60,22 @@ impl Wake for PlaceWaker {
 }
 
 /// Futures that are awaited together.
-pub(super) struct Gathered<F> {
+pub(super) struct FutureSet<F> {
     /// The futures that are not over, each with its waker.
     waiting: Vec<Option<(Pin<Box<F>>, Waker)>>,
-    left: usize,
-    woken: Arc<Woken>,
+    remaining: usize,
+    ready: Arc<ReadySet>,
 }
 
-impl<F: Future> Gathered<F> {
+impl<F: Future> FutureSet<F> {
     pub(in crate::orchestration) fn new(all: impl IntoIterator<Item = F>) -> Self {
         let futures: Vec<F> = all.into_iter().collect();
-        let state = State { places: (0..futures.len()).collect(), waker: Waker::noop().clone() };
-        let woken = Arc::new(Woken(Mutex::new(state)));
-        let waker = |place| Waker::from(Arc::new(PlaceWaker { place, woken: Arc::clone(&woken) }));
-        let with_waker = |(place, future)| Some((Box::pin(future), waker(place)));
+        let state = ReadyState { indices: (0..futures.len()).collect(), waker: Waker::noop().clone() };
+        let ready = Arc::new(ReadySet(Mutex::new(state)));
+        let waker = |index| Waker::from(Arc::new(IndexWaker { index, ready: Arc::clone(&ready) }));
+        let with_waker = |(index, future)| Some((Box::pin(future), waker(index)));
         let waiting: Vec<_> = futures.into_iter().enumerate().map(with_waker).collect();
-        Self { left: waiting.len(), waiting, woken }
+        Self { remaining: waiting.len(), waiting, ready }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -89,20 +89,20 @@ impl<F: Future> Gathered<F> {
         context: &Context<'_>,
         mut take: impl FnMut(usize, F::Output) -> ControlFlow<B>,
     ) -> Poll<ControlFlow<B>> {
-        self.woken.register(context);
+        self.ready.register(context);
         let mut from = 0;
         // One before `from` that is woken meanwhile has its turn in the next poll, as if each poll
         // polled all of them.
-        while let Some(place) = self.woken.take_from(from) {
-            from = place + 1;
-            let Some(Some((future, waker))) = self.waiting.get_mut(place) else { continue };
+        while let Some(index) = self.ready.take_from(from) {
+            from = index + 1;
+            let Some(Some((future, waker))) = self.waiting.get_mut(index) else { continue };
             let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(waker)) else { continue };
-            self.waiting[place] = None;
-            self.left -= 1;
-            if let ControlFlow::Break(end) = take(place, output) {
+            self.waiting[index] = None;
+            self.remaining -= 1;
+            if let ControlFlow::Break(end) = take(index, output) {
                 return Poll::Ready(ControlFlow::Break(end));
             }
         }
-        if self.left == 0 { Poll::Ready(ControlFlow::Continue(())) } else { Poll::Pending }
+        if self.remaining == 0 { Poll::Ready(ControlFlow::Continue(())) } else { Poll::Pending }
     }
 }

@@ -16,33 +16,33 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::handlers::Failure;
-use crate::orchestration::replay::{Delivery, Journal, StepEnd, TaskEnd};
+use crate::orchestration::replay::{OperationResult, ReplayContext, StepEnd, TaskEnd};
 use crate::submit::decode_output;
 
 /// One thing that is awaited. Dropped before it has come, it is cancelled.
 #[derive(Debug)]
 pub(super) struct Operation {
-    journal: Arc<Journal>,
+    replay_context: Arc<ReplayContext>,
     number: u64,
 }
 
 impl Operation {
-    pub(in crate::orchestration) fn new(journal: Arc<Journal>, number: u64) -> Self {
-        Self { journal, number }
+    pub(in crate::orchestration) fn new(replay_context: Arc<ReplayContext>, number: u64) -> Self {
+        Self { replay_context, number }
     }
 }
 
 impl Future for Operation {
-    type Output = Delivery;
+    type Output = OperationResult;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Delivery> {
-        self.journal.poll(self.number, context)
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<OperationResult> {
+        self.replay_context.poll(self.number, context)
     }
 }
 
 impl Drop for Operation {
     fn drop(&mut self) {
-        self.journal.abandon(self.number);
+        self.replay_context.abandon(self.number);
     }
 }
 
@@ -114,7 +114,7 @@ fn ended(state: TaskState) -> &'static str {
 /// [`start`](Self::start).
 #[must_use = "it is submitted when it is awaited or started"]
 pub struct Activity<O> {
-    journal: Arc<Journal>,
+    replay_context: Arc<ReplayContext>,
     task: Result<NewTask>,
     /// When it is waited for no longer.
     until: Option<Timestamp>,
@@ -128,8 +128,8 @@ impl<O> fmt::Debug for Activity<O> {
 }
 
 impl<O> Activity<O> {
-    pub(in crate::orchestration) fn new(journal: Arc<Journal>, task: Result<NewTask>) -> Self {
-        Self { journal, task, until: None, output: PhantomData }
+    pub(in crate::orchestration) fn new(replay_context: Arc<ReplayContext>, task: Result<NewTask>) -> Self {
+        Self { replay_context, task, until: None, output: PhantomData }
     }
 
     fn change(mut self, change: impl FnOnce(&mut NewTask)) -> Self {
@@ -175,7 +175,7 @@ impl<O> Activity<O> {
     /// [`Ended`](ActivityError::Ended) as expired, unless its worker says earlier that the time is
     /// over. Default: without end.
     pub fn overall_timeout(mut self, timeout: Duration) -> Self {
-        let until = self.journal.now().plus(timeout);
+        let until = self.replay_context.now().plus(timeout);
         self.until = Some(until);
         // Its handler sees how long it has.
         self.change(|task| task.deadline = Some(until).filter(|_| !task.orchestration))
@@ -218,11 +218,13 @@ impl<O> Activity<O> {
 
     /// Submits it now; what is answered is awaited later, or dropped, which cancels the task.
     pub fn start(self) -> Running<O> {
-        match self.task.and_then(|task| check(&self.journal, task)) {
+        match self.task.and_then(|task| check(&self.replay_context, task)) {
             Ok(task) => {
                 let kind = task.kind.clone();
-                let operation = Operation::new(Arc::clone(&self.journal), self.journal.submit(task));
-                let timer = |until| Timer(Operation::new(Arc::clone(&self.journal), self.journal.start_timer(until)));
+                let operation = Operation::new(Arc::clone(&self.replay_context), self.replay_context.submit(task));
+                let timer = |until| {
+                    Timer(Operation::new(Arc::clone(&self.replay_context), self.replay_context.start_timer(until)))
+                };
                 let until = self.until.map(timer);
                 Running { kind, operation: Ok(operation), until, output: PhantomData }
             }
@@ -237,21 +239,21 @@ impl<O> Activity<O> {
 }
 
 /// What no store takes is told to the code, before the turn that it would spoil.
-fn check(journal: &Journal, mut task: NewTask) -> Result<NewTask> {
+fn check(replay_context: &ReplayContext, mut task: NewTask) -> Result<NewTask> {
     if let Some(unique) = &mut task.unique {
         unique.on_duplicate = OnDuplicate::Reject;
     }
     // It will be the orchestration's own, whatever it says.
     (task.parent, task.report) = (None, None);
-    check_submit(journal, &task)?;
+    check_submit(replay_context, &task)?;
     Ok(task)
 }
 
 /// Whether a turn can submit a task.
-pub(super) fn check_submit(journal: &Journal, task: &NewTask) -> Result<()> {
-    task.check(journal.payload_limit)?;
-    match unsubmittable(task, journal.task) {
-        Some(what) => Err(Error::invalid(format!("the orchestration `{}` {what}", journal.kind))),
+pub(super) fn check_submit(replay_context: &ReplayContext, task: &NewTask) -> Result<()> {
+    task.check(replay_context.payload_limit)?;
+    match unsubmittable(task, replay_context.task) {
+        Some(what) => Err(Error::invalid(format!("the orchestration `{}` {what}", replay_context.kind))),
         None => Ok(()),
     }
 }
@@ -289,7 +291,7 @@ impl<O: DeserializeOwned> Future for Running<O> {
             Ok(operation) => operation,
             Err(error) => return Poll::Ready(Err(error.clone())),
         };
-        if let Poll::Ready(Delivery::Task(end)) = Pin::new(operation).poll(context) {
+        if let Poll::Ready(OperationResult::Task(end)) = Pin::new(operation).poll(context) {
             return Poll::Ready(result_of(&self.kind, end));
         }
         let Some(Poll::Ready(())) = self.until.as_mut().map(|until| Pin::new(until).poll(context)) else {
@@ -330,14 +332,14 @@ impl Future for Timer {
 /// A request to stop, to be waited for.
 #[derive(Debug)]
 pub(super) struct Cancelled {
-    journal: Arc<Journal>,
+    replay_context: Arc<ReplayContext>,
     number: u64,
 }
 
 impl Cancelled {
-    pub(in crate::orchestration) fn new(journal: Arc<Journal>) -> Self {
-        let number = journal.await_cancellation();
-        Self { journal, number }
+    pub(in crate::orchestration) fn new(replay_context: Arc<ReplayContext>) -> Self {
+        let number = replay_context.await_cancellation();
+        Self { replay_context, number }
     }
 }
 
@@ -345,13 +347,13 @@ impl Future for Cancelled {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.journal.poll_cancelled(self.number, context)
+        self.replay_context.poll_cancelled(self.number, context)
     }
 }
 
 impl Drop for Cancelled {
     fn drop(&mut self) {
-        self.journal.abandon_cancellation(self.number);
+        self.replay_context.abandon_cancellation(self.number);
     }
 }
 
@@ -375,7 +377,7 @@ impl<T: DeserializeOwned> Future for Signalled<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match Pin::new(&mut self.operation).poll(context) {
-            Poll::Ready(Delivery::Signal(payload)) => Poll::Ready(read_signal(&self.name, &payload)),
+            Poll::Ready(OperationResult::Signal(payload)) => Poll::Ready(read_signal(&self.name, &payload)),
             _ => Poll::Pending,
         }
     }
@@ -389,7 +391,7 @@ fn read_signal<T: DeserializeOwned>(name: &Name, payload: &Bytes) -> Result<T, F
 /// What somebody sends under one name, one after the other.
 #[derive(Debug, Clone)]
 pub struct EventQueue<T> {
-    pub(in crate::orchestration) journal: Arc<Journal>,
+    pub(in crate::orchestration) replay_context: Arc<ReplayContext>,
     pub(in crate::orchestration) name: Name,
     pub(in crate::orchestration) payload: PhantomData<fn() -> T>,
 }
@@ -397,8 +399,8 @@ pub struct EventQueue<T> {
 impl<T: DeserializeOwned> EventQueue<T> {
     /// Waits for the next; what came first is taken first, and each is taken once.
     pub fn next(&self) -> Signalled<T> {
-        let number = self.journal.await_signal(&self.name);
-        let operation = Operation::new(Arc::clone(&self.journal), number);
+        let number = self.replay_context.await_signal(&self.name);
+        let operation = Operation::new(Arc::clone(&self.replay_context), number);
         Signalled { name: self.name.clone(), operation, payload: PhantomData }
     }
 
@@ -410,7 +412,7 @@ impl<T: DeserializeOwned> EventQueue<T> {
     /// # Errors
     /// If what was sent is no `T`; it is taken then.
     pub fn try_next(&self) -> Result<Option<T>, Failure> {
-        let taken = self.journal.take_signal(&self.name);
+        let taken = self.replay_context.take_signal(&self.name);
         taken.map(|payload| read_signal(&self.name, &payload)).transpose()
     }
 }
@@ -434,7 +436,7 @@ impl<O: DeserializeOwned> Future for Step<O> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match Pin::new(&mut self.operation).poll(context) {
-            Poll::Ready(Delivery::Step(StepEnd::Done { result })) => {
+            Poll::Ready(OperationResult::Step(StepEnd::Done { result })) => {
                 Poll::Ready(serde_json::from_slice(&result).map_err(|error| {
                     Failure::permanent(format!(
                         "the result of the step `{}` is not what the code expects: {error}",
@@ -442,7 +444,9 @@ impl<O: DeserializeOwned> Future for Step<O> {
                     ))
                 }))
             }
-            Poll::Ready(Delivery::Step(StepEnd::Failed { error })) => Poll::Ready(Err(Failure::permanent(error))),
+            Poll::Ready(OperationResult::Step(StepEnd::Failed { error })) => {
+                Poll::Ready(Err(Failure::permanent(error)))
+            }
             _ => Poll::Pending,
         }
     }

@@ -19,7 +19,7 @@ use super::operation::Operation;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::orchestration::client::OrchestrationStatus;
-use crate::orchestration::replay::{Delivery, Journal};
+use crate::orchestration::replay::{OperationResult, ReplayContext};
 use crate::{bounds, timer};
 
 /// An update as it is sent.
@@ -53,21 +53,25 @@ fn reply_key(place: u64) -> String {
 /// Updates of one name, one after the other.
 #[derive(Debug, Clone)]
 pub struct UpdateQueue<U> {
-    journal: Arc<Journal>,
+    replay_context: Arc<ReplayContext>,
     name: Name,
     payload: PhantomData<fn() -> U>,
 }
 
 impl<U: DeserializeOwned> UpdateQueue<U> {
-    pub(in crate::orchestration) fn new(journal: Arc<Journal>, name: &str) -> Result<Self> {
-        Ok(Self { journal, name: Name::new(signal_name(name))?, payload: PhantomData })
+    pub(in crate::orchestration) fn new(replay_context: Arc<ReplayContext>, name: &str) -> Result<Self> {
+        Ok(Self { replay_context, name: Name::new(signal_name(name))?, payload: PhantomData })
     }
 
     /// Waits for the next. One whose payload is no `U` is refused and passed over.
     pub fn next(&self) -> Asked<U> {
-        let operation = Operation::new(Arc::clone(&self.journal), self.journal.await_signal(&self.name));
+        let operation = Operation::new(Arc::clone(&self.replay_context), self.replay_context.await_signal(&self.name));
         Asked {
-            queue: Self { journal: Arc::clone(&self.journal), name: self.name.clone(), payload: PhantomData },
+            queue: Self {
+                replay_context: Arc::clone(&self.replay_context),
+                name: self.name.clone(),
+                payload: PhantomData,
+            },
             operation,
         }
     }
@@ -76,7 +80,7 @@ impl<U: DeserializeOwned> UpdateQueue<U> {
     /// over.
     pub fn try_next(&self) -> Option<Update<U>> {
         loop {
-            let signal = self.journal.take_signal(&self.name)?;
+            let signal = self.replay_context.take_signal(&self.name)?;
             if let Some(update) = self.read(&signal) {
                 return Some(update);
             }
@@ -85,7 +89,7 @@ impl<U: DeserializeOwned> UpdateQueue<U> {
 
     fn read(&self, signal: &Bytes) -> Option<Update<U>> {
         let request: Request = serde_json::from_slice(signal).ok()?;
-        let mut ticket = Ticket { journal: Arc::clone(&self.journal), update: Some(request.update) };
+        let mut ticket = Ticket { replay_context: Arc::clone(&self.replay_context), update: Some(request.update) };
         match serde_json::from_value(request.payload) {
             Ok(payload) => Some(Update { ticket, payload }),
             Err(error) => {
@@ -114,14 +118,14 @@ impl<U: DeserializeOwned> Future for Asked<U> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Update<U>> {
         loop {
-            let Poll::Ready(Delivery::Signal(signal)) = Pin::new(&mut self.operation).poll(context) else {
+            let Poll::Ready(OperationResult::Signal(signal)) = Pin::new(&mut self.operation).poll(context) else {
                 return Poll::Pending;
             };
             if let Some(update) = self.queue.read(&signal) {
                 return Poll::Ready(update);
             }
-            let journal = &self.queue.journal;
-            let next = Operation::new(Arc::clone(journal), journal.await_signal(&self.queue.name));
+            let replay_context = &self.queue.replay_context;
+            let next = Operation::new(Arc::clone(replay_context), replay_context.await_signal(&self.queue.name));
             self.operation = next;
         }
     }
@@ -137,7 +141,7 @@ pub struct Update<U> {
 
 /// The right to answer an update, once.
 struct Ticket {
-    journal: Arc<Journal>,
+    replay_context: Arc<ReplayContext>,
     /// Which update; none when it is answered.
     update: Option<String>,
 }
@@ -162,7 +166,7 @@ impl<U> Update<U> {
     /// is refused with that.
     pub fn accept<A: Serialize>(mut self, answer: &A) -> Result<()> {
         let answer = json("answer", answer).and_then(|answer| {
-            let limit = self.ticket.journal.payload_limit / 2;
+            let limit = self.ticket.replay_context.payload_limit / 2;
             if answer.len() > limit {
                 return Err(Error::invalid(format!("the answer has {} bytes, and may have {limit}", answer.len())));
             }
@@ -191,7 +195,7 @@ impl Ticket {
     fn reply(&mut self, answer: std::result::Result<Value, String>) {
         let Some(update) = self.update.take() else { return };
         if let Ok(reply) = json("reply", &Reply { update, answer }) {
-            self.journal.reply(reply_key, reply);
+            self.replay_context.reply(reply_key, reply);
         }
     }
 }

@@ -9,7 +9,7 @@ use onward_store::{TaskState, Timestamp};
 use super::history::{HistoryEvent, TaskEnd};
 
 /// An event, as it is named in a sentence: "the submit of a `charge` task".
-pub(super) struct Described<'a> {
+pub(super) struct EventText<'a> {
     pub(in crate::orchestration) event: &'a HistoryEvent,
     /// The event that began the operation which this one is about, if it is known.
     pub(super) begun: Option<&'a HistoryEvent>,
@@ -17,7 +17,7 @@ pub(super) struct Described<'a> {
     pub(in crate::orchestration) now: Timestamp,
 }
 
-impl fmt::Display for Described<'_> {
+impl fmt::Display for EventText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.event {
             HistoryEvent::Started { .. } => f.write_str("the start of the orchestration"),
@@ -46,7 +46,7 @@ impl fmt::Display for Described<'_> {
     }
 }
 
-impl Described<'_> {
+impl EventText<'_> {
     /// Returns the name of the operation that the event is about.
     fn operation(&self) -> String {
         match self.begun {
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn events_are_named_with_what_they_are_about() {
         let said = |event: &HistoryEvent, begun: Option<&HistoryEvent>| {
-            Described { event, begun, now: Timestamp::from_microseconds(0) }.to_string()
+            EventText { event, begun, now: Timestamp::from_microseconds(0) }.to_string()
         };
         let submitted = HistoryEvent::TaskSubmitted { operation: 3, kind: "charge".into() };
         let timer = HistoryEvent::TimerStarted { operation: 4, until: 3_600_000_000 };

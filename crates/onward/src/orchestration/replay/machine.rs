@@ -21,8 +21,8 @@ use tracing::subscriber::NoSubscriber;
 
 use super::history::HistoryEvent;
 use super::nondeterminism::{CodeEnd, Nondeterminism};
-use super::replay_context::{Command, Journal};
-use super::store_guard::confined;
+use super::replay_context::{Command, ReplayContext};
+use super::store_guard::without_store;
 use crate::bounds;
 use crate::handlers::{AlternativeEnd, Failure};
 
@@ -30,11 +30,11 @@ use crate::handlers::{AlternativeEnd, Failure};
 pub(in crate::orchestration) type CodeFuture = Pin<Box<dyn Future<Output = Result<Option<Bytes>, Failure>> + Send>>;
 
 /// The code of a kind of orchestrations.
-pub(in crate::orchestration) type Code = Arc<dyn Fn(Arc<Journal>) -> CodeFuture + Send + Sync>;
+pub(in crate::orchestration) type Code = Arc<dyn Fn(Arc<ReplayContext>) -> CodeFuture + Send + Sync>;
 
 /// How the code has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::orchestration) enum Finish {
+pub(in crate::orchestration) enum CodeOutcome {
     Completed(Option<Bytes>),
     Failed(String),
     /// Somebody wanted it cancelled, and it did not say what that means, or has undone its steps.
@@ -46,7 +46,7 @@ pub(in crate::orchestration) enum Finish {
     Stuck(String),
 }
 
-impl Finish {
+impl CodeOutcome {
     /// Returns why the code ended otherwise than an orchestration may end.
     pub(in crate::orchestration) fn fault(&self) -> Option<String> {
         match self {
@@ -62,23 +62,23 @@ impl Finish {
     }
 }
 
-impl From<&Finish> for CodeEnd {
-    fn from(finish: &Finish) -> Self {
-        match finish {
-            Finish::Completed(_) => Self::Completed,
-            Finish::Failed(error) => Self::Failed(error.clone()),
-            Finish::Cancelled => Self::Cancelled,
-            Finish::ContinuedAsNew(_) => Self::ContinuedAsNew,
-            Finish::Panicked(text) => Self::Panicked(text.clone()),
-            Finish::Stuck(text) => Self::Stuck(text.clone()),
+impl From<&CodeOutcome> for CodeEnd {
+    fn from(outcome: &CodeOutcome) -> Self {
+        match outcome {
+            CodeOutcome::Completed(_) => Self::Completed,
+            CodeOutcome::Failed(error) => Self::Failed(error.clone()),
+            CodeOutcome::Cancelled => Self::Cancelled,
+            CodeOutcome::ContinuedAsNew(_) => Self::ContinuedAsNew,
+            CodeOutcome::Panicked(text) => Self::Panicked(text.clone()),
+            CodeOutcome::Stuck(text) => Self::Stuck(text.clone()),
         }
     }
 }
 
 #[derive(Debug, Default)]
-struct Flag(AtomicBool);
+struct WakeFlag(AtomicBool);
 
-impl Wake for Flag {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -86,10 +86,10 @@ impl Wake for Flag {
 
 /// One orchestration in memory.
 pub(in crate::orchestration) struct Machine {
-    journal: Arc<Journal>,
+    replay_context: Arc<ReplayContext>,
     code: Option<CodeFuture>,
-    flag: Arc<Flag>,
-    finish: Option<Finish>,
+    wake_flag: Arc<WakeFlag>,
+    outcome: Option<CodeOutcome>,
     /// How many events it has been fed.
     length: u64,
     has_started: bool,
@@ -99,28 +99,31 @@ pub(in crate::orchestration) struct Machine {
 
 impl fmt::Debug for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Machine").field("journal", &self.journal).field("length", &self.length).finish_non_exhaustive()
+        f.debug_struct("Machine")
+            .field("journal", &self.replay_context)
+            .field("length", &self.length)
+            .finish_non_exhaustive()
     }
 }
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        self.journal.close();
+        self.replay_context.close();
         let code = self.code.take();
         // Whoever puts an orchestration away goes on, whatever its code does when it is dropped.
-        let _panic = catch_unwind(AssertUnwindSafe(|| confined(|| drop(code))));
+        let _panic = catch_unwind(AssertUnwindSafe(|| without_store(|| drop(code))));
     }
 }
 
 impl Machine {
     /// The code before its first event.
-    pub(in crate::orchestration) fn new(code: &Code, journal: Arc<Journal>) -> Self {
-        let future = code(Arc::clone(&journal));
+    pub(in crate::orchestration) fn new(code: &Code, replay_context: Arc<ReplayContext>) -> Self {
+        let future = code(Arc::clone(&replay_context));
         Self {
-            journal,
+            replay_context,
             code: Some(future),
-            flag: Arc::default(),
-            finish: None,
+            wake_flag: Arc::default(),
+            outcome: None,
             length: 0,
             has_started: false,
             has_unpolled: false,
@@ -136,36 +139,36 @@ impl Machine {
         self.has_started
     }
 
-    pub(in crate::orchestration) fn journal(&self) -> &Journal {
-        &self.journal
+    pub(in crate::orchestration) fn replay_context(&self) -> &ReplayContext {
+        &self.replay_context
     }
 
     /// How the code has ended, if it has.
-    pub(in crate::orchestration) fn finish(&self) -> Option<&Finish> {
-        self.finish.as_ref()
+    pub(in crate::orchestration) fn outcome(&self) -> Option<&CodeOutcome> {
+        self.outcome.as_ref()
     }
 
     /// Feeds the events of a history, and compares what the code does with what it did.
     pub(in crate::orchestration) fn replay(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
         let is_fork = events.iter().any(|event| matches!(event, HistoryEvent::Forked { .. }));
-        self.journal.keep_submitted(is_fork);
-        self.replay_kept(events)?;
-        self.journal.keep_submitted(false);
+        self.replay_context.remember_submitted(is_fork);
+        self.replay_checked(events)?;
+        self.replay_context.remember_submitted(false);
         // What it showed then was written then.
-        self.journal.take_shown();
+        self.replay_context.take_published();
         Ok(())
     }
 
-    fn replay_kept(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
+    fn replay_checked(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
         self.replay_all(events).map_err(|found| found.knowing(events))
     }
 
     fn replay_all(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
         if let Some(operation) = events.iter().find_map(HistoryEvent::operation) {
-            self.journal.number_like(operation);
+            self.replay_context.number_like(operation);
         }
         let patches: HashSet<String> = events.iter().filter_map(patch).collect();
-        self.journal.replay(Some(Arc::new(patches)));
+        self.replay_context.replay(Some(Arc::new(patches)));
         // What the code tells a log now it has told before.
         tracing::subscriber::with_default(NoSubscriber::new(), || {
             events.iter().try_for_each(|event| {
@@ -174,10 +177,10 @@ impl Machine {
                 Ok::<_, Box<Nondeterminism>>(())
             })
         })?;
-        if let Some(found) = self.journal.first_emitted() {
+        if let Some(found) = self.replay_context.first_command() {
             return Err(Box::new(self.difference(None, Some(found))));
         }
-        self.journal.replay(None);
+        self.replay_context.replay(None);
         Ok(())
     }
 
@@ -189,38 +192,35 @@ impl Machine {
         events: &[HistoryEvent],
     ) -> Result<Vec<Command>, Box<Nondeterminism>> {
         let forked = HistoryEvent::Forked { from: from.0 };
-        self.journal.keep_submitted(true);
-        self.replay_kept(events)?;
+        self.replay_context.remember_submitted(true);
+        self.replay_checked(events)?;
         let commands = self.feed(&forked);
-        self.journal.keep_submitted(false);
+        self.replay_context.remember_submitted(false);
         Ok(commands)
     }
 
     /// Feeds events that were not written yet to code that was replayed up to them; returns what it
     /// does about each. It is another run of the same code, so it is as quiet as a replay.
-    pub(in crate::orchestration) fn feed_again(
-        &mut self,
-        events: &[HistoryEvent],
-    ) -> Vec<(HistoryEvent, Vec<Command>)> {
-        self.journal.replay(Some(Arc::new(events.iter().filter_map(patch).collect())));
+    pub(in crate::orchestration) fn refeed(&mut self, events: &[HistoryEvent]) -> Vec<(HistoryEvent, Vec<Command>)> {
+        self.replay_context.replay(Some(Arc::new(events.iter().filter_map(patch).collect())));
         let arrivals = events.iter().filter(|event| !is_command(event));
         let fed = tracing::subscriber::with_default(NoSubscriber::new(), || {
             arrivals.map(|event| (event.clone(), self.feed(event))).collect()
         });
-        self.journal.replay(None);
+        self.replay_context.replay(None);
         fed
     }
 
     fn replay_one(&mut self, event: &HistoryEvent) -> Result<(), Box<Nondeterminism>> {
-        let found = self.journal.first_emitted();
+        let found = self.replay_context.first_command();
         if is_command(event) {
             if found.as_ref() != Some(event) {
                 return Err(Box::new(self.difference(Some(event), found)));
             }
-            self.journal.pop_emitted();
+            self.replay_context.pop_command();
             return Ok(());
         }
-        if found.is_some() || !self.takes(event) || self.is_over_before(event) {
+        if found.is_some() || !self.accepts(event) || self.is_over_before(event) {
             return Err(Box::new(self.difference(Some(event), found)));
         }
         self.act_on(event);
@@ -230,31 +230,31 @@ impl Machine {
     /// Returns whether the code has ended although its history goes on. The beginning of a turn
     /// gives the code nothing, and only a fork may be cut where its code ends.
     fn is_over_before(&self, event: &HistoryEvent) -> bool {
-        self.finish.is_some() && !matches!(event, HistoryEvent::Forked { .. } | HistoryEvent::TurnBegan { .. })
+        self.outcome.is_some() && !matches!(event, HistoryEvent::Forked { .. } | HistoryEvent::TurnBegan { .. })
     }
 
     /// Describes a difference at the place that the replay has reached.
     fn difference(&self, expected: Option<&HistoryEvent>, found: Option<HistoryEvent>) -> Nondeterminism {
-        let (expected, ended) = (expected.cloned(), self.finish.as_ref().map(CodeEnd::from));
-        let (awaits, now) = (Vec::new(), self.journal.now());
+        let (expected, ended) = (expected.cloned(), self.outcome.as_ref().map(CodeEnd::from));
+        let (awaits, now) = (Vec::new(), self.replay_context.now());
         Nondeterminism { place: self.length, expected, found, ended, awaits, now, begun: [None, None] }
     }
 
     /// Compares where the code stands at the end of a history with the events that the last turn of
     /// the history left it waiting for. After a turn that ended the orchestration there are none.
     pub(in crate::orchestration) fn check_end(&self, awaits: &[Name]) -> Result<(), Box<Nondeterminism>> {
-        if self.finish.is_none() || awaits.is_empty() {
+        if self.outcome.is_none() || awaits.is_empty() {
             return Ok(());
         }
         Err(Box::new(Nondeterminism { awaits: awaits.to_vec(), ..self.difference(None, None) }))
     }
 
     /// Whether the code waits for what has come. In a history it always did.
-    pub(in crate::orchestration) fn takes(&self, event: &HistoryEvent) -> bool {
+    pub(in crate::orchestration) fn accepts(&self, event: &HistoryEvent) -> bool {
         match event {
-            HistoryEvent::TaskEnded { operation, .. } => self.journal.awaits_task(*operation),
-            HistoryEvent::TimerFired { operation } => self.journal.awaits_timer(*operation),
-            HistoryEvent::StepEnded { operation, name, .. } => self.journal.awaits_step(*operation, name),
+            HistoryEvent::TaskEnded { operation, .. } => self.replay_context.awaits_task(*operation),
+            HistoryEvent::TimerFired { operation } => self.replay_context.awaits_timer(*operation),
+            HistoryEvent::StepEnded { operation, name, .. } => self.replay_context.awaits_step(*operation, name),
             _ => true,
         }
     }
@@ -263,7 +263,7 @@ impl Machine {
     /// of the history, and so does what follows.
     pub(in crate::orchestration) fn feed(&mut self, event: &HistoryEvent) -> Vec<Command> {
         self.act_on(event);
-        let commands: Vec<Command> = std::iter::from_fn(|| self.journal.pop_emitted()).collect();
+        let commands: Vec<Command> = std::iter::from_fn(|| self.replay_context.pop_command()).collect();
         self.length += 1 + commands.len() as u64;
         commands
     }
@@ -271,12 +271,12 @@ impl Machine {
     fn act_on(&mut self, event: &HistoryEvent) {
         match event {
             HistoryEvent::Started { at, seed, .. } => {
-                self.journal.begin(Timestamp::from_microseconds(*at), *seed);
+                self.replay_context.begin(Timestamp::from_microseconds(*at), *seed);
                 self.has_started = true;
             }
-            HistoryEvent::TurnBegan { at } => return self.journal.set_now(Timestamp::from_microseconds(*at)),
-            HistoryEvent::TaskEnded { operation, end } => self.journal.end_task(*operation, end.clone()),
-            HistoryEvent::TimerFired { operation } => self.journal.fire(*operation),
+            HistoryEvent::TurnBegan { at } => return self.replay_context.set_now(Timestamp::from_microseconds(*at)),
+            HistoryEvent::TaskEnded { operation, end } => self.replay_context.end_task(*operation, end.clone()),
+            HistoryEvent::TimerFired { operation } => self.replay_context.fire(*operation),
             HistoryEvent::SignalReceived { name, payload } => self.receive(name, payload),
             HistoryEvent::SignalCarried { name, payload } => {
                 self.has_unpolled = true;
@@ -284,15 +284,15 @@ impl Machine {
             }
             HistoryEvent::SignalsUnread { .. } => return,
             HistoryEvent::StepEnded { operation, end, at, .. } => {
-                at.iter().for_each(|at| self.journal.set_now(Timestamp::from_microseconds(*at)));
-                self.journal.end_step(*operation, end.clone());
+                at.iter().for_each(|at| self.replay_context.set_now(Timestamp::from_microseconds(*at)));
+                self.replay_context.end_step(*operation, end.clone());
             }
             HistoryEvent::CancelRequested => return self.cancel(),
-            HistoryEvent::RepliesCarried { replies } => return self.journal.carry_replies(*replies),
-            HistoryEvent::CancelCarried => return self.journal.carry_cancel(),
+            HistoryEvent::RepliesCarried { replies } => return self.replay_context.carry_replies(*replies),
+            HistoryEvent::CancelCarried => return self.replay_context.carry_cancel(),
             HistoryEvent::Forked { .. } => {
-                self.journal.keep_tag_of_fork();
-                return self.journal.submit_again();
+                self.replay_context.keep_tag_of_fork();
+                return self.replay_context.submit_again();
             }
             HistoryEvent::TaskSubmitted { .. }
             | HistoryEvent::TimerStarted { .. }
@@ -307,28 +307,28 @@ impl Machine {
 
     fn receive(&self, name: &str, payload: &[u8]) {
         if let Ok(name) = Name::new(name) {
-            self.journal.receive(&name, Bytes::copy_from_slice(payload));
+            self.replay_context.receive(&name, Bytes::copy_from_slice(payload));
         }
     }
 
     fn cancel(&mut self) {
-        if self.journal.request_cancel() {
+        if self.replay_context.request_cancel() {
             self.poll();
         } else if self.code.is_some() {
             // What it waits for is let go of, and so is cancelled.
-            self.stop(Finish::Cancelled);
+            self.stop(CodeOutcome::Cancelled);
         }
     }
 
     fn poll(&mut self) {
         self.has_unpolled = false;
         for _ in 0..bounds::ORCHESTRATION_POLLS {
-            self.flag.0.store(false, Ordering::Relaxed);
-            if self.poll_once() || !self.flag.0.load(Ordering::Relaxed) {
+            self.wake_flag.0.store(false, Ordering::Relaxed);
+            if self.poll_once() || !self.wake_flag.0.load(Ordering::Relaxed) {
                 return;
             }
         }
-        self.stop(Finish::Stuck(
+        self.stop(CodeOutcome::Stuck(
             "the code wakes itself again and again and gets nowhere; have it await something".into(),
         ));
     }
@@ -336,25 +336,25 @@ impl Machine {
     /// Answers whether it is over.
     fn poll_once(&mut self) -> bool {
         let Some(code) = &mut self.code else { return true };
-        let waker = Waker::from(Arc::clone(&self.flag));
+        let waker = Waker::from(Arc::clone(&self.wake_flag));
         // Under tokio's cooperative budget a poll depends on what else the tokio task has polled: a
         // replay would see other polls.
         let mut code = unconstrained(code.as_mut());
         let mut context = Context::from_waker(&waker);
-        let polled = catch_unwind(AssertUnwindSafe(|| confined(|| Pin::new(&mut code).poll(&mut context))));
+        let polled = catch_unwind(AssertUnwindSafe(|| without_store(|| Pin::new(&mut code).poll(&mut context))));
         match polled {
             Ok(Poll::Pending) => return false,
-            Ok(Poll::Ready(answer)) => self.stop(finish_of(answer)),
+            Ok(Poll::Ready(answer)) => self.stop(outcome_of(answer)),
             Err(panic) => self.stop(panicked(&*panic)),
         }
         true
     }
 
-    fn stop(&mut self, finish: Finish) {
-        self.finish = Some(finish);
+    fn stop(&mut self, outcome: CodeOutcome) {
+        self.outcome = Some(outcome);
         let code = self.code.take();
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| confined(|| drop(code)))) {
-            self.finish = Some(panicked(&*panic));
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| without_store(|| drop(code)))) {
+            self.outcome = Some(panicked(&*panic));
         }
     }
 
@@ -363,26 +363,26 @@ impl Machine {
     ///
     /// Code with signals that it was not polled for can continue: the message behind them polls it.
     pub(in crate::orchestration) fn notice_if_stuck(&mut self) {
-        let can_continue = self.has_unpolled || self.journal.awaits_anything();
-        if self.has_started && self.finish.is_none() && !can_continue {
+        let can_continue = self.has_unpolled || self.replay_context.awaits_anything();
+        if self.has_started && self.outcome.is_none() && !can_continue {
             let text = "the code awaits something that no orchestration can wait for; use the timers, steps and events of its context";
-            self.stop(Finish::Stuck(text.to_owned()));
+            self.stop(CodeOutcome::Stuck(text.to_owned()));
         }
     }
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> Finish {
-    Finish::Panicked(Failure::of_panic(panic).message().to_owned())
+fn panicked(panic: &(dyn Any + Send)) -> CodeOutcome {
+    CodeOutcome::Panicked(Failure::of_panic(panic).message().to_owned())
 }
 
-fn finish_of(answer: Result<Option<Bytes>, Failure>) -> Finish {
+fn outcome_of(answer: Result<Option<Bytes>, Failure>) -> CodeOutcome {
     match answer {
-        Ok(result) => Finish::Completed(result),
+        Ok(result) => CodeOutcome::Completed(result),
         Err(failure) => match failure.alternative_end() {
-            Some(AlternativeEnd::ContinueAsNew(payload)) => Finish::ContinuedAsNew(payload.clone()),
-            Some(AlternativeEnd::Cancelled) => Finish::Cancelled,
-            Some(_) => Finish::Failed("an orchestration cannot end so; it awaits what it waits for".to_owned()),
-            None => Finish::Failed(failure.message().to_owned()),
+            Some(AlternativeEnd::ContinueAsNew(payload)) => CodeOutcome::ContinuedAsNew(payload.clone()),
+            Some(AlternativeEnd::Cancelled) => CodeOutcome::Cancelled,
+            Some(_) => CodeOutcome::Failed("an orchestration cannot end so; it awaits what it waits for".to_owned()),
+            None => CodeOutcome::Failed(failure.message().to_owned()),
         },
     }
 }
@@ -420,12 +420,12 @@ mod tests {
     fn code<A: Future<Output = Answer> + Send + 'static>(
         code: impl Fn(OrchestrationContext) -> A + Send + Sync + 'static,
     ) -> Code {
-        Arc::new(move |journal| Box::pin(code(OrchestrationContext::new(journal))))
+        Arc::new(move |replay_context| Box::pin(code(OrchestrationContext::new(replay_context))))
     }
 
     fn machine(code: &Code) -> Machine {
         let kind = Name::new("order").unwrap();
-        Machine::new(code, Arc::new(Journal::new(TaskId(1), kind, Bytes::new(), 0, 1 << 20)))
+        Machine::new(code, Arc::new(ReplayContext::new(TaskId(1), kind, Bytes::new(), 0, 1 << 20)))
     }
 
     fn charge(context: &OrchestrationContext) -> crate::orchestration::code::Running<u32> {
@@ -491,7 +491,7 @@ mod tests {
         assert_eq!(events(&machine.feed(&STARTED)), [submitted(1, "charge")]);
         assert_eq!(events(&machine.feed(&ended(1, "5"))), [timer(2, 1_000_000)]);
         assert!(machine.feed(&HistoryEvent::TimerFired { operation: 2 }).is_empty());
-        assert_eq!(machine.finish(), Some(&Finish::Completed(Some("5".into()))));
+        assert_eq!(machine.outcome(), Some(&CodeOutcome::Completed(Some("5".into()))));
     }
 
     /// Shows: D1
@@ -499,9 +499,9 @@ mod tests {
     fn a_replay_goes_on_where_its_history_ends() {
         let mut machine = machine(&charging());
         machine.replay(&[STARTED, submitted(1, "charge"), ended(1, "5"), timer(2, 1_000_000)]).unwrap();
-        assert_eq!((machine.length(), machine.finish()), (4, None));
+        assert_eq!((machine.length(), machine.outcome()), (4, None));
         machine.feed(&HistoryEvent::TimerFired { operation: 2 });
-        assert_eq!(machine.finish(), Some(&Finish::Completed(Some("5".into()))));
+        assert_eq!(machine.outcome(), Some(&CodeOutcome::Completed(Some("5".into()))));
     }
 
     /// Shows: D5
@@ -589,7 +589,7 @@ mod tests {
         machine.feed(&STARTED);
         let end = StepEnd::Done { result: b"null".to_vec().into() };
         machine.feed(&HistoryEvent::StepEnded { operation: 1, name: "look".into(), end, at: Some(42) });
-        assert_eq!(machine.finish(), Some(&Finish::Completed(Some("42".into()))));
+        assert_eq!(machine.outcome(), Some(&CodeOutcome::Completed(Some("42".into()))));
     }
 
     /// Shows: D5
@@ -620,7 +620,7 @@ mod tests {
         let mut machine = machine(&foreign);
         machine.feed(&STARTED);
         machine.notice_if_stuck();
-        assert!(matches!(machine.finish(), Some(Finish::Stuck(_))), "{:?}", machine.finish());
+        assert!(matches!(machine.outcome(), Some(CodeOutcome::Stuck(_))), "{:?}", machine.outcome());
     }
 
     /// A turn is written in parts, so a history can end with signals for which the code is polled
@@ -640,9 +640,9 @@ mod tests {
         let mut machine = machine(&counting);
         machine.replay(&[STARTED, carried]).unwrap();
         machine.notice_if_stuck();
-        assert!(machine.finish().is_none(), "{:?}", machine.finish());
+        assert!(machine.outcome().is_none(), "{:?}", machine.outcome());
         machine.feed(&HistoryEvent::SignalReceived { name, payload: b"2".to_vec().into() });
-        assert!(matches!(machine.finish(), Some(Finish::Completed(None))), "{:?}", machine.finish());
+        assert!(matches!(machine.outcome(), Some(CodeOutcome::Completed(None))), "{:?}", machine.outcome());
     }
 
     /// Shows: D9
@@ -651,7 +651,7 @@ mod tests {
         let mut machine = machine(&panicking_when_dropped());
         machine.feed(&STARTED);
         machine.feed(&HistoryEvent::CancelRequested);
-        assert!(matches!(machine.finish(), Some(Finish::Panicked(text)) if text.contains("dropped")));
+        assert!(matches!(machine.outcome(), Some(CodeOutcome::Panicked(text)) if text.contains("dropped")));
     }
 
     /// Shows: D4
@@ -683,7 +683,7 @@ mod tests {
     }
 
     fn began_with(machine: &Machine, tags: &[(&str, &str)]) {
-        machine.journal().begin_with_tags(tags.iter().copied().collect(), 0);
+        machine.replay_context().begin_with_tags(tags.iter().copied().collect(), 0);
     }
 
     /// Shows: D10, D1
@@ -692,7 +692,7 @@ mod tests {
         let mut machine = machine(&tagging("packing"));
         began_with(&machine, &[("stage", "picking"), ("region", "eu")]);
         assert_eq!(events(&machine.feed(&STARTED)), tagged("packing")[1..]);
-        assert_eq!(machine.finish(), Some(&Finish::Completed(Some("region=eu stage=packing".into()))));
+        assert_eq!(machine.outcome(), Some(&CodeOutcome::Completed(Some("region=eu stage=packing".into()))));
     }
 
     /// Shows: D10, D5
@@ -712,11 +712,12 @@ mod tests {
     /// Shows: D9
     #[test]
     fn a_machine_that_is_put_away_cancels_nothing() {
-        let journal = Arc::new(Journal::new(TaskId(1), Name::new("order").unwrap(), Bytes::new(), 0, 1 << 20));
-        let mut machine = Machine::new(&charging(), Arc::clone(&journal));
+        let replay_context =
+            Arc::new(ReplayContext::new(TaskId(1), Name::new("order").unwrap(), Bytes::new(), 0, 1 << 20));
+        let mut machine = Machine::new(&charging(), Arc::clone(&replay_context));
         machine.feed(&STARTED);
         drop(machine);
-        assert!(journal.pop_emitted().is_none());
+        assert!(replay_context.pop_command().is_none());
     }
 
     /// Shows: D9
@@ -742,6 +743,6 @@ mod tests {
         let mut again = machine(&two);
         again.replay(&whole).unwrap();
         again.feed(&ended(2, "6"));
-        assert_eq!(again.finish(), Some(&Finish::Completed(Some("5 6".into()))));
+        assert_eq!(again.outcome(), Some(&CodeOutcome::Completed(Some("5 6".into()))));
     }
 }

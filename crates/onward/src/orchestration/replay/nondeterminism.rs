@@ -4,7 +4,7 @@ use std::fmt;
 
 use onward_store::{Name, Timestamp};
 
-use super::event_text::Described;
+use super::event_text::EventText;
 use super::history::HistoryEvent;
 
 /// The code of an orchestration does not do what a history says that it did.
@@ -84,15 +84,15 @@ impl Nondeterminism {
     }
 
     /// Returns an event in words.
-    fn described<'a>(&'a self, event: &'a HistoryEvent, begun: &'a Option<HistoryEvent>) -> Described<'a> {
-        Described { event, begun: begun.as_ref(), now: self.now }
+    fn event_text<'a>(&'a self, event: &'a HistoryEvent, begun: &'a Option<HistoryEvent>) -> EventText<'a> {
+        EventText { event, begun: begun.as_ref(), now: self.now }
     }
 
     /// Returns what the history has and what the code has, in words that differ.
     fn both(&self) -> [Option<String>; 2] {
         let [of_expected, of_found] = &self.begun;
-        let expected = self.expected.as_ref().map(|event| self.described(event, of_expected).to_string());
-        let found = self.found.as_ref().map(|event| self.described(event, of_found).to_string());
+        let expected = self.expected.as_ref().map(|event| self.event_text(event, of_expected).to_string());
+        let found = self.found.as_ref().map(|event| self.event_text(event, of_found).to_string());
         if expected.is_none() || expected != found {
             return [expected, found];
         }

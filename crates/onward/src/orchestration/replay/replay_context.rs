@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::history::{HistoryEvent, StepEnd, TaskEnd};
 use super::random::Random;
-use super::store_guard::confined;
+use super::store_guard::without_store;
 use super::tags;
 use crate::error::Error;
 use crate::handlers::Failure;
@@ -73,7 +73,7 @@ impl Command {
 
 /// What an operation has come to.
 #[derive(Debug)]
-pub(in crate::orchestration) enum Delivery {
+pub(in crate::orchestration) enum OperationResult {
     Task(TaskEnd),
     Fired,
     Signal(Bytes),
@@ -81,7 +81,7 @@ pub(in crate::orchestration) enum Delivery {
 }
 
 #[derive(Debug)]
-enum Kind {
+enum OperationKind {
     Task,
     Timer(Timestamp),
     Signal(Name),
@@ -90,8 +90,8 @@ enum Kind {
 
 #[derive(Debug)]
 struct Operation {
-    kind: Kind,
-    delivery: Option<Delivery>,
+    kind: OperationKind,
+    result: Option<OperationResult>,
     waker: Option<Waker>,
 }
 
@@ -103,12 +103,12 @@ struct Inbox {
 }
 
 #[derive(Debug, Default)]
-struct Cancellation {
+struct CancelState {
     is_requested: bool,
     /// Whether the code has asked to hear of it.
     is_handled: bool,
     /// Whether the code knows of it.
-    is_heard: bool,
+    is_observed: bool,
     /// Whether it was requested before the orchestration began again.
     is_carried: bool,
     /// Those who wait for it, by the numbers that they were given.
@@ -116,27 +116,27 @@ struct Cancellation {
     next: u64,
 }
 
-impl Cancellation {
+impl CancelState {
     /// Tells the code whether it is requested.
-    fn hear(&mut self) -> bool {
-        self.is_heard |= self.is_requested;
+    fn observe(&mut self) -> bool {
+        self.is_observed |= self.is_requested;
         self.is_requested
     }
 
-    fn is_unheard(&self) -> bool {
-        (self.is_requested || self.is_carried) && !self.is_heard
+    fn is_unobserved(&self) -> bool {
+        (self.is_requested || self.is_carried) && !self.is_observed
     }
 }
 
 /// What an orchestration shows of itself, where it has said so in this turn.
 #[derive(Debug, Default)]
-pub(in crate::orchestration) struct Shown {
+pub(in crate::orchestration) struct PublishedState {
     pub(in crate::orchestration) status: Option<Bytes>,
     pub(in crate::orchestration) values: Vec<(String, Option<Bytes>)>,
 }
 
 /// What answers a question: the name of the question is known.
-pub(super) type Answer = Arc<dyn Fn(&[u8]) -> Result<Bytes, Failure> + Send + Sync>;
+pub(super) type QueryFunction = Arc<dyn Fn(&[u8]) -> Result<Bytes, Failure> + Send + Sync>;
 
 /// A step that the code has begun.
 pub(in crate::orchestration) struct NewStep {
@@ -150,20 +150,20 @@ struct State {
     random: Random,
     next_operation: u64,
     operations: FxHashMap<u64, Operation>,
-    emitted: VecDeque<Command>,
+    commands: VecDeque<Command>,
     /// The tasks that are under way, while a history is taken over that submits them again; else
     /// none is kept.
     submitted: Option<FxHashMap<u64, NewTask>>,
     steps: Vec<NewStep>,
     timers: BTreeSet<(Timestamp, u64)>,
     inboxes: BTreeMap<Name, Inbox>,
-    cancellation: Cancellation,
-    shown: Shown,
+    cancellation: CancelState,
+    published: PublishedState,
     /// Without those that the engine keeps.
     tags: Tags,
     /// How many the engine keeps.
-    own_tags: usize,
-    answers: BTreeMap<String, Answer>,
+    engine_tags: usize,
+    queries: BTreeMap<String, QueryFunction>,
     /// How many updates were answered.
     replies: u64,
     /// The patches of the history that is replayed; `None` while it is not.
@@ -177,7 +177,7 @@ struct State {
 
 /// The journal of one orchestration. Everything in it happens in the turns of that, one after the
 /// other.
-pub(in crate::orchestration) struct Journal {
+pub(in crate::orchestration) struct ReplayContext {
     pub(in crate::orchestration) task: TaskId,
     pub(in crate::orchestration) kind: Name,
     pub(in crate::orchestration) payload: Bytes,
@@ -186,13 +186,13 @@ pub(in crate::orchestration) struct Journal {
     state: Mutex<State>,
 }
 
-impl std::fmt::Debug for Journal {
+impl std::fmt::Debug for ReplayContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Journal").field("task", &self.task).field("kind", &self.kind).finish_non_exhaustive()
     }
 }
 
-impl Journal {
+impl ReplayContext {
     pub(in crate::orchestration) fn new(
         task: TaskId,
         kind: Name,
@@ -205,16 +205,16 @@ impl Journal {
             random: Random::new(0),
             next_operation: first_operation(generation),
             operations: FxHashMap::default(),
-            emitted: VecDeque::new(),
+            commands: VecDeque::new(),
             submitted: None,
             steps: Vec::new(),
             timers: BTreeSet::new(),
             inboxes: BTreeMap::new(),
-            cancellation: Cancellation::default(),
-            shown: Shown::default(),
+            cancellation: CancelState::default(),
+            published: PublishedState::default(),
             tags: Tags::new(),
-            own_tags: 0,
-            answers: BTreeMap::new(),
+            engine_tags: 0,
+            queries: BTreeMap::new(),
             replies: 0,
             replayed_patches: None,
             refused_patches: HashSet::new(),
@@ -237,7 +237,7 @@ fn first_operation(generation: u32) -> u64 {
 }
 
 /// For the code.
-impl Journal {
+impl ReplayContext {
     pub(in crate::orchestration) fn now(&self) -> Timestamp {
         self.state().now
     }
@@ -252,33 +252,33 @@ impl Journal {
 
     pub(in crate::orchestration) fn submit(&self, task: NewTask) -> u64 {
         let mut state = self.state();
-        let operation = state.begin(Kind::Task);
+        let operation = state.begin(OperationKind::Task);
         let task = NewTask { parent: Some(self.task), report: Some(operation), ..task };
         if let Some(submitted) = &mut state.submitted {
             submitted.insert(operation, task.clone());
         }
-        state.emitted.push_back(Command::Submit { operation, task: Box::new(task) });
+        state.commands.push_back(Command::Submit { operation, task: Box::new(task) });
         operation
     }
 
     pub(in crate::orchestration) fn detach(&self, task: NewTask) {
-        self.state().emitted.push_back(Command::Detach { task: Box::new(task) });
+        self.state().commands.push_back(Command::Detach { task: Box::new(task) });
     }
 
     pub(in crate::orchestration) fn start_timer(&self, until: Timestamp) -> u64 {
         let mut state = self.state();
-        let operation = state.begin(Kind::Timer(until));
+        let operation = state.begin(OperationKind::Timer(until));
         state.timers.insert((until, operation));
-        state.emitted.push_back(Command::StartTimer { operation, until });
+        state.commands.push_back(Command::StartTimer { operation, until });
         operation
     }
 
     pub(in crate::orchestration) fn await_signal(&self, name: &Name) -> u64 {
         let mut state = self.state();
-        let operation = state.begin(Kind::Signal(name.clone()));
+        let operation = state.begin(OperationKind::Signal(name.clone()));
         let inbox = state.inboxes.entry(name.clone()).or_default();
         match inbox.waiting.pop_front() {
-            Some(payload) => state.deliver(operation, Delivery::Signal(payload)),
+            Some(payload) => state.complete(operation, OperationResult::Signal(payload)),
             None => inbox.waiters.push_back(operation),
         }
         operation
@@ -291,7 +291,7 @@ impl Journal {
 
     pub(in crate::orchestration) fn begin_step(&self, name: String, future: StepFuture) -> u64 {
         let mut state = self.state();
-        let operation = state.begin(Kind::Step(name.clone()));
+        let operation = state.begin(OperationKind::Step(name.clone()));
         state.steps.push(NewStep { operation, name, future });
         operation
     }
@@ -305,18 +305,18 @@ impl Journal {
             state.refused_patches.insert(patch.to_owned());
             return false;
         }
-        state.emitted.push_back(Command::Patch { patch: patch.to_owned() });
+        state.commands.push_back(Command::Patch { patch: patch.to_owned() });
         true
     }
 
-    pub(in crate::orchestration) fn show_status(&self, status: Bytes) {
-        self.state().shown.status = Some(status);
+    pub(in crate::orchestration) fn publish_status(&self, status: Bytes) {
+        self.state().published.status = Some(status);
     }
 
-    pub(in crate::orchestration) fn show_value(&self, key: String, value: Option<Bytes>) {
+    pub(in crate::orchestration) fn publish_value(&self, key: String, value: Option<Bytes>) {
         let mut state = self.state();
-        state.shown.values.retain(|(known, _)| *known != key);
-        state.shown.values.push((key, value));
+        state.published.values.retain(|(known, _)| *known != key);
+        state.published.values.push((key, value));
     }
 
     pub(in crate::orchestration) fn tags(&self) -> Tags {
@@ -328,9 +328,9 @@ impl Journal {
         let mut state = self.state();
         let mut tags = state.tags.clone();
         let before = tags::put(&mut tags, &key, value.as_deref());
-        tags::check(&tags, state.own_tags)?;
+        tags::check(&tags, state.engine_tags)?;
         state.tags = tags;
-        state.emitted.push_back(Command::ChangeTag { key, value, before });
+        state.commands.push_back(Command::ChangeTag { key, value, before });
         Ok(())
     }
 
@@ -343,7 +343,7 @@ impl Journal {
         let key = key(state.replies);
         state.replies += 1;
         drop(state);
-        self.show_value(key, Some(reply));
+        self.publish_value(key, Some(reply));
     }
 
     /// How many updates were answered before the orchestration began again: the next answers take
@@ -352,13 +352,13 @@ impl Journal {
         self.state().replies = replies;
     }
 
-    pub(in crate::orchestration) fn answer_with(&self, name: String, answer: Answer) {
+    pub(in crate::orchestration) fn register_query(&self, name: String, answer: QueryFunction) {
         // What it replaces may hold on to what locks this, and is dropped when that is free again.
-        let _replaced = self.state().answers.insert(name, answer);
+        let _replaced = self.state().queries.insert(name, answer);
     }
 
     pub(in crate::orchestration) fn is_cancel_requested(&self) -> bool {
-        self.state().cancellation.hear()
+        self.state().cancellation.observe()
     }
 
     /// Has one more wait for a request to stop: answers its number.
@@ -371,7 +371,7 @@ impl Journal {
 
     pub(in crate::orchestration) fn poll_cancelled(&self, number: u64, context: &Context<'_>) -> Poll<()> {
         let mut state = self.state();
-        if state.cancellation.hear() {
+        if state.cancellation.observe() {
             return Poll::Ready(());
         }
         state.cancellation.waiting.insert(number, context.waker().clone());
@@ -382,14 +382,14 @@ impl Journal {
         self.state().cancellation.waiting.remove(&number);
     }
 
-    pub(in crate::orchestration) fn poll(&self, operation: u64, context: &Context<'_>) -> Poll<Delivery> {
+    pub(in crate::orchestration) fn poll(&self, operation: u64, context: &Context<'_>) -> Poll<OperationResult> {
         let mut state = self.state();
         let Some(known) = state.operations.get_mut(&operation) else { return Poll::Pending };
-        if known.delivery.is_none() {
+        if known.result.is_none() {
             known.waker = Some(context.waker().clone());
             return Poll::Pending;
         }
-        let taken = state.operations.remove(&operation).and_then(|known| known.delivery);
+        let taken = state.operations.remove(&operation).and_then(|known| known.result);
         taken.map_or(Poll::Pending, Poll::Ready)
     }
 
@@ -403,16 +403,16 @@ impl Journal {
 }
 
 impl State {
-    fn begin(&mut self, kind: Kind) -> u64 {
+    fn begin(&mut self, kind: OperationKind) -> u64 {
         let operation = self.next_operation;
         self.next_operation += 1;
-        self.operations.insert(operation, Operation { kind, delivery: None, waker: None });
+        self.operations.insert(operation, Operation { kind, result: None, waker: None });
         operation
     }
 
-    fn deliver(&mut self, operation: u64, delivery: Delivery) {
+    fn complete(&mut self, operation: u64, result: OperationResult) {
         if let Some(known) = self.operations.get_mut(&operation) {
-            known.delivery = Some(delivery);
+            known.result = Some(result);
             if let Some(waker) = known.waker.take() {
                 waker.wake();
             }
@@ -421,49 +421,49 @@ impl State {
 
     /// Answers what is to be dropped when the journal is free again.
     fn abandon(&mut self, operation: u64) -> Option<NewStep> {
-        let Operation { kind, delivery, .. } = self.operations.remove(&operation)?;
-        match (kind, delivery) {
-            (Kind::Task, None) => self.emitted.push_back(Command::Cancel { operation }),
-            (Kind::Timer(until), None) => {
+        let Operation { kind, result, .. } = self.operations.remove(&operation)?;
+        match (kind, result) {
+            (OperationKind::Task, None) => self.commands.push_back(Command::Cancel { operation }),
+            (OperationKind::Timer(until), None) => {
                 self.timers.remove(&(until, operation));
-                self.emitted.push_back(Command::Cancel { operation });
+                self.commands.push_back(Command::Cancel { operation });
             }
-            (Kind::Signal(name), Some(Delivery::Signal(payload))) => self.take_back(&name, payload),
-            (Kind::Signal(name), _) => {
+            (OperationKind::Signal(name), Some(OperationResult::Signal(payload))) => self.return_signal(&name, payload),
+            (OperationKind::Signal(name), _) => {
                 if let Some(inbox) = self.inboxes.get_mut(&name) {
                     inbox.waiters.retain(|waiter| *waiter != operation);
                 }
             }
-            (Kind::Step(_), None) => {
+            (OperationKind::Step(_), None) => {
                 let step = self.take_step(operation);
                 if step.is_none() {
                     self.abandoned_steps.push(operation);
                 }
                 return step;
             }
-            (Kind::Task | Kind::Timer(_) | Kind::Step(_), Some(_)) => {}
+            (OperationKind::Task | OperationKind::Timer(_) | OperationKind::Step(_), Some(_)) => {}
         }
         None
     }
 
     /// Takes a step that is not being run.
     fn take_step(&mut self, operation: u64) -> Option<NewStep> {
-        let place = self.steps.iter().position(|step| step.operation == operation)?;
-        Some(self.steps.remove(place))
+        let index = self.steps.iter().position(|step| step.operation == operation)?;
+        Some(self.steps.remove(index))
     }
 
     /// A signal that was taken and not looked at goes to the next who waits, or is the first again.
-    fn take_back(&mut self, name: &Name, payload: Bytes) {
+    fn return_signal(&mut self, name: &Name, payload: Bytes) {
         let inbox = self.inboxes.entry(name.clone()).or_default();
         match inbox.waiters.pop_front() {
-            Some(waiter) => self.deliver(waiter, Delivery::Signal(payload)),
+            Some(waiter) => self.complete(waiter, OperationResult::Signal(payload)),
             None => inbox.waiting.push_front(payload),
         }
     }
 }
 
 /// For the machine.
-impl Journal {
+impl ReplayContext {
     pub(super) fn begin(&self, now: Timestamp, seed: u64) {
         let mut state = self.state();
         (state.now, state.random) = (now, Random::new(seed));
@@ -478,34 +478,33 @@ impl Journal {
     }
 
     /// Whether what is submitted from now on is kept for [`submit_again`](Self::submit_again).
-    pub(super) fn keep_submitted(&self, keep: bool) {
+    pub(super) fn remember_submitted(&self, keep: bool) {
         self.state().submitted = keep.then(FxHashMap::default);
     }
 
     /// The tags that the code begins with, and how many the engine keeps beside them.
     pub(in crate::orchestration) fn begin_with_tags(&self, tags: Tags, own: usize) {
         let mut state = self.state();
-        (state.tags, state.own_tags) = (tags, own);
+        (state.tags, state.engine_tags) = (tags, own);
     }
 
     /// From here on the engine keeps a tag of a fork.
     pub(super) fn keep_tag_of_fork(&self) {
-        self.state().own_tags = 1;
+        self.state().engine_tags = 1;
     }
 
     /// Submits again what is still waited for, in the order in which it was.
     pub(super) fn submit_again(&self) {
         let mut state = self.state();
         let submitted = state.submitted.take().unwrap_or_default();
-        let waited_for =
-            |operation: &u64| state.operations.get(operation).is_some_and(|known| known.delivery.is_none());
+        let waited_for = |operation: &u64| state.operations.get(operation).is_some_and(|known| known.result.is_none());
         let mut again: Vec<(u64, NewTask)> =
             submitted.into_iter().filter(|(operation, _)| waited_for(operation)).collect();
         again.sort_by_key(|(operation, _)| *operation);
         // A fork of this one submits it again, too.
         state.submitted = Some(again.iter().cloned().collect());
         let commands = again.into_iter().map(|(operation, task)| Command::Submit { operation, task: Box::new(task) });
-        state.emitted.extend(commands);
+        state.commands.extend(commands);
     }
 
     /// Numbers operations as in a generation.
@@ -520,31 +519,31 @@ impl Journal {
 
     /// Whether a task is waited for.
     pub(super) fn awaits_task(&self, operation: u64) -> bool {
-        self.awaits(operation, |kind| matches!(kind, Kind::Task))
+        self.awaits(operation, |kind| matches!(kind, OperationKind::Task))
     }
 
     pub(super) fn awaits_timer(&self, operation: u64) -> bool {
-        self.awaits(operation, |kind| matches!(kind, Kind::Timer(_)))
+        self.awaits(operation, |kind| matches!(kind, OperationKind::Timer(_)))
     }
 
     pub(super) fn awaits_step(&self, operation: u64, name: &str) -> bool {
-        self.awaits(operation, |kind| matches!(kind, Kind::Step(step) if step == name))
+        self.awaits(operation, |kind| matches!(kind, OperationKind::Step(step) if step == name))
     }
 
-    fn awaits(&self, operation: u64, is_kind: impl FnOnce(&Kind) -> bool) -> bool {
+    fn awaits(&self, operation: u64, is_kind: impl FnOnce(&OperationKind) -> bool) -> bool {
         let state = self.state();
         let known = state.operations.get(&operation);
-        known.is_some_and(|known| known.delivery.is_none() && is_kind(&known.kind))
+        known.is_some_and(|known| known.result.is_none() && is_kind(&known.kind))
     }
 
     pub(super) fn end_task(&self, operation: u64, end: TaskEnd) {
-        self.state().deliver(operation, Delivery::Task(end));
+        self.state().complete(operation, OperationResult::Task(end));
     }
 
     pub(super) fn fire(&self, operation: u64) {
         let mut state = self.state();
         state.timers.retain(|(_, timer)| *timer != operation);
-        state.deliver(operation, Delivery::Fired);
+        state.complete(operation, OperationResult::Fired);
     }
 
     pub(super) fn end_step(&self, operation: u64, end: StepEnd) {
@@ -552,7 +551,7 @@ impl Journal {
         // What a replay does not run is dropped when the journal is free again: it may hold on to
         // what locks that.
         let _step = state.take_step(operation);
-        state.deliver(operation, Delivery::Step(end));
+        state.complete(operation, OperationResult::Step(end));
         drop(state);
     }
 
@@ -560,7 +559,7 @@ impl Journal {
         let mut state = self.state();
         let inbox = state.inboxes.entry(name.clone()).or_default();
         match inbox.waiters.pop_front() {
-            Some(waiter) => state.deliver(waiter, Delivery::Signal(payload)),
+            Some(waiter) => state.complete(waiter, OperationResult::Signal(payload)),
             None => inbox.waiting.push_back(payload),
         }
     }
@@ -594,12 +593,12 @@ impl Journal {
         self.state().timers.first().map(|(until, _)| *until)
     }
 
-    pub(super) fn pop_emitted(&self) -> Option<Command> {
-        self.state().emitted.pop_front()
+    pub(super) fn pop_command(&self) -> Option<Command> {
+        self.state().commands.pop_front()
     }
 
-    pub(super) fn first_emitted(&self) -> Option<HistoryEvent> {
-        self.state().emitted.front().map(Command::event)
+    pub(super) fn first_command(&self) -> Option<HistoryEvent> {
+        self.state().commands.front().map(Command::event)
     }
 
     pub(in crate::orchestration) fn take_steps(&self) -> Vec<NewStep> {
@@ -614,10 +613,10 @@ impl Journal {
     /// What the next generation is to know: how many updates were answered; a request to stop that
     /// the code has not heard; and what was sent and nobody took, by name, in the order in which it
     /// came.
-    pub(in crate::orchestration) fn take_untaken(&self) -> Vec<HistoryEvent> {
+    pub(in crate::orchestration) fn take_unconsumed(&self) -> Vec<HistoryEvent> {
         let mut state = self.state();
         let inboxes = std::mem::take(&mut state.inboxes);
-        let (is_unheard, replies) = (state.cancellation.is_unheard(), state.replies);
+        let (is_unobserved, replies) = (state.cancellation.is_unobserved(), state.replies);
         drop(state);
         let carried = |(name, inbox): (Name, Inbox)| {
             inbox.waiting.into_iter().map(move |payload| HistoryEvent::SignalCarried {
@@ -626,7 +625,7 @@ impl Journal {
             })
         };
         let replies = (replies > 0).then_some(HistoryEvent::RepliesCarried { replies });
-        let cancel = is_unheard.then_some(HistoryEvent::CancelCarried);
+        let cancel = is_unobserved.then_some(HistoryEvent::CancelCarried);
         replies.into_iter().chain(cancel).chain(inboxes.into_iter().flat_map(carried)).collect()
     }
 
@@ -642,21 +641,21 @@ impl Journal {
             .collect()
     }
 
-    pub(in crate::orchestration) fn take_shown(&self) -> Shown {
-        std::mem::take(&mut self.state().shown)
+    pub(in crate::orchestration) fn take_published(&self) -> PublishedState {
+        std::mem::take(&mut self.state().published)
     }
 
     /// What the code answers to a question.
-    pub(in crate::orchestration) fn answer(&self, name: &str, question: &[u8]) -> Result<Bytes, Failure> {
+    pub(in crate::orchestration) fn answer_query(&self, name: &str, question: &[u8]) -> Result<Bytes, Failure> {
         let state = self.state();
-        let Some(answer) = state.answers.get(name).cloned() else {
-            let known: Vec<&str> = state.answers.keys().map(String::as_str).collect();
+        let Some(answer) = state.queries.get(name).cloned() else {
+            let known: Vec<&str> = state.queries.keys().map(String::as_str).collect();
             let text = format!("the code of `{}` answers no query `{name}` there; it knows {known:?}", self.kind);
             return Err(Failure::permanent(text));
         };
         drop(state);
         let panicked = |panic: Box<dyn std::any::Any + Send>| Failure::of_panic(&*panic);
-        catch_unwind(AssertUnwindSafe(|| confined(|| answer(question)))).map_err(panicked)?
+        catch_unwind(AssertUnwindSafe(|| without_store(|| answer(question)))).map_err(panicked)?
     }
 
     /// The names of the events that are waited for, the first of them by name.
@@ -669,7 +668,7 @@ impl Journal {
     /// Whether anything that is still to come can have the code go on.
     pub(super) fn awaits_anything(&self) -> bool {
         let state = self.state();
-        let has_operations = state.operations.values().any(|operation| operation.delivery.is_none());
+        let has_operations = state.operations.values().any(|operation| operation.result.is_none());
         has_operations || !state.cancellation.waiting.is_empty()
     }
 
@@ -678,7 +677,7 @@ impl Journal {
         let mut state = self.state();
         state.is_closed = true;
         // What answers and what was to be run may hold on to the journal.
-        let _held = (std::mem::take(&mut state.answers), std::mem::take(&mut state.steps));
+        let _held = (std::mem::take(&mut state.queries), std::mem::take(&mut state.steps));
         drop(state);
     }
 }

@@ -15,21 +15,21 @@ use onward_store::{
 
 thread_local! {
     /// True while the code of an orchestration runs on this thread.
-    static IS_CONFINED: Cell<bool> = const { Cell::new(false) };
+    static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs the code of an orchestration, which may not call an engine meanwhile.
-pub(super) fn confined<R>(code: impl FnOnce() -> R) -> R {
+pub(super) fn without_store<R>(code: impl FnOnce() -> R) -> R {
     /// Restores what was before, whatever the code does.
     struct Restored(bool);
 
     impl Drop for Restored {
         fn drop(&mut self) {
-            IS_CONFINED.set(self.0);
+            IS_GUARDED.set(self.0);
         }
     }
 
-    let _restored = Restored(IS_CONFINED.replace(true));
+    let _restored = Restored(IS_GUARDED.replace(true));
     code()
 }
 
@@ -38,7 +38,7 @@ pub(super) fn confined<R>(code: impl FnOnce() -> R) -> R {
 /// # Errors
 /// If it is; the text says what to do instead.
 pub(crate) fn check() -> onward_store::Result<()> {
-    if IS_CONFINED.get() { Err(refused()) } else { Ok(()) }
+    if IS_GUARDED.get() { Err(refused()) } else { Ok(()) }
 }
 
 #[cold]
@@ -52,9 +52,9 @@ fn refused() -> Error {
 
 /// The store of an engine, as long as no code of an orchestration calls it.
 #[derive(Debug)]
-pub(crate) struct ConfinedStore(Arc<dyn Store>);
+pub(crate) struct GuardedStore(Arc<dyn Store>);
 
-impl ConfinedStore {
+impl GuardedStore {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
         Self(store)
     }
@@ -72,7 +72,7 @@ macro_rules! asked {
     };
 }
 
-impl Store for ConfinedStore {
+impl Store for GuardedStore {
     asked! {
         fn apply(&self, writes: Vec<Write>) -> Vec<Outcome>;
         fn task(&self, task: TaskId) -> Option<TaskRecord>;

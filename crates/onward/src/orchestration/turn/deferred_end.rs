@@ -7,39 +7,39 @@
 
 use onward_store::{AfterTurn, ClaimedTask, Message, MessageBody};
 
-use super::instance_cache::Slot;
-use super::pending_turn::{Cut, carried_event_of};
-use super::run_turn::{Performance, Stop, load};
+use super::instance_cache::TurnSlot;
+use super::pending_turn::{CutPoint, carried_event_of};
+use super::run_turn::{TurnAbort, TurnRun, load};
 use super::steps::Steps;
 use crate::orchestration::replay::HistoryEvent;
 
-impl Performance<'_> {
+impl TurnRun<'_> {
     /// Offers the code what came before its end was written, so that it decides again.
-    pub(super) async fn offer_rest(&mut self) -> Result<(), Stop> {
-        self.put_off += 1;
+    pub(super) async fn offer_late_messages(&mut self) -> Result<(), TurnAbort> {
+        self.deferrals += 1;
         if self.slot.is_none() {
-            self.slot = Slot::again(self.run).await;
+            self.slot = TurnSlot::reacquire(self.run).await;
         }
         if self.slot.is_none() {
-            return Err(Stop::Lost("the run is over".to_owned()));
+            return Err(TurnAbort::Lost("the run is over".to_owned()));
         }
-        let ended = std::mem::take(&mut self.draft);
-        let Cut { events, consumed, holds } = ended.cut;
+        let ended = std::mem::take(&mut self.pending);
+        let CutPoint { events, consumed, holds } = ended.cut;
         let mut before = ended.events;
         let held = before.drain(events..).next().filter(|_| holds);
         self.run_again(&before).await?;
-        self.draft.consumed = consumed;
+        self.pending.consumed = consumed;
         // The reply has the messages that wait, from the one that had the code end.
         if self.write(AfterTurn::Continue).await?.is_ended() {
-            return Err(Stop::Lost("another orchestration has taken its key".to_owned()));
+            return Err(TurnAbort::Lost("another orchestration has taken its key".to_owned()));
         }
-        self.offer();
+        self.feed_late_messages();
         self.feed_held(held);
         Ok(())
     }
 
     /// Runs the code again, up to the end of some events that were not written yet.
-    async fn run_again(&mut self, events: &[HistoryEvent]) -> Result<(), Stop> {
+    async fn run_again(&mut self, events: &[HistoryEvent]) -> Result<(), TurnAbort> {
         self.steps = Steps::default();
         let mut task = ClaimedTask { ..self.task.clone() };
         if let Some(instance) = &mut task.instance {
@@ -49,26 +49,26 @@ impl Performance<'_> {
             // Earlier parts of the turn may have changed them.
             task.tags = record.tags;
         }
-        (self.live, self.draft) = load(self.run, &task).await?;
-        let taken_over = self.draft.events.len();
-        for (event, commands) in self.live.machine.feed_again(events.get(taken_over..).unwrap_or_default()) {
-            self.draft.add(event, commands);
+        (self.instance, self.pending) = load(self.run, &task).await?;
+        let inherited = self.pending.events.len();
+        for (event, commands) in self.instance.machine.refeed(events.get(inherited..).unwrap_or_default()) {
+            self.pending.add(event, commands);
         }
-        if self.draft.events == events {
+        if self.pending.events == events {
             return Ok(());
         }
-        let place = self.draft.events.iter().zip(events).take_while(|(now, then)| now == then).count();
-        Err(Stop::Dead(format!(
+        let index = self.pending.events.iter().zip(events).take_while(|(now, then)| now == then).count();
+        Err(TurnAbort::Dead(format!(
             "the code is given the same and does something else the second time: at event {}; take time, chance and \
              input from its context only, then retry the task",
-            self.written + place as u64
+            self.written + index as u64
         )))
     }
 
     /// Feeds the messages that wait: signals first, all of them before the code is polled, since it
     /// may take one and end.
-    fn offer(&mut self) {
-        if !self.live.machine.has_started() {
+    fn feed_late_messages(&mut self) {
+        if !self.instance.machine.has_started() {
             return self.start();
         }
         let messages = std::mem::take(&mut self.messages);
@@ -78,32 +78,33 @@ impl Performance<'_> {
         let count = signals.len();
         let in_order: Vec<Message> = signals.into_iter().chain(others).collect();
         let mut fed = 0;
-        for (place, message) in in_order.iter().enumerate() {
+        for (index, message) in in_order.iter().enumerate() {
             // A cut is where everything up to a number is before it.
-            let rest = in_order[place..].iter().map(|message| message.number).min().unwrap_or(last);
+            let rest = in_order[index..].iter().map(|message| message.number).min().unwrap_or(last);
             if fed < rest {
-                self.draft.cut(rest - 1, false);
+                self.pending.cut(rest - 1, false);
             }
             fed = fed.max(message.number);
-            match carried_event_of(message).filter(|_| place + 1 < count) {
+            match carried_event_of(message).filter(|_| index + 1 < count) {
                 Some(carried) => self.feed(carried),
                 None => self.feed_message(message),
             }
-            if self.live.machine.finish().is_some() {
+            if self.instance.machine.outcome().is_some() {
                 break;
             }
         }
         // No other has a use for what is left of them.
-        self.draft.consumed = last;
+        self.pending.consumed = last;
     }
 
     /// Feeds the end of a step, which had the code end before, if the code still waits for it.
     fn feed_held(&mut self, held: Option<HistoryEvent>) {
-        let Some(held) = held.filter(|held| self.live.machine.finish().is_none() && self.live.machine.takes(held))
+        let Some(held) =
+            held.filter(|held| self.instance.machine.outcome().is_none() && self.instance.machine.accepts(held))
         else {
             return;
         };
-        self.draft.cut(self.draft.consumed, true);
+        self.pending.cut(self.pending.consumed, true);
         self.feed(held);
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::bounds;
 use crate::engine::Run;
 
-/// Evicts orchestrations from the [`Stage`](super::instance_cache::Stage) of a run.
+/// Evicts orchestrations from the [`InstanceCache`](super::instance_cache::InstanceCache) of a run.
 ///
 /// An end that this process wrote is told with the number of the task. After a write of another
 /// process the orchestrations that are parked are looked up: in pieces, so that this takes a
@@ -40,7 +40,7 @@ impl Evictor {
             let next = self.is_behind().then_some(self.next);
             tokio::select! {
                 heard = self.news.next() => match heard {
-                    Some(Heard::News(news)) => self.run.stage.evict(news.iter().filter_map(ended)),
+                    Some(Heard::News(news)) => self.run.instances.evict(news.iter().filter_map(ended)),
                     Some(Heard::Missed) => self.missed = true,
                     None => return,
                 },
@@ -57,7 +57,7 @@ impl Evictor {
     async fn look_up(&mut self) {
         if self.unchecked.is_empty() {
             self.missed = false;
-            self.unchecked = self.run.stage.parked();
+            self.unchecked = self.run.instances.parked();
         }
         let Some(newest) = self.unchecked.last().copied() else { return };
         let began = Instant::now();
@@ -71,14 +71,14 @@ impl Evictor {
                 None => std::mem::take(&mut self.unchecked),
             };
             let live: BTreeSet<TaskId> = live.tasks.into_iter().collect();
-            self.run.stage.evict(checked.difference(&live).copied());
+            self.run.instances.evict(checked.difference(&live).copied());
         }
-        self.next = Instant::now() + rest(began.elapsed());
+        self.next = Instant::now() + pause(began.elapsed());
     }
 }
 
 /// Returns how long to rest after a piece that took so long.
-fn rest(took: Duration) -> Duration {
+fn pause(took: Duration) -> Duration {
     bounds::EVICTION_INTERVAL.max(took.saturating_mul(20))
 }
 

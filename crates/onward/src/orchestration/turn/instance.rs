@@ -7,18 +7,18 @@ use bytes::Bytes;
 use onward_store::{ClaimedTask, Name, Page, Store, Tags, TaskFilter, TaskId};
 use rustc_hash::FxHashMap;
 
-use super::fork_origin::{self, Origin, take_origin};
-use super::pending_turn::Draft;
+use super::fork_origin::{self, ForkOrigin, take_origin};
+use super::pending_turn::PendingTurn;
 use crate::bounds;
 use crate::error::{Error, Result};
 use crate::orchestration::code_table::CodeTable;
 use crate::orchestration::replay::{
-    Code, Finish, HistoryEvent, Journal, Machine, Nondeterminism, decode_history, tags, version_of,
+    Code, CodeOutcome, HistoryEvent, Machine, Nondeterminism, ReplayContext, decode_history, tags, version_of,
 };
 
 /// An orchestration that has been brought to where its history ends.
 #[derive(Debug)]
-pub(in crate::orchestration) struct Live {
+pub(in crate::orchestration) struct Instance {
     pub(in crate::orchestration) machine: Machine,
     /// The version of the code that began it.
     pub(super) version: u32,
@@ -33,7 +33,7 @@ pub(in crate::orchestration) struct Live {
 
 /// What an orchestration begins with.
 #[derive(Debug)]
-pub(in crate::orchestration) struct Begun {
+pub(in crate::orchestration) struct InstanceStart {
     pub(in crate::orchestration) task: TaskId,
     pub(in crate::orchestration) kind: Name,
     pub(in crate::orchestration) payload: Bytes,
@@ -85,9 +85,9 @@ impl History {
 
 /// Why there is none.
 #[derive(Debug)]
-pub(in crate::orchestration) enum Unplayable {
+pub(in crate::orchestration) enum ReplayError {
     /// The history could not be read.
-    Unread(Error),
+    Unreadable(Error),
     /// What a fork is to take over is no longer there.
     Gone(Error),
     /// There is no code for its kind; or none that goes on with what a version of it began.
@@ -99,10 +99,10 @@ pub(in crate::orchestration) enum Unplayable {
     Stuck(String),
 }
 
-impl fmt::Display for Unplayable {
+impl fmt::Display for ReplayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unread(error) | Self::Gone(error) => error.fmt(f),
+            Self::Unreadable(error) | Self::Gone(error) => error.fmt(f),
             Self::NoCode(kind, None) => write!(f, "this engine has no code for orchestrations of kind `{kind}`"),
             Self::NoCode(kind, Some(version)) => write!(
                 f,
@@ -116,8 +116,8 @@ impl fmt::Display for Unplayable {
 
 /// The code that begins an orchestration, or goes on with a history, and the version that began
 /// that.
-fn choose<'a>(codes: &'a CodeTable, kind: &Name, history: &[HistoryEvent]) -> Result<(u32, &'a Code), Unplayable> {
-    let missing = |version| Unplayable::NoCode(kind.clone(), version);
+fn choose<'a>(codes: &'a CodeTable, kind: &Name, history: &[HistoryEvent]) -> Result<(u32, &'a Code), ReplayError> {
+    let missing = |version| ReplayError::NoCode(kind.clone(), version);
     let versions = codes.get(kind).ok_or_else(|| missing(None))?;
     match version_of(history) {
         None => versions.newest().ok_or_else(|| missing(None)),
@@ -127,7 +127,7 @@ fn choose<'a>(codes: &'a CodeTable, kind: &Name, history: &[HistoryEvent]) -> Re
     }
 }
 
-impl Live {
+impl Instance {
     /// Whether it is as far as a history.
     pub(super) fn is_at(&self, generation: u32, length: u64) -> bool {
         self.generation == generation && self.machine.length() == length
@@ -138,34 +138,34 @@ impl Live {
         store: &dyn Store,
         codes: &CodeTable,
         task: &ClaimedTask,
-    ) -> Result<(Self, Draft), Unplayable> {
+    ) -> Result<(Self, PendingTurn), ReplayError> {
         let (id, limit) = (task.lease.task, store.info().payload_limit);
         let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
         if codes.get(&task.kind).is_none() {
-            return Err(Unplayable::NoCode(task.kind.clone(), None));
+            return Err(ReplayError::NoCode(task.kind.clone(), None));
         }
         let numbered = fork_origin::numbered(&task.tags, generation);
         let (kind, payload, tags) = (task.kind.clone(), task.payload.clone(), task.tags.clone());
-        let begun = Begun { task: id, kind, payload, generation, numbered, tags };
-        if let Some(origin) = Origin::of(&task.tags).filter(|_| length == 0 && generation == 0) {
+        let start = InstanceStart { task: id, kind, payload, generation, numbered, tags };
+        if let Some(origin) = ForkOrigin::of(&task.tags).filter(|_| length == 0 && generation == 0) {
             let events = origin.history(store).await?;
-            return Self::new(limit, codes, begun, &events)?.forked(origin, events);
+            return Self::new(limit, codes, start, &events)?.forked(origin, events);
         }
         let mut history = History::default();
         if length > 0 {
             // Its beginning says whose it is: where that is missing, the rest is not read again and
             // again.
-            history.read_page(store, id, length).await.map_err(Unplayable::Unread)?;
+            history.read_page(store, id, length).await.map_err(ReplayError::Unreadable)?;
             choose(codes, &task.kind, &history.events)?;
-            history.read_to(store, id, length).await.map_err(Unplayable::Unread)?;
+            history.read_to(store, id, length).await.map_err(ReplayError::Unreadable)?;
         }
-        let live = Self::at_end_of(limit, codes, begun, &history)?;
-        if live.machine.finish().is_some() {
+        let instance = Self::at_end_of(limit, codes, start, &history)?;
+        if instance.machine.outcome().is_some() {
             // Read only then: a replay that goes on costs no read more.
-            let instance = store.instance(id).await.map_err(|error| Unplayable::Unread(error.into()))?;
-            live.check_end(&instance.map_or_else(Vec::new, |instance| instance.awaits))?;
+            let record = store.instance(id).await.map_err(|error| ReplayError::Unreadable(error.into()))?;
+            instance.check_end(&record.map_or_else(Vec::new, |record| record.awaits))?;
         }
-        Ok((live, Draft::default()))
+        Ok((instance, PendingTurn::default()))
     }
 
     /// Brings code to where a history ends. Engines, checks and queries replay by this.
@@ -175,60 +175,60 @@ impl Live {
     pub(in crate::orchestration) fn at_end_of(
         payload_limit: usize,
         codes: &CodeTable,
-        begun: Begun,
+        start: InstanceStart,
         history: &History,
-    ) -> Result<Self, Unplayable> {
-        let mut live = Self::new(payload_limit, codes, begun, &history.events)?;
+    ) -> Result<Self, ReplayError> {
+        let mut instance = Self::new(payload_limit, codes, start, &history.events)?;
         if history.events.is_empty() {
-            return Ok(live);
+            return Ok(instance);
         }
-        (live.is_replayed, live.bytes) = (true, history.bytes);
-        live.machine.replay(&history.events).map_err(Unplayable::Nondeterminism)?;
-        live.machine.notice_if_stuck();
-        match live.machine.finish().and_then(Finish::fault) {
-            Some(fault) => Err(Unplayable::Stuck(fault)),
-            None => Ok(live),
+        (instance.is_replayed, instance.bytes) = (true, history.bytes);
+        instance.machine.replay(&history.events).map_err(ReplayError::Nondeterminism)?;
+        instance.machine.notice_if_stuck();
+        match instance.machine.outcome().and_then(CodeOutcome::fault) {
+            Some(fault) => Err(ReplayError::Stuck(fault)),
+            None => Ok(instance),
         }
     }
 
     /// Checks that the code waits where its history ends, if its last turn left it waiting for
     /// events.
-    pub(in crate::orchestration) fn check_end(&self, awaits: &[Name]) -> Result<(), Unplayable> {
-        self.machine.check_end(awaits).map_err(Unplayable::Nondeterminism)
+    pub(in crate::orchestration) fn check_end(&self, awaits: &[Name]) -> Result<(), ReplayError> {
+        self.machine.check_end(awaits).map_err(ReplayError::Nondeterminism)
     }
 
     /// Begins with what another orchestration has come to.
-    fn forked(mut self, origin: Origin, events: Vec<HistoryEvent>) -> Result<(Self, Draft), Unplayable> {
-        let commands = self.machine.fork(origin.task, &events).map_err(Unplayable::Nondeterminism)?;
-        let mut draft = Draft::taken_over(events);
-        draft.add(HistoryEvent::Forked { from: origin.task.0 }, commands);
-        Ok((self, draft))
+    fn forked(mut self, origin: ForkOrigin, events: Vec<HistoryEvent>) -> Result<(Self, PendingTurn), ReplayError> {
+        let commands = self.machine.fork(origin.task, &events).map_err(ReplayError::Nondeterminism)?;
+        let mut pending = PendingTurn::inherited(events);
+        pending.add(HistoryEvent::Forked { from: origin.task.0 }, commands);
+        Ok((self, pending))
     }
 
     /// One before its first event: with the newest code, or with that which goes on with a history.
     fn new(
         payload_limit: usize,
         codes: &CodeTable,
-        begun: Begun,
+        start: InstanceStart,
         history: &[HistoryEvent],
-    ) -> Result<Self, Unplayable> {
-        let (version, code) = choose(codes, &begun.kind, history)?;
-        let Begun { task, kind, payload, generation, numbered, mut tags } = begun;
-        let journal = Arc::new(Journal::new(task, kind, payload, generation, payload_limit));
-        journal.number_in(numbered);
+    ) -> Result<Self, ReplayError> {
+        let (version, code) = choose(codes, &start.kind, history)?;
+        let InstanceStart { task, kind, payload, generation, numbered, mut tags } = start;
+        let replay_context = Arc::new(ReplayContext::new(task, kind, payload, generation, payload_limit));
+        replay_context.number_in(numbered);
         let is_fork = take_origin(&mut tags);
         // What a fork takes over was done without the tag.
-        journal.begin_with_tags(tags::before(tags, history), usize::from(is_fork && generation > 0));
-        let machine = Machine::new(code, journal);
+        replay_context.begin_with_tags(tags::before(tags, history), usize::from(is_fork && generation > 0));
+        let machine = Machine::new(code, replay_context);
         let tasks = FxHashMap::default();
         Ok(Self { machine, version, generation, tasks, is_replayed: false, bytes: 0 })
     }
 
-    pub(super) fn learn(&mut self, operation: u64, task: TaskId) {
+    pub(super) fn remember_task(&mut self, operation: u64, task: TaskId) {
         self.tasks.insert(operation, task);
     }
 
-    pub(super) fn forget(&mut self, operation: u64) {
+    pub(super) fn forget_task(&mut self, operation: u64) {
         self.tasks.remove(&operation);
     }
 

@@ -14,32 +14,32 @@ use rustc_hash::FxHashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::instance::Live;
-use super::missing_code::Missing;
-use super::run_turn::{pass, perform};
+use super::instance::Instance;
+use super::missing_code::MissingCode;
+use super::run_turn::{release, run_turn};
 use super::telemetry::OrchestrationTelemetry;
 use crate::engine::Run;
 use crate::observe::DrainSummary;
 use crate::{bounds, timer};
 
 /// Orchestrations between two turns, up to a number of them, and how many turns are under way.
-pub(crate) struct Stage {
-    kept: Mutex<Kept>,
+pub(crate) struct InstanceCache {
+    cached: Mutex<CachedInstances>,
     /// How many are parked, for whoever measures.
     gauge: Gauge,
     /// Turns that are under way, until they are written.
     running: AtomicUsize,
     /// Those of them whose code may still do something: that have a slot, or wait for one.
-    playing: AtomicUsize,
+    executing: AtomicUsize,
     /// How many turns have played to their end.
-    played: AtomicUsize,
+    executed: AtomicUsize,
     slots: Arc<Semaphore>,
     /// How many turns are under way in a session.
     sessions: Mutex<FxHashMap<SessionId, usize>>,
     /// Turns that are to be written with what the dispatcher writes next.
     unwritten: Mutex<Vec<TurnWrite>>,
     summary: Mutex<DrainSummary>,
-    pub(super) missing: Missing,
+    pub(super) missing_code: MissingCode,
     /// Has steps end where they await.
     pub(super) abort: CancellationToken,
 }
@@ -51,47 +51,47 @@ pub(crate) struct TurnWrite {
     pub(crate) reply: oneshot::Sender<onward_store::Result<Outcome>>,
 }
 
-struct Kept {
-    parked: LruCache<TaskId, Box<Live>>,
+struct CachedInstances {
+    parked: LruCache<TaskId, Box<Instance>>,
     /// Orchestrations whose last write of a turn is under way, for whoever begins the next turn
     /// before they are parked.
-    leaving: FxHashMap<TaskId, oneshot::Receiver<Box<Live>>>,
+    checking_in: FxHashMap<TaskId, oneshot::Receiver<Box<Instance>>>,
 }
 
-impl std::fmt::Debug for Stage {
+impl std::fmt::Debug for InstanceCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stage").field("running", &self.running).finish_non_exhaustive()
     }
 }
 
-impl Stage {
+impl InstanceCache {
     /// A stage that keeps so many orchestrations, and on which so many play at once.
-    pub(crate) fn new(kept: usize, slots: usize, telemetry: &OrchestrationTelemetry) -> Self {
-        let kept = NonZeroUsize::new(kept).unwrap_or(NonZeroUsize::MIN);
+    pub(crate) fn new(cached: usize, slots: usize, telemetry: &OrchestrationTelemetry) -> Self {
+        let cached = NonZeroUsize::new(cached).unwrap_or(NonZeroUsize::MIN);
         let mut parked = LruCache::unbounded();
-        parked.resize(kept);
+        parked.resize(cached);
         Self {
-            gauge: telemetry.kept.clone(),
-            kept: Mutex::new(Kept { parked, leaving: FxHashMap::default() }),
+            gauge: telemetry.cached.clone(),
+            cached: Mutex::new(CachedInstances { parked, checking_in: FxHashMap::default() }),
             running: AtomicUsize::new(0),
-            playing: AtomicUsize::new(0),
-            played: AtomicUsize::new(0),
+            executing: AtomicUsize::new(0),
+            executed: AtomicUsize::new(0),
             slots: Arc::new(Semaphore::new(slots)),
             sessions: Mutex::default(),
             unwritten: Mutex::default(),
             summary: Mutex::default(),
-            missing: Missing::default(),
+            missing_code: MissingCode::default(),
             abort: CancellationToken::new(),
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cached(&self) -> MutexGuard<'_, CachedInstances> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "there are far fewer than 2^52")]
-    fn measure(&self, kept: &Kept) {
-        self.gauge.set(kept.parked.len() as f64);
+    fn measure(&self, cached: &CachedInstances) {
+        self.gauge.set(cached.parked.len() as f64);
     }
 
     /// How many turns are under way.
@@ -109,90 +109,90 @@ impl Stage {
     }
 
     /// How many turns have played to their end since the run began.
-    pub(crate) fn played(&self) -> usize {
-        self.played.load(Ordering::Acquire)
+    pub(crate) fn executed(&self) -> usize {
+        self.executed.load(Ordering::Acquire)
     }
 
     /// How many turns to claim where there is room for so many: slots, and places to wait for one.
     /// A turn that is only being written holds none of the others up, but no more of them wait for
     /// the store than there is room.
-    pub(crate) fn free(&self, room: usize) -> usize {
+    pub(crate) fn claimable(&self, room: usize) -> usize {
         let unwritten = room.saturating_mul(2).saturating_sub(self.running());
-        room.saturating_sub(self.playing.load(Ordering::Acquire)).min(unwritten)
+        room.saturating_sub(self.executing.load(Ordering::Acquire)).min(unwritten)
     }
 
     /// Begins a turn.
-    pub(crate) fn begin(run: &Arc<Run>, task: ClaimedTask) {
-        run.stage.running.fetch_add(1, Ordering::AcqRel);
-        run.stage.playing.fetch_add(1, Ordering::AcqRel);
+    pub(crate) fn start_turn(run: &Arc<Run>, task: ClaimedTask) {
+        run.instances.running.fetch_add(1, Ordering::AcqRel);
+        run.instances.executing.fetch_add(1, Ordering::AcqRel);
         let session = task.lease.session;
-        *run.stage.sessions().entry(session).or_default() += 1;
-        let (run, mut slot) = (Arc::clone(run), Slot { run: Arc::clone(run), permit: None });
+        *run.instances.sessions().entry(session).or_default() += 1;
+        let (run, mut slot) = (Arc::clone(run), TurnSlot { run: Arc::clone(run), permit: None });
         tokio::spawn(async move {
-            let _ending = EndOfTurn { run: Arc::clone(&run), session };
+            let _ending = TurnGuard { run: Arc::clone(&run), session };
             if slot.take(&run).await {
-                perform(&run, task, slot).await;
+                run_turn(&run, task, slot).await;
             } else {
-                pass(&run, task.lease).await;
+                release(&run, task.lease).await;
             }
         });
     }
 
     /// What is kept of an orchestration, if it is as far as its history; of one whose turn is being
     /// written, when that is done.
-    pub(super) async fn take(&self, task: TaskId, generation: u32, length: u64) -> Option<Box<Live>> {
-        let (parked, leaving) = {
-            let mut kept = self.kept();
-            let found = (kept.parked.pop(&task), kept.leaving.remove(&task));
-            self.measure(&kept);
+    pub(super) async fn take(&self, task: TaskId, generation: u32, length: u64) -> Option<Box<Instance>> {
+        let (parked, checking_in) = {
+            let mut cached = self.cached();
+            let found = (cached.parked.pop(&task), cached.checking_in.remove(&task));
+            self.measure(&cached);
             found
         };
-        let live = match (parked, leaving) {
-            (Some(live), _) => live,
-            (None, Some(leaving)) => leaving.await.ok()?,
+        let instance = match (parked, checking_in) {
+            (Some(instance), _) => instance,
+            (None, Some(checking_in)) => checking_in.await.ok()?,
             (None, None) => return None,
         };
-        live.is_at(generation, length).then_some(live)
+        instance.is_at(generation, length).then_some(instance)
     }
 
     /// Returns those that are parked.
     pub(super) fn parked(&self) -> BTreeSet<TaskId> {
-        self.kept().parked.iter().map(|(task, _)| *task).collect()
+        self.cached().parked.iter().map(|(task, _)| *task).collect()
     }
 
     /// Forgets orchestrations that have ended. One whose turn is being written is not kept
     /// afterwards.
     pub(super) fn evict(&self, ended: impl Iterator<Item = TaskId>) {
-        let evicted: Vec<Box<Live>> = {
-            let mut kept = self.kept();
-            if kept.parked.is_empty() && kept.leaving.is_empty() {
+        let evicted: Vec<Box<Instance>> = {
+            let mut cached = self.cached();
+            if cached.parked.is_empty() && cached.checking_in.is_empty() {
                 return;
             }
             let evicted = ended.filter_map(|task| {
-                kept.leaving.remove(&task);
-                kept.parked.pop(&task)
+                cached.checking_in.remove(&task);
+                cached.parked.pop(&task)
             });
             let evicted = evicted.collect();
-            self.measure(&kept);
+            self.measure(&cached);
             evicted
         };
         // Only now that the lock is free again, one by one: what code drops is the user's, and may
         // panic.
-        for live in evicted {
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(live)));
+        for instance in evicted {
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(instance)));
         }
     }
 
     /// Says that an orchestration is about to be parked.
-    pub(super) fn leave(&self, task: TaskId) -> Leaving<'_> {
+    pub(super) fn begin_check_in(&self, task: TaskId) -> CheckIn<'_> {
         let (sender, receiver) = oneshot::channel();
-        self.kept().leaving.insert(task, receiver);
-        Leaving { stage: self, task, sender: Some(sender) }
+        self.cached().checking_in.insert(task, receiver);
+        CheckIn { instances: self, task, sender: Some(sender) }
     }
 
     /// Hands in the last write of a turn. What is claimed after it, such as what it submits, is in
     /// the same commit.
-    pub(super) fn hand_in(&self, turn: Box<Turn>) -> oneshot::Receiver<onward_store::Result<Outcome>> {
+    pub(super) fn submit_turn(&self, turn: Box<Turn>) -> oneshot::Receiver<onward_store::Result<Outcome>> {
         let (reply, receiver) = oneshot::channel();
         self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).push(TurnWrite { turn, reply });
         receiver
@@ -219,40 +219,40 @@ impl Stage {
 }
 
 /// Counts a turn off, however it ended, and has the dispatcher look.
-struct EndOfTurn {
+struct TurnGuard {
     run: Arc<Run>,
     session: SessionId,
 }
 
-impl Drop for EndOfTurn {
+impl Drop for TurnGuard {
     fn drop(&mut self) {
-        let stage = &self.run.stage;
-        if let Entry::Occupied(mut turns) = stage.sessions().entry(self.session) {
+        let instances = &self.run.instances;
+        if let Entry::Occupied(mut turns) = instances.sessions().entry(self.session) {
             *turns.get_mut() -= 1;
             if *turns.get() == 0 {
                 turns.remove();
             }
         }
-        stage.running.fetch_sub(1, Ordering::AcqRel);
+        instances.running.fetch_sub(1, Ordering::AcqRel);
         self.run.state.wake();
     }
 }
 
 /// The slot of a turn, or its place among those that wait for one.
-pub(super) struct Slot {
+pub(super) struct TurnSlot {
     run: Arc<Run>,
     permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Slot {
+impl TurnSlot {
     /// Waits for another slot, for a turn whose end was put off. `None` if the run is over.
-    pub(super) async fn again(run: &Arc<Run>) -> Option<Self> {
-        run.stage.playing.fetch_add(1, Ordering::AcqRel);
+    pub(super) async fn reacquire(run: &Arc<Run>) -> Option<Self> {
+        run.instances.executing.fetch_add(1, Ordering::AcqRel);
         let mut slot = Self { run: Arc::clone(run), permit: None };
         tokio::select! {
             biased;
-            permit = Arc::clone(&run.stage.slots).acquire_owned() => slot.permit = permit.ok(),
-            () = run.stage.abort.cancelled() => {}
+            permit = Arc::clone(&run.instances.slots).acquire_owned() => slot.permit = permit.ok(),
+            () = run.instances.abort.cancelled() => {}
         }
         slot.permit.is_some().then_some(slot)
     }
@@ -260,17 +260,17 @@ impl Slot {
     /// Waits for a slot. Answers whether there is one: what was claimed ahead of time is not kept
     /// from others for long.
     async fn take(&mut self, run: &Run) -> bool {
-        let slots = Arc::clone(&run.stage.slots);
+        let slots = Arc::clone(&run.instances.slots);
         self.permit = match Arc::clone(&slots).try_acquire_owned() {
             Ok(permit) => Some(permit),
             Err(_) => {
                 let clock = &*run.inner.clock;
-                let patience = clock.steady().saturating_add(bounds::BUFFER_WAIT);
+                let give_up_at = clock.steady().saturating_add(bounds::BUFFER_WAIT);
                 tokio::select! {
                     biased;
                     permit = slots.acquire_owned() => permit.ok(),
-                    () = timer::reached(clock, patience) => None,
-                    () = run.stage.abort.cancelled() => None,
+                    () = timer::reached(clock, give_up_at) => None,
+                    () = run.instances.abort.cancelled() => None,
                 }
             }
         };
@@ -278,47 +278,47 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for TurnSlot {
     fn drop(&mut self) {
-        let stage = &self.run.stage;
+        let instances = &self.run.instances;
         if self.permit.take().is_some() {
-            stage.played.fetch_add(1, Ordering::AcqRel);
+            instances.executed.fetch_add(1, Ordering::AcqRel);
         }
-        let playing = stage.playing.fetch_sub(1, Ordering::AcqRel);
+        let executing = instances.executing.fetch_sub(1, Ordering::AcqRel);
         // Only then may anything have waited for it.
-        if playing >= self.run.inner.settings.turns {
+        if executing >= self.run.inner.settings.turns {
             self.run.state.wake();
         }
     }
 }
 
 /// An orchestration whose turn is being written. Dropped before it is kept, it is put away.
-pub(super) struct Leaving<'a> {
-    stage: &'a Stage,
+pub(super) struct CheckIn<'a> {
+    instances: &'a InstanceCache,
     task: TaskId,
-    sender: Option<oneshot::Sender<Box<Live>>>,
+    sender: Option<oneshot::Sender<Box<Instance>>>,
 }
 
-impl Leaving<'_> {
+impl CheckIn<'_> {
     /// Keeps it until its next turn, or hands it to that turn, if it has begun; of too many, that
     /// which has had none for the longest time is put away.
-    pub(super) fn keep(mut self, live: Box<Live>) {
+    pub(super) fn finish(mut self, instance: Box<Instance>) {
         let Some(sender) = self.sender.take() else { return };
-        let mut kept = self.stage.kept();
+        let mut cached = self.instances.cached();
         // Dropped when the lock is free again: what code drops is the user's.
-        let _put_away = match kept.leaving.remove(&self.task) {
-            Some(_nobody_waits) => kept.parked.push(self.task, live).map(|(_, live)| live),
-            None => sender.send(live).err(),
+        let _put_away = match cached.checking_in.remove(&self.task) {
+            Some(_no_turn_waits) => cached.parked.push(self.task, instance).map(|(_, instance)| instance),
+            None => sender.send(instance).err(),
         };
-        self.stage.measure(&kept);
-        drop(kept);
+        self.instances.measure(&cached);
+        drop(cached);
     }
 }
 
-impl Drop for Leaving<'_> {
+impl Drop for CheckIn<'_> {
     fn drop(&mut self) {
         if self.sender.is_some() {
-            self.stage.kept().leaving.remove(&self.task);
+            self.instances.cached().checking_in.remove(&self.task);
         }
     }
 }

@@ -11,9 +11,9 @@ use onward_store::TaskId;
 use crate::bounds;
 
 /// For how long each was left alone last.
-pub(super) struct Missing(Mutex<LruCache<TaskId, Duration>>);
+pub(super) struct MissingCode(Mutex<LruCache<TaskId, Duration>>);
 
-impl Default for Missing {
+impl Default for MissingCode {
     fn default() -> Self {
         let most = NonZeroUsize::new(bounds::UNKNOWN_CODE_REMEMBERED).unwrap_or(NonZeroUsize::MIN);
         // Unbounded first: it reserves nothing.
@@ -23,7 +23,7 @@ impl Default for Missing {
     }
 }
 
-impl Missing {
+impl MissingCode {
     /// Returns how long one is left alone now: twice as long as the last time, up to a limit.
     pub(super) fn pause(&self, task: TaskId) -> Duration {
         let mut pauses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,15 +42,15 @@ mod tests {
     /// Shows: D9
     #[test]
     fn pauses_double_up_to_a_limit() {
-        let missing = Missing::default();
-        let pauses: Vec<u64> = (0..9).map(|_| missing.pause(TaskId(1)).as_secs()).collect();
+        let missing_code = MissingCode::default();
+        let pauses: Vec<u64> = (0..9).map(|_| missing_code.pause(TaskId(1)).as_secs()).collect();
         assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
     }
 
     /// Shows: D9
     #[test]
     fn each_orchestration_has_pauses_of_its_own() {
-        let missing = Missing::default();
-        assert_eq!(missing.pause(TaskId(1)), missing.pause(TaskId(2)));
+        let missing_code = MissingCode::default();
+        assert_eq!(missing_code.pause(TaskId(1)), missing_code.pause(TaskId(2)));
     }
 }

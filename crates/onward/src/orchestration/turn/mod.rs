@@ -12,7 +12,7 @@ mod steps;
 mod telemetry;
 
 pub(crate) use evictor::Evictor;
-pub(super) use fork_origin::{FORKED_FROM, Origin, numbered};
-pub(super) use instance::{Begun, History, Live, Unplayable, read_history};
-pub(crate) use instance_cache::{Stage, TurnWrite};
+pub(super) use fork_origin::{FORKED_FROM, ForkOrigin, numbered};
+pub(super) use instance::{History, Instance, InstanceStart, ReplayError, read_history};
+pub(crate) use instance_cache::{InstanceCache, TurnWrite};
 pub(crate) use telemetry::OrchestrationTelemetry;

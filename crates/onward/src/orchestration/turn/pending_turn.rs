@@ -8,11 +8,11 @@ use crate::orchestration::replay::{Command, HistoryEvent, TaskEnd, encode};
 
 /// What has happened since the last write.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct PendingTurn {
     pub(in crate::orchestration) events: Vec<HistoryEvent>,
     pub(super) consumed: u64,
     /// The place from which the code can be offered more, if the last arrival has it end.
-    pub(super) cut: Cut,
+    pub(super) cut: CutPoint,
     submits: Vec<NewTask>,
     /// The operations of the submits; none of those that nobody waits for.
     pub(super) operations: Vec<Option<u64>>,
@@ -26,7 +26,7 @@ pub(super) struct Draft {
 
 /// A point before the arrival that had the code end.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Cut {
+pub(super) struct CutPoint {
     /// The number of events before it.
     pub(in crate::orchestration) events: usize,
     /// Up to which message everything is before it.
@@ -43,15 +43,15 @@ struct ChangedTag {
     now: Option<String>,
 }
 
-impl Draft {
+impl PendingTurn {
     /// One that begins with what happened elsewhere.
-    pub(super) fn taken_over(events: Vec<HistoryEvent>) -> Self {
+    pub(super) fn inherited(events: Vec<HistoryEvent>) -> Self {
         Self { events, ..Self::default() }
     }
 
     /// Notes that more can be offered to the code here, up to the message with a number.
     pub(super) fn cut(&mut self, consumed: u64, holds: bool) {
-        self.cut = Cut { events: self.events.len(), consumed, holds };
+        self.cut = CutPoint { events: self.events.len(), consumed, holds };
     }
 
     /// Takes what has come and what the code did about it.
@@ -78,9 +78,9 @@ impl Draft {
     /// A task that would be submitted by this very write never is.
     fn cancel(&mut self, operation: u64) {
         match self.operations.iter().position(|submitted| *submitted == Some(operation)) {
-            Some(place) => {
-                self.submits.remove(place);
-                self.operations.remove(place);
+            Some(index) => {
+                self.submits.remove(index);
+                self.operations.remove(index);
             }
             None => self.cancelled.push(operation),
         }

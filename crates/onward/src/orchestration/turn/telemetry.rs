@@ -50,12 +50,12 @@ impl TurnOutcome {
 #[derive(Debug)]
 pub(crate) struct OrchestrationTelemetry {
     kinds: RwLock<HashMap<Name, Arc<TurnTelemetry>>>,
-    pub(super) kept: Gauge,
+    pub(super) cached: Gauge,
 }
 
 impl OrchestrationTelemetry {
     pub(crate) fn new() -> Self {
-        Self { kinds: RwLock::default(), kept: gauge!("onward_orchestrations_kept") }
+        Self { kinds: RwLock::default(), cached: gauge!("onward_orchestrations_kept") }
     }
 
     /// The metrics of a kind, made when it has its first turn.
