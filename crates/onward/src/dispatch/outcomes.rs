@@ -223,7 +223,7 @@ impl Dispatcher {
     fn start_next_attempt(&mut self, attempt: &Attempt, uses_attempt: bool, lease: Lease) {
         let mut task = attempt.task.clone();
         task.lease = lease;
-        task.memo = attempt.kept.get().or(task.memo.take());
+        task.memo = attempt.checkpoint.get().or(task.memo.take());
         task.attempt = task.attempt.saturating_add(u32::from(uses_attempt));
         let next = Arc::new(Attempt::new(task, Arc::clone(&attempt.telemetry)));
         self.start(vec![next]);

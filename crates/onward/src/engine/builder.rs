@@ -9,7 +9,7 @@ use onward_store::{Clock, CodecStore, Durability, IoKind, Name, PayloadCodec, Qu
 
 use super::inner::Engine;
 use super::settings::Settings;
-use super::store_location::Place;
+use super::store_location::StoreLocation;
 use crate::error::Result;
 use crate::limits::Preemption;
 use crate::pressure::{PressureSource, Throttle};
@@ -27,7 +27,7 @@ use crate::pressure::{PressureSource, Throttle};
 /// ```
 #[derive(Debug)]
 pub struct EngineBuilder {
-    place: Place,
+    location: StoreLocation,
     settings: Settings,
     names: Names,
     codec: Option<Arc<dyn PayloadCodec>>,
@@ -42,13 +42,13 @@ struct Names {
 
 impl EngineBuilder {
     pub(crate) fn new() -> Self {
-        Self { place: Place::default(), settings: Settings::default(), names: Names::default(), codec: None }
+        Self { location: StoreLocation::default(), settings: Settings::default(), names: Names::default(), codec: None }
     }
 
     /// Keeps the work in a SQLite file, which is made if it is missing.
     #[must_use]
     pub fn sqlite(mut self, path: impl Into<PathBuf>) -> Self {
-        self.place.path = Some(path.into());
+        self.location.path = Some(path.into());
         self
     }
 
@@ -58,27 +58,27 @@ impl EngineBuilder {
     #[cfg(feature = "postgres")]
     #[must_use]
     pub fn postgres(mut self, url: impl Into<String>) -> Self {
-        self.place.url = Some(url.into());
+        self.location.url = Some(url.into());
         self
     }
 
     /// Keeps the work in a file or in a database, as [`Engine::open`] does.
-    pub(crate) fn place(mut self, place: &Path) -> Self {
-        self.place.set(place);
+    pub(crate) fn location(mut self, location: &Path) -> Self {
+        self.location.set(location);
         self
     }
 
     /// Keeps the work in memory: nothing survives the process. For tests.
     #[must_use]
     pub fn memory(mut self) -> Self {
-        self.place.memory = true;
+        self.location.memory = true;
         self
     }
 
     /// Keeps the work in a store that is open already, which other engines may share.
     #[must_use]
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
-        self.place.store = Some(store);
+        self.location.store = Some(store);
         self
     }
 
@@ -86,7 +86,7 @@ impl EngineBuilder {
     /// survives power loss.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
-        self.place.durability = Some(durability);
+        self.location.durability = Some(durability);
         self
     }
 
@@ -94,7 +94,7 @@ impl EngineBuilder {
     /// [`memory`](Self::memory). Default: 1 MiB.
     #[must_use]
     pub fn payload_limit(mut self, bytes: usize) -> Self {
-        self.place.payload_limit = Some(bytes);
+        self.location.payload_limit = Some(bytes);
         self
     }
 
@@ -102,7 +102,7 @@ impl EngineBuilder {
     /// the machine's, and with `postgres` the server's.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.place.clock = Some(clock);
+        self.location.clock = Some(clock);
         self
     }
 
@@ -326,7 +326,7 @@ impl EngineBuilder {
             settings.queue_retry.insert(Name::new(queue)?, policy);
         }
         settings.check()?;
-        let store = self.place.open().await?;
+        let store = self.location.open().await?;
         let store = match self.codec {
             Some(codec) => Arc::new(CodecStore::new(store, codec)),
             None => store,

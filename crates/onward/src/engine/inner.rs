@@ -14,7 +14,7 @@ use super::builder::EngineBuilder;
 use super::registrations::Registrations;
 use super::run::Run;
 use super::settings::Settings;
-use super::weak_engine::{HeldHandles, Origin};
+use super::weak_engine::{HandleOrigin, HeldHandles};
 use crate::control::OwnRetentions;
 use crate::dispatch::OutboxReply;
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ use crate::submit::{Task, Waiters};
 /// them at a time.
 pub struct Engine {
     pub(crate) inner: Arc<Inner>,
-    origin: Origin,
+    origin: HandleOrigin,
 }
 
 impl Clone for Engine {
@@ -67,12 +67,12 @@ pub(crate) struct Inner {
     pub(super) orchestrations: Mutex<Registered>,
     pub(super) app_state: Mutex<AppState>,
     pub(super) hooks: Mutex<Vec<Hook>>,
-    pub(super) course: Mutex<Course>,
+    pub(super) current: Mutex<CurrentRun>,
 }
 
 /// The run under way, and what stops it or the next one.
 #[derive(Default)]
-pub(super) struct Course {
+pub(super) struct CurrentRun {
     pub(super) run: Option<Arc<Run>>,
     pub(super) stop: CancellationToken,
 }
@@ -83,7 +83,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Inner {
     pub(crate) fn run(&self) -> Option<Arc<Run>> {
-        lock(&self.course).run.clone()
+        lock(&self.current).run.clone()
     }
 
     /// The code of orchestrations as it is registered now.
@@ -109,7 +109,7 @@ impl Inner {
     }
 
     pub(crate) fn is_running(&self) -> bool {
-        lock(&self.course).run.is_some()
+        lock(&self.current).run.is_some()
     }
 }
 
@@ -122,7 +122,7 @@ impl Engine {
     /// # Errors
     /// What the store reports if it cannot be opened.
     pub async fn open(place: impl AsRef<Path>) -> Result<Self> {
-        Self::builder().place(place.as_ref()).open().await
+        Self::builder().location(place.as_ref()).open().await
     }
 
     /// Opens an engine with other settings.
@@ -148,12 +148,12 @@ impl Engine {
             orchestrations: Mutex::default(),
             app_state: Mutex::default(),
             hooks: Mutex::default(),
-            course: Mutex::default(),
+            current: Mutex::default(),
         }))
     }
 
     pub(crate) fn of(inner: Arc<Inner>) -> Self {
-        let origin = Origin::new(&inner);
+        let origin = HandleOrigin::new(&inner);
         Self { inner, origin }
     }
 
@@ -180,7 +180,7 @@ impl Engine {
     /// Applies one write; a refusal is an error.
     pub(crate) async fn apply(&self, write: Write) -> Result<Outcome> {
         self.origin.note_use(&self.inner);
-        told(self.inner.store.apply(vec![write]).await?.pop())
+        refusal_as_error(self.inner.store.apply(vec![write]).await?.pop())
     }
 
     /// The same of one that wakes orchestrations: where they run in this process, it goes with the
@@ -195,7 +195,7 @@ impl Engine {
         };
         run.state.wake();
         match reply.await {
-            Ok(OutboxReply::Applied(outcome)) => told(Some(outcome?)),
+            Ok(OutboxReply::Applied(outcome)) => refusal_as_error(Some(outcome?)),
             Ok(OutboxReply::Returned(write)) => self.apply(*write).await,
             Err(_) => Err(onward_store::Error::closed().into()),
         }
@@ -203,7 +203,7 @@ impl Engine {
 }
 
 /// What a store answered one write.
-fn told(outcome: Option<Outcome>) -> Result<Outcome> {
+fn refusal_as_error(outcome: Option<Outcome>) -> Result<Outcome> {
     match outcome {
         Some(Outcome::Refused(refusal)) => Err(refusal.into()),
         Some(outcome) => Ok(outcome),

@@ -111,19 +111,19 @@ impl Registrations {
     }
 
     /// What is said of patterns, from what is said of many kinds to what is said of one.
-    fn ordered_options(&self) -> Result<Vec<Said>> {
-        let mut said = Vec::<Said>::with_capacity(self.options.len());
+    fn ordered_options(&self) -> Result<Vec<PatternOptions>> {
+        let mut entries = Vec::<PatternOptions>::with_capacity(self.options.len());
         for (target, options) in &self.options {
             let pattern = target.parse()?;
             options.check(&pattern)?;
-            let mut same = said.iter().filter(|said| said.pattern == pattern);
-            if let Some(what) = same.find_map(|said| said.clash(options)) {
+            let mut same = entries.iter().filter(|entry| entry.pattern == pattern);
+            if let Some(what) = same.find_map(|entry| entry.clash(options)) {
                 return Err(Error::invalid(format!("the pattern `{pattern}` was given two {what}; give it one")));
             }
-            said.push(Said { pattern, options: options.clone() });
+            entries.push(PatternOptions { pattern, options: options.clone() });
         }
-        said.sort_by_key(|said| said.pattern.precision());
-        Ok(said)
+        entries.sort_by_key(|entry| entry.pattern.precision());
+        Ok(entries)
     }
 }
 
@@ -165,12 +165,12 @@ fn of_whom(first: &Owner, second: &Owner) -> String {
 
 /// What is said of the kinds of a pattern.
 #[derive(Debug)]
-struct Said {
+struct PatternOptions {
     pattern: KindPattern,
     options: HandlerOptions,
 }
 
-impl Said {
+impl PatternOptions {
     /// What both this and `options` set.
     fn clash(&self, options: &HandlerOptions) -> Option<&'static str> {
         let own = &self.options;
@@ -206,9 +206,9 @@ struct PrefixHandler {
 }
 
 impl HandlerTable {
-    fn add(&mut self, pattern: KindPattern, registered: &Handler, said: &[Said]) {
+    fn add(&mut self, pattern: KindPattern, registered: &Handler, entries: &[PatternOptions]) {
         let mut options = HandlerOptions::default();
-        said.iter().filter(|said| said.pattern.covers(&pattern)).for_each(|said| options.nearer(&said.options));
+        entries.iter().filter(|entry| entry.pattern.covers(&pattern)).for_each(|entry| options.nearer(&entry.options));
         options.nearer(&registered.options);
         match pattern {
             KindPattern::Kind(kind) => {
@@ -216,8 +216,9 @@ impl HandlerTable {
             }
             KindPattern::Prefix(prefix) => {
                 let pattern = KindPattern::Prefix(prefix.clone());
-                let narrower = said.iter().filter(|said| pattern.covers(&said.pattern) && said.pattern != pattern);
-                let narrower = narrower.map(|said| (said.pattern.clone(), said.options.clone())).collect();
+                let narrower =
+                    entries.iter().filter(|entry| pattern.covers(&entry.pattern) && entry.pattern != pattern);
+                let narrower = narrower.map(|entry| (entry.pattern.clone(), entry.options.clone())).collect();
                 let handler = registered.complete(options.clone());
                 let registered = Handler { options, ..registered.clone() };
                 self.prefixes.push(PrefixHandler { prefix, handler, registered, narrower });
@@ -254,12 +255,12 @@ impl HandlerTable {
 
 impl PrefixHandler {
     fn handler_of(&self, kind: &Name) -> Cow<'_, Handler> {
-        let mut said = self.narrower.iter().filter(|(pattern, _)| pattern.matches(kind)).peekable();
-        if said.peek().is_none() {
+        let mut narrower = self.narrower.iter().filter(|(pattern, _)| pattern.matches(kind)).peekable();
+        if narrower.peek().is_none() {
             return Cow::Borrowed(&self.handler);
         }
         let mut options = self.registered.options.clone();
-        said.for_each(|(_, said)| options.nearer(said));
+        narrower.for_each(|(_, nearer)| options.nearer(nearer));
         Cow::Owned(self.registered.complete(options))
     }
 }

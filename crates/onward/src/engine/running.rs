@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::inner::{Course, Engine, Inner, lock};
+use super::inner::{CurrentRun, Engine, Inner, lock};
 use super::run::Run;
 use crate::dispatch::{Dispatcher, Goal, Outbox, RunState};
 use crate::error::{Error, Result};
@@ -70,7 +70,7 @@ impl Engine {
     /// tasks given back without the attempt being counted. The run's future completes when that is
     /// done. If nothing runs, the next run ends at once.
     pub fn stop(&self) {
-        lock(&self.inner.course).stop.cancel();
+        lock(&self.inner.current).stop.cancel();
     }
 
     async fn run_to(&self, goal: Goal) -> Result<DrainSummary> {
@@ -82,7 +82,7 @@ impl Engine {
         let finished = tokio::spawn(async move {
             let hooks = run.hooks.start(&run.inner);
             let _evicting = evict_ended(&run);
-            let result = engine.beside_schedules(goal, dispatcher).await;
+            let result = engine.run_with_schedules(goal, dispatcher).await;
             finish_hooks(&run, hooks).await;
             drop(ending);
             result
@@ -98,7 +98,7 @@ impl Engine {
 
     /// Runs the dispatcher, and fires schedules as long as it runs. In tasks of their own: the
     /// dispatcher wakes up often.
-    async fn beside_schedules(self, goal: Goal, dispatcher: Dispatcher) -> Result<DrainSummary> {
+    async fn run_with_schedules(self, goal: Goal, dispatcher: Dispatcher) -> Result<DrainSummary> {
         match goal {
             Goal::Drained => dispatcher.run().await,
             Goal::Idle | Goal::Settled => {
@@ -145,12 +145,12 @@ impl Engine {
             hooks: Hooks::new(&lock(&self.inner.hooks)),
             inner: Arc::clone(&self.inner),
         });
-        let mut course = lock(&self.inner.course);
-        if course.run.is_some() {
-            return Err(runs_already(course.stop.is_cancelled()));
+        let mut current = lock(&self.inner.current);
+        if current.run.is_some() {
+            return Err(runs_already(current.stop.is_cancelled()));
         }
-        course.run = Some(Arc::clone(&run));
-        Ok((run, course.stop.clone()))
+        current.run = Some(Arc::clone(&run));
+        Ok((run, current.stop.clone()))
     }
 }
 
@@ -196,6 +196,6 @@ struct EndOfRun(Arc<Inner>);
 
 impl Drop for EndOfRun {
     fn drop(&mut self) {
-        *lock(&self.0.course) = Course::default();
+        *lock(&self.0.current) = CurrentRun::default();
     }
 }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 /// What the builder was told about the store.
 #[derive(Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct StoreLocation {
     pub(crate) path: Option<PathBuf>,
     pub(crate) url: Option<String>,
     pub(crate) memory: bool,
@@ -20,52 +20,52 @@ pub(crate) struct Place {
 }
 
 /// A store that was named.
-enum Named {
+enum NamedStore {
     File(PathBuf),
     Server(String),
     Memory,
     Open(Arc<dyn Store>),
 }
 
-impl Place {
+impl StoreLocation {
     /// Keeps the work where a path says, or a URL.
-    pub(crate) fn set(&mut self, place: &Path) {
-        match place.to_str() {
+    pub(crate) fn set(&mut self, location: &Path) {
+        match location.to_str() {
             Some(url) if is_server(url) => self.url = Some(url.to_owned()),
-            _ => self.path = Some(place.to_owned()),
+            _ => self.path = Some(location.to_owned()),
         }
     }
 
     /// Opens the one store that was named.
     pub(crate) async fn open(mut self) -> Result<Arc<dyn Store>> {
         match self.named()? {
-            Named::File(path) => self.open_sqlite(&path).await,
+            NamedStore::File(path) => self.open_sqlite(&path).await,
             #[cfg(feature = "postgres")]
-            Named::Server(url) => self.open_postgres(&url).await,
+            NamedStore::Server(url) => self.open_postgres(&url).await,
             // Not named in the error: it may hold a password.
             #[cfg(not(feature = "postgres"))]
-            Named::Server(url) => {
+            NamedStore::Server(url) => {
                 drop(url);
                 Err(Error::invalid(
                     "this program was built without PostgreSQL; build onward with its feature `postgres`",
                 ))
             }
             _ if self.durability.is_some() => Err(misplaced("a durability class", "`sqlite` and `postgres`")),
-            Named::Memory => {
+            NamedStore::Memory => {
                 Ok(Arc::new(MemoryStore::with_clock(self.clock()).with_payload_limit(self.payload_limit())))
             }
-            Named::Open(_) if self.clock.is_some() || self.payload_limit.is_some() => {
+            NamedStore::Open(_) if self.clock.is_some() || self.payload_limit.is_some() => {
                 Err(misplaced("a clock or a payload limit", "`sqlite`, `postgres` and `memory`"))
             }
-            Named::Open(store) => Ok(store),
+            NamedStore::Open(store) => Ok(store),
         }
     }
 
-    fn named(&mut self) -> Result<Named> {
-        let file = self.path.take().map(Named::File);
-        let server = self.url.take().map(Named::Server);
-        let memory = self.memory.then_some(Named::Memory);
-        let mut named = file.into_iter().chain(server).chain(memory).chain(self.store.take().map(Named::Open));
+    fn named(&mut self) -> Result<NamedStore> {
+        let file = self.path.take().map(NamedStore::File);
+        let server = self.url.take().map(NamedStore::Server);
+        let memory = self.memory.then_some(NamedStore::Memory);
+        let mut named = file.into_iter().chain(server).chain(memory).chain(self.store.take().map(NamedStore::Open));
         match (named.next(), named.next()) {
             (Some(one), None) => Ok(one),
             (None, _) => Err(Error::invalid(
@@ -105,8 +105,8 @@ impl Place {
     }
 }
 
-fn is_server(place: &str) -> bool {
-    place.starts_with("postgres://") || place.starts_with("postgresql://")
+fn is_server(location: &str) -> bool {
+    location.starts_with("postgres://") || location.starts_with("postgresql://")
 }
 
 #[cold]

@@ -16,7 +16,7 @@ use super::inner::{Engine, Inner};
 
 thread_local! {
     /// The address of the engine whose handler runs on this thread; zero for none.
-    static HANDLER_OF: Cell<usize> = const { Cell::new(0) };
+    static CURRENT_HANDLER_ENGINE: Cell<usize> = const { Cell::new(0) };
 }
 
 /// A handle of an engine that does not keep it open: for handlers, their state, hooks, and whatever
@@ -78,7 +78,7 @@ pub(crate) struct HeldHandles {
 
 /// Where one handle was made, and whether a handler holds it.
 #[derive(Debug, Default)]
-pub(crate) struct Origin {
+pub(crate) struct HandleOrigin {
     is_made_in_handler: bool,
     is_held: AtomicBool,
 }
@@ -87,15 +87,17 @@ fn address(inner: &Arc<Inner>) -> usize {
     Arc::as_ptr(inner).addr()
 }
 
-impl Origin {
+impl HandleOrigin {
     pub(crate) fn new(inner: &Arc<Inner>) -> Self {
-        Self { is_made_in_handler: HANDLER_OF.get() == address(inner), is_held: AtomicBool::default() }
+        Self { is_made_in_handler: CURRENT_HANDLER_ENGINE.get() == address(inner), is_held: AtomicBool::default() }
     }
 
     /// Notes that a handle is cloned or writes: in a handler, if it was made elsewhere, a handler
     /// holds it.
     pub(crate) fn note_use(&self, inner: &Arc<Inner>) {
-        if HANDLER_OF.get() == address(inner) && !self.is_made_in_handler && !self.is_held.swap(true, Ordering::Relaxed)
+        if CURRENT_HANDLER_ENGINE.get() == address(inner)
+            && !self.is_made_in_handler
+            && !self.is_held.swap(true, Ordering::Relaxed)
         {
             inner.held_handles.count.fetch_add(1, Ordering::Relaxed);
         }
@@ -131,7 +133,7 @@ impl<F> InHandler<F> {
     /// Calls a handler of an engine.
     pub(crate) fn call(inner: &Arc<Inner>, handler: impl FnOnce() -> F) -> Self {
         let engine = address(inner);
-        let _entered = Entered::new(engine);
+        let _scope = HandlerScope::new(engine);
         Self { engine, future: handler() }
     }
 }
@@ -140,22 +142,22 @@ impl<F: Future + Unpin> Future for InHandler<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let _entered = Entered::new(self.engine);
+        let _scope = HandlerScope::new(self.engine);
         Pin::new(&mut self.future).poll(context)
     }
 }
 
 /// Restores what was before, also after a panic.
-struct Entered(usize);
+struct HandlerScope(usize);
 
-impl Entered {
+impl HandlerScope {
     fn new(engine: usize) -> Self {
-        Self(HANDLER_OF.replace(engine))
+        Self(CURRENT_HANDLER_ENGINE.replace(engine))
     }
 }
 
-impl Drop for Entered {
+impl Drop for HandlerScope {
     fn drop(&mut self) {
-        HANDLER_OF.set(self.0);
+        CURRENT_HANDLER_ENGINE.set(self.0);
     }
 }

@@ -9,7 +9,7 @@ use onward_store::rules::order::{Place, place};
 use onward_store::{ClaimedTask, TaskId};
 use tokio_util::sync::CancellationToken;
 
-use super::checkpoint::Kept;
+use super::checkpoint::Checkpoint;
 use super::cleanup::Cleanup;
 use super::heartbeat::Heartbeat;
 use super::progress::LiveProgress;
@@ -33,7 +33,7 @@ pub(crate) struct Attempt {
     /// What its handler has written of its result.
     pub(crate) result: WrittenResult,
     /// What its handler has kept for the next attempt.
-    pub(crate) kept: Kept,
+    pub(crate) checkpoint: Checkpoint,
     interruption: AtomicU8,
     started: AtomicU64,
     /// Whether its end is durable already.
@@ -83,7 +83,7 @@ impl Attempt {
             cleanup: Cleanup::default(),
             spawned: Spawned::default(),
             result: WrittenResult::default(),
-            kept: Kept::default(),
+            checkpoint: Checkpoint::default(),
             interruption: AtomicU8::new(0),
             started: AtomicU64::new(0),
             finished: AtomicBool::new(false),

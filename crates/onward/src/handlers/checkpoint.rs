@@ -15,9 +15,9 @@ use crate::json::encode;
 /// What a handler has kept in this attempt: a next one that this process starts by itself does not
 /// read it from the store.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(Mutex<Option<Bytes>>);
+pub(crate) struct Checkpoint(Mutex<Option<Bytes>>);
 
-impl Kept {
+impl Checkpoint {
     fn set(&self, memo: Bytes) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(memo);
     }
@@ -46,7 +46,7 @@ impl Context {
         let memo = encode(details)
             .map_err(|error| Error::invalid(format!("a checkpoint cannot be written as JSON: {error}")))?;
         self.engine().done(Write::KeepMemo { lease: self.attempt.task.lease, memo: memo.clone() }).await?;
-        self.attempt.kept.set(memo);
+        self.attempt.checkpoint.set(memo);
         self.heartbeat();
         Ok(())
     }

@@ -50,7 +50,7 @@ impl From<Finished> for Output {
 impl Finished {
     /// The engine knows of it.
     #[cfg(feature = "postgres")]
-    pub(crate) fn told() -> Self {
+    pub(crate) fn confirmed() -> Self {
         Self(())
     }
 }

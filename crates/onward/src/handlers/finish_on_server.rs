@@ -29,7 +29,7 @@ impl FinishingOnServer<'_> {
     pub fn committed(self) -> Finished {
         self.attempt.mark_finished();
         self.applied.committed();
-        Finished::told()
+        Finished::confirmed()
     }
 }
 
@@ -60,7 +60,7 @@ impl FinishingByStatement<'_> {
     pub fn committed(self) -> Finished {
         self.attempt.mark_finished();
         self.store.look_for_completions();
-        Finished::told()
+        Finished::confirmed()
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use onward_store::ByteProgress;
 use onward_store::rules::attempt::cut;
 
-use crate::observe::{Meter, Told};
+use crate::observe::{RateMeter, ReportedProgress};
 
 const UNKNOWN: u32 = u32::MAX;
 const NO_BYTES: u64 = u64::MAX;
@@ -32,7 +32,7 @@ struct LiveBytes {
     /// What was done when bytes were first counted.
     base: AtomicU64,
     /// Only for those who look, so that telling reads no clock and takes no lock.
-    meter: Mutex<Meter>,
+    meter: Mutex<RateMeter>,
 }
 
 impl Default for LiveBytes {
@@ -60,7 +60,7 @@ impl LiveBytes {
     fn per_second(&self, began: Duration, now: Duration) -> Option<f64> {
         let done = self.get()?.done;
         let base = self.base.load(Ordering::Relaxed).min(done);
-        self.meter.lock().unwrap_or_else(PoisonError::into_inner).look(began, base, now, done)
+        self.meter.lock().unwrap_or_else(PoisonError::into_inner).sample(began, base, now, done)
     }
 }
 
@@ -99,9 +99,9 @@ impl LiveProgress {
 
     /// All that an attempt that began at `began` has told by now, in steady time, with how fast its
     /// bytes go.
-    pub(crate) fn told(&self, began: Duration, now: Duration) -> Told {
+    pub(crate) fn reported(&self, began: Duration, now: Duration) -> ReportedProgress {
         let bytes_per_second = self.bytes.per_second(began, now);
-        Told { fraction: self.fraction(), bytes: self.bytes(), bytes_per_second }
+        ReportedProgress { fraction: self.fraction(), bytes: self.bytes(), bytes_per_second }
     }
 
     pub(crate) fn fraction(&self) -> Option<f32> {

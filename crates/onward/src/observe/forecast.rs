@@ -36,7 +36,7 @@ const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// What a handler has said.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Told {
+pub(crate) struct ReportedProgress {
     pub(crate) fraction: Option<f32>,
     pub(crate) bytes: Option<ByteProgress>,
     pub(crate) bytes_per_second: Option<f64>,
@@ -50,25 +50,27 @@ impl Forecast {
         let started = task.started_at.filter(|_| task.state == TaskState::Running)?;
         let progress = task.progress.as_ref().filter(|progress| progress.at >= started);
         let bytes = progress.and_then(|progress| progress.bytes);
-        let told = Told {
+        let reported = ReportedProgress {
             fraction: progress.and_then(|progress| progress.fraction),
             bytes,
-            bytes_per_second: bytes.zip(progress).and_then(|(bytes, told)| mean_rate(bytes.done, told.at - started)),
+            bytes_per_second: bytes
+                .zip(progress)
+                .and_then(|(bytes, reported)| mean_rate(bytes.done, reported.at - started)),
         };
-        Some(Self::of(told, now - started, mean_run(statistics)))
+        Some(Self::of(reported, now - started, mean_run(statistics)))
     }
 
     /// From what a handler has said in the time that it has run; else from the mean run time of its
     /// kind.
-    pub(crate) fn of(told: Told, elapsed: Duration, mean: Option<Duration>) -> Self {
-        let fraction = told.fraction.or_else(|| told.bytes.and_then(ByteProgress::fraction));
-        let remaining = by_rate(told).or_else(|| by_fraction(fraction?, elapsed));
-        let said = Self { fraction, bytes_per_second: told.bytes_per_second, remaining, is_estimated: false };
+    pub(crate) fn of(reported: ReportedProgress, elapsed: Duration, mean: Option<Duration>) -> Self {
+        let fraction = reported.fraction.or_else(|| reported.bytes.and_then(ByteProgress::fraction));
+        let remaining = by_rate(reported).or_else(|| by_fraction(fraction?, elapsed));
+        let reported = Self { fraction, bytes_per_second: reported.bytes_per_second, remaining, is_estimated: false };
         match mean {
             Some(mean) if fraction.is_none() => {
-                Self { bytes_per_second: told.bytes_per_second, ..estimated(elapsed, mean) }
+                Self { bytes_per_second: reported.bytes_per_second, ..estimated(elapsed, mean) }
             }
-            _ => said,
+            _ => reported,
         }
     }
 }
@@ -88,10 +90,10 @@ fn estimated(elapsed: Duration, mean: Duration) -> Forecast {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a forecast is for people")]
-fn by_rate(told: Told) -> Option<Duration> {
-    let bytes = told.bytes?;
+fn by_rate(reported: ReportedProgress) -> Option<Duration> {
+    let bytes = reported.bytes?;
     let left = bytes.total?.saturating_sub(bytes.done);
-    let rate = told.bytes_per_second.filter(|rate| *rate > 0.0)?;
+    let rate = reported.bytes_per_second.filter(|rate| *rate > 0.0)?;
     Some(bounded(left as f64 / rate))
 }
 
@@ -115,9 +117,9 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn bytes(done: u64, total: u64) -> Told {
+    fn bytes(done: u64, total: u64) -> ReportedProgress {
         let bytes = ByteProgress { done, total: Some(total) };
-        Told { bytes: Some(bytes), bytes_per_second: Some(10.0), ..Told::default() }
+        ReportedProgress { bytes: Some(bytes), bytes_per_second: Some(10.0), ..ReportedProgress::default() }
     }
 
     #[test]
@@ -128,19 +130,19 @@ mod tests {
 
     #[test]
     fn a_fraction_tells_what_is_left_from_the_time_that_it_took() {
-        let told = Told { fraction: Some(0.25), ..Told::default() };
-        assert_eq!(Forecast::of(told, SECOND * 10, None).remaining, Some(SECOND * 30));
+        let reported = ReportedProgress { fraction: Some(0.25), ..ReportedProgress::default() };
+        assert_eq!(Forecast::of(reported, SECOND * 10, None).remaining, Some(SECOND * 30));
     }
 
     #[test]
     fn a_fraction_goes_before_that_of_the_bytes() {
-        let told = Told { fraction: Some(0.5), ..bytes(1, 4) };
-        assert_eq!(Forecast::of(told, SECOND, None).fraction, Some(0.5));
+        let reported = ReportedProgress { fraction: Some(0.5), ..bytes(1, 4) };
+        assert_eq!(Forecast::of(reported, SECOND, None).fraction, Some(0.5));
     }
 
     #[test]
     fn what_says_nothing_is_estimated_by_what_its_kind_took() {
-        let forecast = Forecast::of(Told::default(), SECOND * 3, Some(SECOND * 4));
+        let forecast = Forecast::of(ReportedProgress::default(), SECOND * 3, Some(SECOND * 4));
         let expected =
             Forecast { fraction: Some(0.75), remaining: Some(SECOND), is_estimated: true, ..Forecast::default() };
         assert_eq!(forecast, expected);
@@ -148,7 +150,7 @@ mod tests {
 
     #[test]
     fn an_estimate_is_never_done_and_promises_no_end_that_has_passed() {
-        let forecast = Forecast::of(Told::default(), SECOND * 9, Some(SECOND * 4));
+        let forecast = Forecast::of(ReportedProgress::default(), SECOND * 9, Some(SECOND * 4));
         assert_eq!((forecast.fraction, forecast.remaining), (Some(0.99), None));
     }
 
@@ -159,13 +161,17 @@ mod tests {
 
     #[test]
     fn nothing_is_told_from_nothing() {
-        assert_eq!(Forecast::of(Told::default(), SECOND, None), Forecast::default());
-        assert_eq!(Forecast::of(Told { fraction: Some(0.0), ..Told::default() }, SECOND, None).remaining, None);
+        assert_eq!(Forecast::of(ReportedProgress::default(), SECOND, None), Forecast::default());
+        assert_eq!(
+            Forecast::of(ReportedProgress { fraction: Some(0.0), ..ReportedProgress::default() }, SECOND, None)
+                .remaining,
+            None
+        );
     }
 
     #[test]
     fn what_stands_still_is_told_no_end_by_its_rate() {
-        let told = Told { bytes_per_second: Some(f64::MIN_POSITIVE), ..bytes(1, u64::MAX) };
-        assert_eq!(Forecast::of(told, SECOND, None).remaining, Some(LONGEST));
+        let reported = ReportedProgress { bytes_per_second: Some(f64::MIN_POSITIVE), ..bytes(1, u64::MAX) };
+        assert_eq!(Forecast::of(reported, SECOND, None).remaining, Some(LONGEST));
     }
 }

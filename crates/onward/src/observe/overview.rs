@@ -70,7 +70,7 @@ impl Overview {
     fn with_engine(mut self, mut snapshot: Snapshot) -> Self {
         for task in snapshot.running.iter_mut().filter(|task| task.forecast.fraction.is_none()) {
             let mean = mean_run(self.kinds.iter().find(|kind| kind.kind == task.kind));
-            task.forecast = Forecast::of(task.told(), task.elapsed, mean);
+            task.forecast = Forecast::of(task.reported(), task.elapsed, mean);
         }
         self.engine = Some(snapshot);
         self

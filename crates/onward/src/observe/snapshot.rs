@@ -5,7 +5,7 @@ use std::time::Duration;
 use onward_store::{ByteProgress, Name, Priority, SessionId, TaskId};
 use serde::Serialize;
 
-use super::forecast::{Forecast, Told};
+use super::forecast::{Forecast, ReportedProgress};
 use crate::engine::{Engine, Run};
 use crate::handlers::Attempt;
 use crate::pressure::Pressure;
@@ -82,14 +82,18 @@ impl Snapshot {
 
 impl RunningTask {
     /// What its handler has said.
-    pub(crate) fn told(&self) -> Told {
-        Told { fraction: self.fraction, bytes: self.bytes, bytes_per_second: self.forecast.bytes_per_second }
+    pub(crate) fn reported(&self) -> ReportedProgress {
+        ReportedProgress {
+            fraction: self.fraction,
+            bytes: self.bytes,
+            bytes_per_second: self.forecast.bytes_per_second,
+        }
     }
 
     fn of(attempt: &Attempt, now: Duration) -> Self {
         let task = &attempt.task;
         let began = attempt.started().unwrap_or(now);
-        let told = attempt.progress.told(began, now);
+        let reported = attempt.progress.reported(began, now);
         let elapsed = now.saturating_sub(began);
         Self {
             id: attempt.id(),
@@ -99,11 +103,11 @@ impl RunningTask {
             attempt: task.attempt,
             session: task.lease.session,
             elapsed,
-            fraction: told.fraction,
+            fraction: reported.fraction,
             message: attempt.progress.message(),
             is_stopping: attempt.interruption().is_some(),
-            bytes: told.bytes,
-            forecast: Forecast::of(told, elapsed, None),
+            bytes: reported.bytes,
+            forecast: Forecast::of(reported, elapsed, None),
         }
     }
 }

@@ -51,13 +51,13 @@ impl ScheduleProvider for watch::Receiver<Vec<NewSchedule>> {
 }
 
 /// A function that is asked every so often.
-struct Asked<F> {
+struct PolledProvider<F> {
     function: F,
     interval: Duration,
     clock: Arc<dyn Clock>,
 }
 
-impl<F, Answer> ScheduleProvider for Asked<F>
+impl<F, Answer> ScheduleProvider for PolledProvider<F>
 where
     F: Fn() -> Answer + Send + Sync + 'static,
     Answer: Future<Output = Result<Vec<NewSchedule>, Failure>> + Send + 'static,
@@ -132,7 +132,7 @@ impl Engine {
             return Err(Error::invalid("a provider of schedules was to be asked without a pause; give it an interval"));
         }
         let clock = Arc::clone(&self.inner.clock);
-        self.provide_schedules(provider, Asked { function: schedules, interval, clock })
+        self.provide_schedules(provider, PolledProvider { function: schedules, interval, clock })
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Scheduler {
 
 /// What to wait for after a look.
 #[derive(Debug, Default)]
-struct Outlook {
+struct NextCheck {
     /// When the next firing is due.
     due: Option<Timestamp>,
     /// The tasks behind which firings are held.
@@ -48,11 +48,11 @@ impl Scheduler {
         let mut pause = bounds::STORE_RETRY_FIRST;
         while !over.is_cancelled() {
             // Hints are followed at most so often.
-            let calm = tokio::time::sleep(bounds::SCHEDULE_INTERVAL);
-            let wait = match self.look().await {
-                Ok(outlook) => {
+            let not_before = tokio::time::sleep(bounds::SCHEDULE_INTERVAL);
+            let wait = match self.check().await {
+                Ok(next) => {
                     pause = bounds::STORE_RETRY_FIRST;
-                    over.run_until_cancelled(self.wait(outlook, calm)).await
+                    over.run_until_cancelled(self.wait(next, not_before)).await
                 }
                 // The run ends with this error, which it reports.
                 Err(error) if error.is_replaced() => return over.cancelled().await,
@@ -72,7 +72,7 @@ impl Scheduler {
 
     /// Fires what is due now, once; what cannot be is logged.
     pub(crate) async fn run_once(mut self) {
-        if let Err(error) = self.look().await {
+        if let Err(error) = self.check().await {
             tracing::warn!(%error, "schedules could not be fired");
         }
     }
@@ -86,15 +86,15 @@ impl Scheduler {
     }
 
     /// Fires what is due and what need not be held any more, and says what to wait for.
-    async fn look(&mut self) -> Result<Outlook> {
+    async fn check(&mut self) -> Result<NextCheck> {
         if !self.follow_the_clock().await? {
-            return Ok(Outlook::default());
+            return Ok(NextCheck::default());
         }
         let behind = self.fire_held().await?;
         loop {
             let (fired, due) = self.fire_due().await?;
             if !fired {
-                return Ok(Outlook { due, behind });
+                return Ok(NextCheck { due, behind });
             }
         }
     }
@@ -178,13 +178,13 @@ impl Scheduler {
         match planned {
             Ok(Some(plan)) => self.fire(record, plan).await.map(|()| true),
             Ok(None) => Ok(false),
-            Err(error) => self.leave_alone(record, &error).await.map(|()| true),
+            Err(error) => self.suspend(record, &error).await.map(|()| true),
         }
     }
 
     /// A schedule that this process cannot plan (its database of zones may be older than that of
     /// who set it) says so, and is tried again.
-    async fn leave_alone(&mut self, record: &ScheduleRecord, error: &Error) -> Result<()> {
+    async fn suspend(&mut self, record: &ScheduleRecord, error: &Error) -> Result<()> {
         let (name, message) = (record.schedule.name.clone(), error.to_string());
         tracing::warn!(schedule = name.as_str(), %error, "a schedule cannot be fired; it is tried again");
         let until = self.clock().steady().saturating_add(bounds::SCHEDULE_RETRY_DELAY);
@@ -205,7 +205,7 @@ impl Scheduler {
         let (name, missed) = (fire.name.clone(), fire.missed);
         match self.engine.apply(Write::FireSchedule(Box::new(fire))).await {
             Ok(Outcome::ScheduleFired(fired)) => {
-                self.tell(&name, missed, &fired);
+                self.record(&name, missed, &fired);
                 Ok(())
             }
             Ok(_) => Err(Error::unexpected("a firing")),
@@ -223,7 +223,7 @@ impl Scheduler {
         }
     }
 
-    fn tell(&self, name: &Name, missed: u64, fired: &Fired) {
+    fn record(&self, name: &Name, missed: u64, fired: &Fired) {
         let telemetry = &self.engine.inner.telemetry.schedules;
         telemetry.missed.increment(missed);
         for firing in &fired.firings {
@@ -235,14 +235,14 @@ impl Scheduler {
     }
 
     /// Waits until there may be something to do.
-    async fn wait(&self, outlook: Outlook, calm: Sleep) {
+    async fn wait(&self, next: NextCheck, not_before: Sleep) {
         let changed = async {
             self.engine.inner.schedules_changed.notified().await;
-            calm.await;
+            not_before.await;
         };
         tokio::select! {
-            () = self.until(outlook.due) => {}
-            () = self.ended(outlook.behind) => {}
+            () = self.until(next.due) => {}
+            () = self.ended(next.behind) => {}
             () = changed => {}
         }
     }

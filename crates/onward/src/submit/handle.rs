@@ -7,9 +7,9 @@ use bytes::Bytes;
 use onward_store::{Refusal, Submitted, TaskId, TaskRecord, TaskState};
 use serde::de::DeserializeOwned;
 
-use super::recent_ends::Moment;
+use super::recent_ends::FeedPosition;
 use super::typed::decode_output;
-use super::wait::{News, Wait, Waiting};
+use super::wait::{Notification, Wait, Waiting};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::orchestration::replay::store_guard;
@@ -24,11 +24,12 @@ pub struct Handle<O> {
 }
 
 impl<O> Handle<O> {
-    /// A handle of what was submitted after `moment`.
-    pub(crate) fn new(engine: Engine, submitted: Submitted, moment: Option<Moment>) -> Self {
+    /// A handle of what was submitted after `position`.
+    pub(crate) fn new(engine: Engine, submitted: Submitted, position: Option<FeedPosition>) -> Self {
         // The task that has the key of what was submitted may have ended long ago.
-        let moment = moment.filter(|_| matches!(submitted, Submitted::Inserted { .. } | Submitted::Superseded { .. }));
-        let is_remembered = moment.is_some_and(|moment| engine.inner.waiters.add_handle(submitted.id(), moment));
+        let position =
+            position.filter(|_| matches!(submitted, Submitted::Inserted { .. } | Submitted::Superseded { .. }));
+        let is_remembered = position.is_some_and(|position| engine.inner.waiters.add_handle(submitted.id(), position));
         Self { engine, submitted, is_remembered, output: PhantomData }
     }
 
@@ -58,18 +59,18 @@ impl<O: DeserializeOwned> Handle<O> {
         let task = self.id();
         let mut is_remembered = self.is_remembered;
         loop {
-            let news = match self.begin(std::mem::take(&mut is_remembered)) {
-                Wait::Over(news) => news,
-                Wait::Begun(waiting) => waiting.news().await,
-                Wait::Unsure(waiting) => {
+            let notification = match self.begin(std::mem::take(&mut is_remembered)) {
+                Wait::Over(notification) => notification,
+                Wait::Begun(waiting) => waiting.notification().await,
+                Wait::Unverified(waiting) => {
                     let record = self.engine.record(task).await?;
                     if record.state.is_ended() {
                         return ended(&record);
                     }
-                    waiting.news().await
+                    waiting.notification().await
                 }
             };
-            if let News::Completed(result) = news {
+            if let Notification::Completed(result) = notification {
                 return decode(task, result.as_ref());
             }
         }
@@ -77,7 +78,7 @@ impl<O: DeserializeOwned> Handle<O> {
 
     fn begin(&self, is_remembered: bool) -> Wait<'_> {
         let (inner, task) = (&self.engine.inner, self.submitted.id());
-        if is_remembered { Waiting::with_handle(inner, task) } else { Wait::Unsure(Waiting::new(inner, task)) }
+        if is_remembered { Waiting::with_handle(inner, task) } else { Wait::Unverified(Waiting::new(inner, task)) }
     }
 }
 

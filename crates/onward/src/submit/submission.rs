@@ -207,9 +207,9 @@ fn unique(key: String) -> UniqueKey {
 /// Submits what was described, and answers a handle to wait with.
 pub(crate) async fn submit_described<O>(engine: Engine, task: Result<Box<NewTask>>) -> Result<Handle<O>> {
     let task = task?;
-    let moment = Waiters::moment(&engine.inner);
+    let position = Waiters::position(&engine.inner);
     let submitted = engine.submit_boxed(task).await?;
-    Ok(Handle::new(engine, submitted, moment))
+    Ok(Handle::new(engine, submitted, position))
 }
 
 impl<T: Task> IntoFuture for Submission<T> {

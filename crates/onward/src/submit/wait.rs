@@ -10,25 +10,25 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::Sleep;
 
-use super::recent_ends::{Moment, RecentEnds, Since};
+use super::recent_ends::{FeedPosition, RecentEnds, Since};
 use crate::bounds;
 use crate::engine::{Engine, Inner};
 use crate::error::Result;
 
 /// What a waiter is told.
 #[derive(Debug, Clone)]
-pub(crate) enum News {
+pub(crate) enum Notification {
     /// The task completed with this result, and that is durable.
     Completed(Option<Bytes>),
     /// Something happened to the task: read it.
-    Look,
+    ReadTask,
 }
 
-impl News {
+impl Notification {
     /// A large result is read again rather than kept.
     pub(crate) fn completed(result: Option<&Bytes>) -> Self {
         match result {
-            Some(result) if result.len() > bounds::NOTIFIED_RESULT_BYTES => Self::Look,
+            Some(result) if result.len() > bounds::NOTIFIED_RESULT_BYTES => Self::ReadTask,
             result => Self::Completed(result.cloned()),
         }
     }
@@ -42,7 +42,7 @@ pub(crate) struct Waiters(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    tasks: NumberMap<TaskId, Interest>,
+    tasks: NumberMap<TaskId, WaitState>,
     recent: RecentEnds,
     /// How often something may have ended that was not told.
     missed: u64,
@@ -51,20 +51,20 @@ struct State {
 
 /// What somebody wants to know of a task.
 #[derive(Debug, Default)]
-struct Interest {
-    waiting: Option<WaitingHere>,
+struct WaitState {
+    waiting: Option<TaskWaiters>,
     handles: usize,
     /// What its handles were told before anybody waited.
-    told: Option<News>,
+    notified: Option<Notification>,
     /// The count of what was missed when its handle knew that the task had not ended.
-    sure_at: u64,
+    verified_at: u64,
 }
 
-impl Interest {
-    fn add(&mut self, waiter: oneshot::Sender<News>) {
+impl WaitState {
+    fn add(&mut self, waiter: oneshot::Sender<Notification>) {
         match &mut self.waiting {
             Some(waiting) => waiting.others.push(waiter),
-            None => self.waiting = Some(WaitingHere { first: waiter, others: Vec::new() }),
+            None => self.waiting = Some(TaskWaiters { first: waiter, others: Vec::new() }),
         }
     }
 
@@ -75,24 +75,24 @@ impl Interest {
 
 /// Those who wait for one task; nearly always there is one.
 #[derive(Debug)]
-struct WaitingHere {
-    first: oneshot::Sender<News>,
-    others: Vec<oneshot::Sender<News>>,
+struct TaskWaiters {
+    first: oneshot::Sender<Notification>,
+    others: Vec<oneshot::Sender<Notification>>,
 }
 
-impl WaitingHere {
-    fn tell(self, news: &News) {
+impl TaskWaiters {
+    fn notify(self, notification: &Notification) {
         for waiter in std::iter::once(self.first).chain(self.others) {
             // One who has gone away need not be told.
-            let _ = waiter.send(news.clone());
+            let _ = waiter.send(notification.clone());
         }
     }
 
     /// Without those who have gone away; `None` if all have.
-    fn present(self) -> Option<Self> {
-        let mut present = std::iter::once(self.first).chain(self.others).filter(|waiter| !waiter.is_closed());
-        let first = present.next()?;
-        Some(Self { first, others: present.collect() })
+    fn without_closed(self) -> Option<Self> {
+        let mut without_closed = std::iter::once(self.first).chain(self.others).filter(|waiter| !waiter.is_closed());
+        let first = without_closed.next()?;
+        Some(Self { first, others: without_closed.collect() })
     }
 }
 
@@ -103,14 +103,14 @@ impl State {
     }
 
     /// Takes those who wait for a task, and leaves what they are told for its handles.
-    fn take(&mut self, task: TaskId, news: Option<&News>) -> Option<WaitingHere> {
-        let Entry::Occupied(mut interest) = self.tasks.entry(task) else { return None };
-        if let Some(news) = news {
-            interest.get_mut().told = Some(news.clone());
+    fn take(&mut self, task: TaskId, notification: Option<&Notification>) -> Option<TaskWaiters> {
+        let Entry::Occupied(mut wait_state) = self.tasks.entry(task) else { return None };
+        if let Some(notification) = notification {
+            wait_state.get_mut().notified = Some(notification.clone());
         }
-        let waiting = interest.get_mut().waiting.take();
-        if interest.get().is_over() {
-            interest.remove();
+        let waiting = wait_state.get_mut().waiting.take();
+        if wait_state.get().is_over() {
+            wait_state.remove();
         }
         waiting
     }
@@ -122,9 +122,9 @@ impl Waiters {
     }
 
     /// The present moment, from which a handle can tell what has been told since.
-    pub(crate) fn moment(inner: &Arc<Inner>) -> Option<Moment> {
+    pub(crate) fn position(inner: &Arc<Inner>) -> Option<FeedPosition> {
         tokio::runtime::Handle::try_current().ok()?;
-        Some(Self::watched(inner).recent.now())
+        Some(Self::watched(inner).recent.position())
     }
 
     /// The state, with a watcher at work: whatever ends from now on is told.
@@ -141,41 +141,41 @@ impl Waiters {
 
     /// Remembers for a handle what becomes of a task that had not ended at a moment; answers
     /// whether it could.
-    pub(crate) fn add_handle(&self, task: TaskId, moment: Moment) -> bool {
+    pub(crate) fn add_handle(&self, task: TaskId, position: FeedPosition) -> bool {
         let mut state = self.lock();
-        let told = match state.recent.since(task, moment) {
-            Since::Ended(news) => Some(news),
-            Since::Untold => None,
+        let notified = match state.recent.since(task, position) {
+            Since::Ended(notification) => Some(notification),
+            Since::NotNotified => None,
             Since::Unknown => return false,
         };
-        let sure_at = state.missed;
-        let interest = state.tasks.entry(task).or_default();
-        interest.handles += 1;
-        (interest.told, interest.sure_at) = (told, sure_at);
+        let verified_at = state.missed;
+        let wait_state = state.tasks.entry(task).or_default();
+        wait_state.handles += 1;
+        (wait_state.notified, wait_state.verified_at) = (notified, verified_at);
         true
     }
 
     /// Forgets a handle that [`add_handle`](Self::add_handle) remembered.
     pub(crate) fn remove_handle(&self, task: TaskId) {
         let mut state = self.lock();
-        if let Entry::Occupied(mut interest) = state.tasks.entry(task) {
-            interest.get_mut().handles -= 1;
-            if interest.get().is_over() {
-                interest.remove();
+        if let Entry::Occupied(mut wait_state) = state.tasks.entry(task) {
+            wait_state.get_mut().handles -= 1;
+            if wait_state.get().is_over() {
+                wait_state.remove();
             }
         }
     }
 
-    fn hear(&self, news: &[TaskNews]) {
+    fn record(&self, notifications: &[TaskNews]) {
         let mut state = self.lock();
-        let mut told = Vec::new();
-        for news in news {
-            state.recent.hear(news);
-            let (task, what) = match news {
-                TaskNews::Completed { task, result } => (task, News::completed(result.as_ref())),
-                TaskNews::Ended { task } => (task, News::Look),
+        let mut notified = Vec::new();
+        for notification in notifications {
+            state.recent.record(notification);
+            let (task, what) = match notification {
+                TaskNews::Completed { task, result } => (task, Notification::completed(result.as_ref())),
+                TaskNews::Ended { task } => (task, Notification::ReadTask),
                 TaskNews::Retried { task } => {
-                    state.tasks.entry(*task).and_modify(|interest| interest.told = None);
+                    state.tasks.entry(*task).and_modify(|wait_state| wait_state.notified = None);
                     continue;
                 }
                 // News of a sort that is not known yet.
@@ -184,25 +184,25 @@ impl Waiters {
                     continue;
                 }
             };
-            told.extend(state.take(*task, Some(&what)).map(|waiting| (waiting, what)));
+            notified.extend(state.take(*task, Some(&what)).map(|waiting| (waiting, what)));
         }
         drop(state);
-        for (waiting, news) in told {
-            waiting.tell(&news);
+        for (waiting, notification) in notified {
+            waiting.notify(&notification);
         }
     }
 
     /// Tells those who wait for a task to read it.
-    fn look(&self, task: TaskId) {
+    fn notify_to_read(&self, task: TaskId) {
         let waiting = self.lock().take(task, None);
         if let Some(waiting) = waiting {
-            waiting.tell(&News::Look);
+            waiting.notify(&Notification::ReadTask);
         }
     }
 
     /// The tasks that somebody waits for now.
     fn awaited(&self) -> Vec<TaskId> {
-        self.lock().tasks.iter().filter(|(_, interest)| interest.waiting.is_some()).map(|(task, _)| *task).collect()
+        self.lock().tasks.iter().filter(|(_, wait_state)| wait_state.waiting.is_some()).map(|(task, _)| *task).collect()
     }
 }
 
@@ -217,18 +217,18 @@ impl Drop for Waiters {
 /// What a wait has to do first.
 pub(crate) enum Wait<'a> {
     /// Nothing: it is over.
-    Over(News),
+    Over(Notification),
     /// Wait for news.
     Begun(Waiting<'a>),
     /// Read the task, and wait for news if it has not ended.
-    Unsure(Waiting<'a>),
+    Unverified(Waiting<'a>),
 }
 
 /// One wait for news of a task; forgotten when dropped.
 pub(crate) struct Waiting<'a> {
     inner: &'a Inner,
     task: TaskId,
-    news: oneshot::Receiver<News>,
+    notification: oneshot::Receiver<Notification>,
 }
 
 impl<'a> Waiting<'a> {
@@ -241,37 +241,37 @@ impl<'a> Waiting<'a> {
     pub(crate) fn with_handle(inner: &'a Arc<Inner>, task: TaskId) -> Wait<'a> {
         let mut state = Waiters::watched(inner);
         let missed = state.missed;
-        let interest = state.tasks.entry(task).or_default();
-        match &interest.told {
-            Some(news) => Wait::Over(news.clone()),
-            None if interest.sure_at == missed => Wait::Begun(Self::add(interest, inner, task)),
-            None => Wait::Unsure(Self::add(interest, inner, task)),
+        let wait_state = state.tasks.entry(task).or_default();
+        match &wait_state.notified {
+            Some(notification) => Wait::Over(notification.clone()),
+            None if wait_state.verified_at == missed => Wait::Begun(Self::add(wait_state, inner, task)),
+            None => Wait::Unverified(Self::add(wait_state, inner, task)),
         }
     }
 
-    fn add(interest: &mut Interest, inner: &'a Inner, task: TaskId) -> Self {
-        let (sender, news) = oneshot::channel();
-        interest.add(sender);
-        Self { inner, task, news }
+    fn add(wait_state: &mut WaitState, inner: &'a Inner, task: TaskId) -> Self {
+        let (sender, notification) = oneshot::channel();
+        wait_state.add(sender);
+        Self { inner, task, notification }
     }
 
-    pub(crate) async fn news(mut self) -> News {
-        (&mut self.news).await.unwrap_or(News::Look)
+    pub(crate) async fn notification(mut self) -> Notification {
+        (&mut self.notification).await.unwrap_or(Notification::ReadTask)
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if self.news.is_terminated() {
+        if self.notification.is_terminated() {
             return;
         }
-        self.news.close();
+        self.notification.close();
         let mut state = self.inner.waiters.lock();
-        if let Entry::Occupied(mut interest) = state.tasks.entry(self.task) {
-            let waiting = interest.get_mut().waiting.take();
-            interest.get_mut().waiting = waiting.and_then(WaitingHere::present);
-            if interest.get().is_over() {
-                interest.remove();
+        if let Entry::Occupied(mut wait_state) = state.tasks.entry(self.task) {
+            let waiting = wait_state.get_mut().waiting.take();
+            wait_state.get_mut().waiting = waiting.and_then(TaskWaiters::without_closed);
+            if wait_state.get().is_over() {
+                wait_state.remove();
             }
         }
     }
@@ -280,36 +280,36 @@ impl Drop for Waiting<'_> {
 /// Hears what ends, until the engine or the store is gone.
 struct Watcher {
     inner: Weak<Inner>,
-    news: NewsReceiver,
+    notifications: NewsReceiver,
     /// Others may have ended something since it was last read.
     missed: bool,
     /// Keeps the next reading off.
-    rest: Option<Pin<Box<Sleep>>>,
+    pause: Option<Pin<Box<Sleep>>>,
 }
 
 impl Watcher {
-    fn new(inner: Weak<Inner>, news: NewsReceiver) -> Self {
-        Self { inner, news, missed: false, rest: None }
+    fn new(inner: Weak<Inner>, notifications: NewsReceiver) -> Self {
+        Self { inner, notifications, missed: false, pause: None }
     }
 
     async fn watch(mut self) {
         loop {
-            let heard = tokio::select! {
+            let received = tokio::select! {
                 biased;
-                heard = self.news.next() => heard,
-                () = rested(&mut self.rest), if self.missed => {
+                received = self.notifications.next() => received,
+                () = pause_over(&mut self.pause), if self.missed => {
                     self.read_all().await;
                     continue;
                 }
             };
             let Some(inner) = self.inner.upgrade() else { return };
-            match heard {
-                Some(Heard::News(news)) => inner.waiters.hear(&news),
+            match received {
+                Some(Heard::News(notifications)) => inner.waiters.record(&notifications),
                 Some(Heard::Missed) => {
                     inner.waiters.lock().missed();
                     self.missed = true;
                 }
-                None => return inner.waiters.awaited().into_iter().for_each(|task| inner.waiters.look(task)),
+                None => return inner.waiters.awaited().into_iter().for_each(|task| inner.waiters.notify_to_read(task)),
             }
         }
     }
@@ -322,21 +322,21 @@ impl Watcher {
         let began = inner.clock.steady();
         for task in inner.waiters.awaited() {
             if has_ended(&*inner.store, task).await {
-                inner.waiters.look(task);
+                inner.waiters.notify_to_read(task);
             }
             tokio::task::coop::consume_budget().await;
         }
         let took = inner.clock.steady().saturating_sub(began);
         let interval = if inner.is_running() { bounds::WAIT_INTERVAL_RUNNING } else { bounds::WAIT_INTERVAL };
-        self.rest = Some(Box::pin(tokio::time::sleep(interval.max(took * 10))));
+        self.pause = Some(Box::pin(tokio::time::sleep(interval.max(took * 10))));
     }
 }
 
-async fn rested(rest: &mut Option<Pin<Box<Sleep>>>) {
-    if let Some(sleep) = rest {
+async fn pause_over(pause: &mut Option<Pin<Box<Sleep>>>) {
+    if let Some(sleep) = pause {
         sleep.await;
     }
-    *rest = None;
+    *pause = None;
 }
 
 /// A task that cannot be read is told of too: its waiter gets the error.
@@ -362,7 +362,7 @@ impl Engine {
             if record.state.is_ended() {
                 return Ok(record);
             }
-            waiting.news().await;
+            waiting.notification().await;
         }
     }
 }

@@ -148,7 +148,7 @@ impl Engine {
             )));
         };
         unique.on_duplicate = OnDuplicate::Skip;
-        let moment = Waiters::moment(&self.inner);
+        let position = Waiters::position(&self.inner);
         let to = Recipient::Key { kind: new.kind.clone(), key: unique.key.clone() };
         let signal = Signal { to, name: Name::new(name)?, payload: json("signal", payload)? };
         let writes = vec![Write::Submit(Box::new(new)), Write::Signal(Box::new(signal))];
@@ -156,7 +156,7 @@ impl Engine {
             return Err(Error::unexpected("a start and a signal"));
         };
         match outcomes.first() {
-            Some(Outcome::Submitted(submitted)) => Ok(Handle::new(self.clone(), *submitted, moment)),
+            Some(Outcome::Submitted(submitted)) => Ok(Handle::new(self.clone(), *submitted, position)),
             _ => Err(Error::unexpected("a start and a signal")),
         }
     }

@@ -5,6 +5,7 @@ mod control;
 mod fork;
 mod query;
 mod recorded_history;
+mod send_update;
 mod untyped;
 
 pub use check_program::{check_files, check_main};

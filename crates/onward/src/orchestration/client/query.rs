@@ -30,7 +30,7 @@ impl Engine {
     ) -> Result<A> {
         Name::new(name)?;
         let question = json("question", question)?;
-        answer(&self.live_at(orchestration).await?, name, &question)
+        answer(&self.instance_at(orchestration).await?, name, &question)
     }
 
     /// The same of a [recorded](Self::record_history) history: what its orchestration would have
@@ -50,7 +50,7 @@ impl Engine {
         answer(&instance, name, &question)
     }
 
-    async fn live_at(&self, orchestration: TaskId) -> Result<Instance> {
+    async fn instance_at(&self, orchestration: TaskId) -> Result<Instance> {
         let (start, history) = self.read_start(orchestration).await?;
         let instance = self.replayed(&self.inner.codes()?, start, &history);
         instance.map_err(|error| Error::invalid(error.to_string()))

@@ -51,9 +51,9 @@ impl Engine {
         let unique =
             key.map(|key| UniqueKey { key: key.to_owned(), on_duplicate: OnDuplicate::Skip, keep_for: Duration::ZERO });
         let new = NewTask { orchestration: true, unique, ..new_task(kind, payload)? };
-        let moment = Waiters::moment(&self.inner);
+        let position = Waiters::position(&self.inner);
         let submitted = self.submit_task(new).await?;
-        Ok(Handle::new(self.clone(), submitted, moment))
+        Ok(Handle::new(self.clone(), submitted, position))
     }
 }
 

@@ -6,7 +6,7 @@ mod future_set;
 mod operation;
 mod saga;
 mod signal;
-mod update;
+pub(super) mod update;
 
 pub use combinators::{Either, join_all, select, select_all, try_join_all};
 pub use context::OrchestrationContext;

@@ -6,47 +6,44 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
-use onward_store::{InstanceRecord, Name, Recipient, TaskId};
+use onward_store::Name;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::context::json;
 use super::operation::Operation;
-use crate::engine::Engine;
+use crate::bounds;
 use crate::error::{Error, Result};
-use crate::orchestration::client::OrchestrationStatus;
 use crate::orchestration::replay::{OperationResult, ReplayContext};
-use crate::{bounds, timer};
 
 /// An update as it is sent.
 #[derive(Serialize, Deserialize)]
-struct Request {
+pub(in crate::orchestration) struct Request {
     /// Which one it is.
-    update: String,
-    payload: Value,
+    pub(in crate::orchestration) update: String,
+    pub(in crate::orchestration) payload: Value,
 }
 
 /// What the code answered, as it is kept among the values of the orchestration.
 #[derive(Serialize, Deserialize)]
-struct Reply {
-    update: String,
-    answer: std::result::Result<Value, String>,
+pub(in crate::orchestration) struct Reply {
+    pub(in crate::orchestration) update: String,
+    pub(in crate::orchestration) answer: std::result::Result<Value, String>,
 }
 
 /// The beginning of the name of a signal that is an update.
-const SIGNAL_PREFIX: &str = "update.";
+pub(in crate::orchestration) const SIGNAL_PREFIX: &str = "update.";
 
 /// Under which name a signal comes that is an update.
-fn signal_name(update: &str) -> String {
+pub(in crate::orchestration) fn signal_name(update: &str) -> String {
     format!("{SIGNAL_PREFIX}{update}")
 }
 
 /// Under which key a reply is kept: the newest take the places of the oldest.
-fn reply_key(place: u64) -> String {
+pub(in crate::orchestration) fn reply_key(place: u64) -> String {
     format!("onward.reply.{}", place % bounds::UPDATE_REPLIES)
 }
 
@@ -204,95 +201,4 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         self.reply(Err("the code of the orchestration has not answered it".to_owned()));
     }
-}
-
-impl Engine {
-    /// Asks an orchestration for something, and waits for the answer of its code
-    /// ([`updates`](super::context::OrchestrationContext::updates)). The request is durable before it is
-    /// waited for, and is taken in exactly once; the answer is durable before it is given. If the
-    /// future is dropped, it may be carried out all the same. An answer that nobody fetches is kept
-    /// until as many as [`bounds::UPDATE_REPLIES`] newer ones are there.
-    ///
-    /// It waits for up to [`bounds::UPDATE_TIMEOUT`] (30 s);
-    /// [`update_within`](Self::update_within) sets another time.
-    ///
-    /// # Errors
-    /// As [`signal`](Self::signal); [`is_invalid`](Error::is_invalid) if the code refuses it, or
-    /// answers something else than an `A`; [`is_already_ended`](Error::is_already_ended) if the
-    /// orchestration ends without an answer; [`is_unanswered`](Error::is_unanswered) if it does not
-    /// answer in time; the text says which updates its code waits for.
-    pub async fn update<U: Serialize + Sync, A: DeserializeOwned>(
-        &self,
-        orchestration: TaskId,
-        name: &str,
-        payload: &U,
-    ) -> Result<A> {
-        self.update_within(orchestration, name, payload, bounds::UPDATE_TIMEOUT).await
-    }
-
-    /// Asks as [`update`](Self::update) does, and waits for the answer no longer than `timeout`.
-    /// The request stays then: the code may take it later.
-    ///
-    /// # Errors
-    /// As [`update`](Self::update).
-    pub async fn update_within<U: Serialize + Sync, A: DeserializeOwned>(
-        &self,
-        orchestration: TaskId,
-        name: &str,
-        payload: &U,
-        timeout: Duration,
-    ) -> Result<A> {
-        let id = format!("{:032x}", fastrand::u128(..));
-        let payload = serde_json::from_slice(&json("update", payload)?)
-            .map_err(|error| Error::invalid(format!("the update cannot be written as JSON: {error}")))?;
-        let request = json("update", &Request { update: id.clone(), payload })?;
-        self.send(Recipient::Task(orchestration), &signal_name(name), request).await?;
-        let clock = &*self.inner.clock;
-        let until = clock.steady().saturating_add(timeout);
-        tokio::select! {
-            biased;
-            reply = self.reply(orchestration, &id) => answer_of(name, reply?),
-            () = timer::reached(clock, until) => Err(self.unanswered(orchestration, name, timeout).await),
-        }
-    }
-
-    /// Waits for the reply to an update.
-    async fn reply(&self, orchestration: TaskId, id: &str) -> Result<Reply> {
-        let mut reply = None;
-        let is_answered = |status: &OrchestrationStatus| {
-            reply = reply_to(id, status.record());
-            reply.is_some()
-        };
-        self.wait_for_status(orchestration, is_answered).await?;
-        reply.ok_or_else(|| Error::unexpected("an update"))
-    }
-
-    async fn unanswered(&self, orchestration: TaskId, name: &str, timeout: Duration) -> Error {
-        let status = match self.orchestration_status(orchestration).await {
-            Ok(status) => status,
-            Err(error) => return error,
-        };
-        let awaited = status.awaits().iter().filter_map(|event| event.strip_prefix(SIGNAL_PREFIX));
-        let awaited: Vec<String> = awaited.map(|update| format!("`{update}`")).collect();
-        let waits = match awaited.as_slice() {
-            _ if status.is_paused() => "it is paused".to_owned(),
-            [] => "its code waits for no update now".to_owned(),
-            updates => format!("its code waits for the updates {} now", updates.join(", ")),
-        };
-        Error::unanswered(format!(
-            "orchestration {orchestration} did not answer the update `{name}` within {timeout:?}: {waits}; the request stays, and may be \
-             carried out later"
-        ))
-    }
-}
-
-fn reply_to(update: &str, record: &InstanceRecord) -> Option<Reply> {
-    let replies = (0..bounds::UPDATE_REPLIES).filter_map(|place| record.values.get(&reply_key(place)));
-    replies.filter_map(|reply| serde_json::from_slice::<Reply>(reply).ok()).find(|reply| reply.update == update)
-}
-
-fn answer_of<A: DeserializeOwned>(name: &str, reply: Reply) -> Result<A> {
-    let answer = reply.answer.map_err(|reason| Error::invalid(format!("the update `{name}` was refused: {reason}")))?;
-    serde_json::from_value(answer)
-        .map_err(|error| Error::invalid(format!("the answer to the update `{name}` is of another type: {error}")))
 }

@@ -100,7 +100,7 @@ pub(in crate::orchestration) struct Machine {
 impl fmt::Debug for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Machine")
-            .field("journal", &self.replay_context)
+            .field("replay_context", &self.replay_context)
             .field("length", &self.length)
             .finish_non_exhaustive()
     }

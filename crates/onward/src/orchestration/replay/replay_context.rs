@@ -188,7 +188,7 @@ pub(in crate::orchestration) struct ReplayContext {
 
 impl std::fmt::Debug for ReplayContext {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Journal").field("task", &self.task).field("kind", &self.kind).finish_non_exhaustive()
+        f.debug_struct("ReplayContext").field("task", &self.task).field("kind", &self.kind).finish_non_exhaustive()
     }
 }
 

@@ -60,7 +60,7 @@ struct CachedInstances {
 
 impl std::fmt::Debug for InstanceCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stage").field("running", &self.running).finish_non_exhaustive()
+        f.debug_struct("InstanceCache").field("running", &self.running).finish_non_exhaustive()
     }
 }
 
@@ -140,7 +140,7 @@ impl InstanceCache {
 
     /// What is kept of an orchestration, if it is as far as its history; of one whose turn is being
     /// written, when that is done.
-    pub(super) async fn take(&self, task: TaskId, generation: u32, length: u64) -> Option<Box<Instance>> {
+    pub(super) async fn check_out(&self, task: TaskId, generation: u32, length: u64) -> Option<Box<Instance>> {
         let (parked, checking_in) = {
             let mut cached = self.cached();
             let found = (cached.parked.pop(&task), cached.checking_in.remove(&task));
@@ -306,7 +306,7 @@ impl CheckIn<'_> {
         let Some(sender) = self.sender.take() else { return };
         let mut cached = self.instances.cached();
         // Dropped when the lock is free again: what code drops is the user's.
-        let _put_away = match cached.checking_in.remove(&self.task) {
+        let _evicted = match cached.checking_in.remove(&self.task) {
             Some(_no_turn_waits) => cached.parked.push(self.task, instance).map(|(_, instance)| instance),
             None => sender.send(instance).err(),
         };

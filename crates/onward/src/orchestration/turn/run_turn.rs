@@ -42,9 +42,9 @@ pub(super) async fn run_turn(run: &Arc<Run>, task: ClaimedTask, slot: TurnSlot) 
                 }
                 outcome
             }
-            Err(stop) => abandon_turn(run, lease, (stop, turn_run.written)).await,
+            Err(abort) => abandon_turn(run, lease, (abort, turn_run.written)).await,
         },
-        Err(stopped) => abandon_turn(run, lease, stopped).await,
+        Err(abort) => abandon_turn(run, lease, abort).await,
     };
     telemetry.turned(outcome, run.inner.clock.steady().saturating_sub(began));
 }
@@ -55,9 +55,9 @@ pub(super) async fn release(run: &Run, lease: Lease) {
 }
 
 /// Says what becomes of an orchestration whose turn came to nothing.
-async fn abandon_turn(run: &Run, lease: Lease, (stop, length): (TurnAbort, u64)) -> TurnOutcome {
+async fn abandon_turn(run: &Run, lease: Lease, (abort, length): (TurnAbort, u64)) -> TurnOutcome {
     let task = lease.task.0;
-    let (write, outcome) = match stop {
+    let (write, outcome) = match abort {
         // An end that was refused is put off, and never comes here.
         TurnAbort::Unread => return TurnOutcome::Lost,
         TurnAbort::Lost(reason) => {
@@ -126,10 +126,10 @@ impl<'a> TurnRun<'a> {
     ) -> Result<Self, (TurnAbort, u64)> {
         let (id, lease) = (task.lease.task, task.lease);
         let (generation, length) = task.instance.as_ref().map_or((0, 0), |it| (it.generation, it.length));
-        let (instance, pending) = match run.instances.take(id, generation, length).await {
+        let (instance, pending) = match run.instances.check_out(id, generation, length).await {
             Some(instance) => (instance, PendingTurn::default()),
             None => {
-                let loaded = load(run, &task).await.map_err(|stop| (stop, length))?;
+                let loaded = load(run, &task).await.map_err(|abort| (abort, length))?;
                 if length > 0 {
                     telemetry.replayed(length);
                 }
