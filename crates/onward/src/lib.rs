@@ -86,105 +86,43 @@
 //! Not a message broker, not a cluster scheduler, and not a place for large data: payloads and results are at most 1 MiB unless the
 //! store is opened otherwise. It needs a tokio runtime with time enabled.
 
-mod after_commit;
-mod aggregate;
-mod attempt;
-mod batch;
 pub mod bounds;
-mod builder;
-mod bulk;
-mod checkpoint;
-mod children;
-mod cleanup;
-mod completion;
-mod context;
+mod control;
 mod dispatch;
 #[cfg(doctest)]
-mod documentation;
+mod doctests;
 mod engine;
 mod error;
-mod events;
-mod failure;
-mod failure_conversions;
-mod failure_details;
-mod failure_policy;
-mod finish;
-#[cfg(feature = "postgres")]
-mod finish_on_server;
-mod flow;
-mod forecast;
-mod handle;
-mod handler;
-mod heartbeat;
-mod injection;
-mod inspector;
+mod handlers;
 mod json;
-mod mail;
-mod meter;
-mod middleware;
-mod module;
+mod limits;
+mod observe;
 pub mod orchestration;
-mod output;
-mod overview;
-mod pattern;
-mod place;
-mod preemption;
 mod pressure;
-mod progress;
-mod queues;
-mod recent_ends;
-mod registrations;
-mod result_writer;
-mod retention;
-mod run;
-mod schedule;
-mod snapshot;
-mod state;
-mod submission;
-mod summary;
-mod task_query;
-pub mod telemetry;
+mod schedules;
+mod submit;
 pub mod testing;
 mod timer;
-mod typed;
-mod wait;
-mod weak;
 
-pub use after_commit::Transition;
-pub use attempt::Interruption;
-pub use builder::EngineBuilder;
-pub use bulk::BulkSummary;
-pub use completion::Moved;
-pub use context::Context;
-pub use engine::{Cancellation, Engine};
+pub use control::{BulkSummary, Cancellation, Moved};
+pub use engine::{Engine, EngineBuilder, FromState, Module, ModuleParts, WeakEngine};
 pub use error::{Error, Result};
-pub use events::EventStream;
-pub use failure::Failure;
-pub use failure_conversions::FailureError;
-pub use failure_policy::{FailedAttempt, Verdict};
-pub use finish::{Finished, Finishing};
+pub use handlers::{
+    Context, FailedAttempt, Failure, FailureError, Finished, Finishing, HandlerOptions, Interruption, Next, Output,
+    ResultWriter, Verdict,
+};
 #[cfg(feature = "postgres")]
-pub use finish_on_server::{FinishingByStatement, FinishingOnServer};
-pub use forecast::Forecast;
-pub use handle::{Handle, TaskError};
-pub use handler::HandlerOptions;
-pub use injection::FromState;
-pub use middleware::Next;
-pub use module::{Module, ModuleParts};
-pub use output::Output;
-pub use overview::Overview;
-pub use preemption::Preemption;
+pub use handlers::{FinishingByStatement, FinishingOnServer};
+pub use limits::Preemption;
+pub use observe::telemetry;
+pub use observe::{
+    DrainSummary, EventStream, Forecast, Overview, RunningTask, Snapshot, TaskQuery, TaskStream, Transition,
+};
 #[cfg(target_os = "linux")]
 pub use pressure::StallPressure;
 pub use pressure::{Pressure, PressureFn, PressureReading, PressureSource, Throttle};
-pub use result_writer::ResultWriter;
-pub use schedule::{ScheduleBuilder, ScheduleProvider};
-pub use snapshot::{RunningTask, Snapshot};
-pub use submission::Submission;
-pub use summary::DrainSummary;
-pub use task_query::{TaskQuery, TaskStream};
-pub use typed::Task;
-pub use weak::WeakEngine;
+pub use schedules::{ScheduleBuilder, ScheduleProvider};
+pub use submit::{Handle, Submission, Task, TaskError};
 
 pub use onward_store::rules::retry::{Backoff, FailureClass, RetryPolicy};
 pub use onward_store::{

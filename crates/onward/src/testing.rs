@@ -62,7 +62,7 @@ pub use onward_store::ManualClock;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::summary::DrainSummary;
+use crate::observe::DrainSummary;
 
 /// The shortest step of the clock, where something is due that this engine does not do.
 const SHORTEST_STEP: Duration = Duration::from_millis(1);

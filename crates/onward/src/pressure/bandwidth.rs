@@ -72,7 +72,7 @@ impl Bandwidth {
     /// Looks at what was moved, `elapsed` after the last look: the pressure of each kind that has a
     /// limit, which is 1.0 where as much was moved as the limit lets through in
     /// [`bounds::BANDWIDTH_HORIZON`] beyond what it let through.
-    pub(crate) fn look(&self, backlog: &mut Backlog, elapsed: Duration) -> Vec<(&'static str, f32)> {
+    pub(crate) fn sample(&self, backlog: &mut Backlog, elapsed: Duration) -> Vec<(&'static str, f32)> {
         let counted = self.moved.now();
         let mut pressures = Vec::new();
         for kind in IoKind::ALL.into_iter().filter(|kind| self.limits.get(*kind) > 0) {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     fn pressure(bandwidth: &Bandwidth, backlog: &mut Backlog, elapsed: Duration) -> f32 {
-        bandwidth.look(backlog, elapsed)[0].1
+        bandwidth.sample(backlog, elapsed)[0].1
     }
 
     #[test]
@@ -146,6 +146,6 @@ mod tests {
     fn other_kinds_have_no_limit() {
         let (bandwidth, mut backlog) = (received(1), Backlog::default());
         bandwidth.moved(IoKind::DiskRead, 0, 0, 1 << 40);
-        assert_eq!(bandwidth.look(&mut backlog, SECOND), [("network received", 0.0)]);
+        assert_eq!(bandwidth.sample(&mut backlog, SECOND), [("network received", 0.0)]);
     }
 }

@@ -125,7 +125,7 @@ impl Gauge {
         let mut sources: Vec<PressureReading> = self.sources.iter().map(|source| reading(&**source)).collect();
         let mut state = self.lock();
         let elapsed = state.sampled.map_or(Duration::ZERO, |sampled| now.saturating_sub(sampled));
-        let moved = self.bandwidth.look(&mut state.backlog, elapsed);
+        let moved = self.bandwidth.sample(&mut state.backlog, elapsed);
         sources.extend(moved.into_iter().map(|(name, pressure)| PressureReading { name: name.to_owned(), pressure }));
         let highest = sources.iter().map(|reading| reading.pressure).fold(0.0, f32::max);
         state.pressure = Pressure { highest, least: self.throttle.least(highest), sources };

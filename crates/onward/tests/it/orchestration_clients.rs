@@ -351,7 +351,7 @@ async fn unanswered(store: &TestStore, engine: &Engine, task: TaskId, within: Op
         }
     });
     store.settled().await;
-    let patience = within.unwrap_or(onward::bounds::UPDATE_PATIENCE);
+    let patience = within.unwrap_or(onward::bounds::UPDATE_TIMEOUT);
     store.advance(patience - SECOND).await;
     assert!(!asked.is_finished(), "it did not wait");
     store.advance(SECOND).await;

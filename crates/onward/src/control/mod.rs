@@ -1,0 +1,13 @@
+//! What people and programs do to tasks and queues from outside.
+
+mod bulk;
+mod external_completion;
+mod pause;
+mod queues;
+mod retention;
+mod tasks;
+
+pub use bulk::BulkSummary;
+pub use external_completion::Moved;
+pub(crate) use retention::{OwnRetentions, Retention};
+pub use tasks::Cancellation;

@@ -1,0 +1,192 @@
+//! Schedules that come from somewhere else and may change there: a file, a table, a configuration
+//! service.
+
+use std::fmt;
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::time::Duration;
+
+use onward_store::{Clock, Name, NewSchedule, ScheduleSelection, Write};
+use tokio::sync::{Mutex, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::reconcile::reconcile;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::handlers::Failure;
+use crate::{bounds, timer};
+
+/// A boxed future of a provider.
+type Provided<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Says which schedules there are to be. While the engine runs, the store is made to agree with it:
+/// at the start of the run, and whenever [`changed`](Self::changed) completes.
+///
+/// A `tokio::sync::watch::Receiver<Vec<NewSchedule>>` is one: whoever holds the sender says what is
+/// wanted.
+pub trait ScheduleProvider: Send + 'static {
+    /// The whole set that is wanted. After an error the schedules stay as they are, and it is asked
+    /// again after a pause that grows from 50 ms to 5 s.
+    fn schedules(&mut self) -> Provided<'_, Result<Vec<NewSchedule>, Failure>>;
+
+    /// Completes when the set may have changed since it was asked for.
+    fn changed(&mut self) -> Provided<'_, ()>;
+}
+
+impl ScheduleProvider for watch::Receiver<Vec<NewSchedule>> {
+    fn schedules(&mut self) -> Provided<'_, Result<Vec<NewSchedule>, Failure>> {
+        let wanted = self.borrow_and_update().clone();
+        Box::pin(async { Ok(wanted) })
+    }
+
+    fn changed(&mut self) -> Provided<'_, ()> {
+        Box::pin(async {
+            if watch::Receiver::changed(self).await.is_err() {
+                // Nobody can change it any more.
+                pending().await
+            }
+        })
+    }
+}
+
+/// A function that is asked every so often.
+struct PolledProvider<F> {
+    function: F,
+    interval: Duration,
+    clock: Arc<dyn Clock>,
+}
+
+impl<F, Answer> ScheduleProvider for PolledProvider<F>
+where
+    F: Fn() -> Answer + Send + Sync + 'static,
+    Answer: Future<Output = Result<Vec<NewSchedule>, Failure>> + Send + 'static,
+{
+    fn schedules(&mut self) -> Provided<'_, Result<Vec<NewSchedule>, Failure>> {
+        Box::pin((self.function)())
+    }
+
+    fn changed(&mut self) -> Provided<'_, ()> {
+        let at = self.clock.steady().saturating_add(self.interval);
+        Box::pin(async move { timer::reached(&*self.clock, at).await })
+    }
+}
+
+/// The providers of an engine.
+#[derive(Default)]
+pub(crate) struct Providers(SyncMutex<Vec<Registered>>);
+
+/// One of them. A run that begins while another still ends waits for it.
+#[derive(Clone)]
+struct Registered {
+    name: Name,
+    provider: Arc<Mutex<dyn ScheduleProvider>>,
+}
+
+impl fmt::Debug for Providers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Providers").finish_non_exhaustive()
+    }
+}
+
+/// Providers of schedules. They count from the next run on.
+impl Engine {
+    /// Has the schedules under the name `provider` be those that a provider wants: new ones are
+    /// made, changed ones changed, and those that it does not name any more deleted. Schedules that
+    /// were set by hand or come from other providers are left alone, and a pause stays. Several
+    /// engines with the same provider should be told the same; each makes the store agree when what
+    /// it is told changes.
+    ///
+    /// What is wrong with one schedule is logged, and keeps none of the others from being set.
+    ///
+    /// # Errors
+    /// [`is_invalid`](Error::is_invalid) if the name cannot be used or there is a provider of that
+    /// name already.
+    pub fn provide_schedules(&self, provider: impl AsRef<str>, schedules: impl ScheduleProvider) -> Result<&Self> {
+        let name = Name::new(provider)?;
+        let mut providers = self.inner.providers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if providers.iter().any(|it| it.name == name) {
+            return Err(Error::invalid(format!("there are two providers of schedules named `{name}`; rename one")));
+        }
+        providers.push(Registered { name, provider: Arc::new(Mutex::new(schedules)) });
+        drop(providers);
+        Ok(self)
+    }
+
+    /// The same with a function that is asked for the wanted set at the start of a run and then
+    /// every `interval`.
+    ///
+    /// # Errors
+    /// As [`provide_schedules`](Self::provide_schedules), and for an interval of zero.
+    pub fn provide_schedules_every<F, Answer>(
+        &self,
+        provider: impl AsRef<str>,
+        interval: Duration,
+        schedules: F,
+    ) -> Result<&Self>
+    where
+        F: Fn() -> Answer + Send + Sync + 'static,
+        Answer: Future<Output = Result<Vec<NewSchedule>, Failure>> + Send + 'static,
+    {
+        if interval.is_zero() {
+            return Err(Error::invalid("a provider of schedules was to be asked without a pause; give it an interval"));
+        }
+        let clock = Arc::clone(&self.inner.clock);
+        self.provide_schedules(provider, PolledProvider { function: schedules, interval, clock })
+    }
+}
+
+impl Providers {
+    /// Keeps the store in agreement with every provider until the run is over.
+    pub(crate) async fn run(&self, engine: &Engine, over: &CancellationToken) {
+        let providers = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let follow = providers.iter().map(|provider| over.run_until_cancelled(provider.follow(engine)));
+        futures_util::future::join_all(follow).await;
+    }
+}
+
+impl Registered {
+    async fn follow(&self, engine: &Engine) {
+        let mut provider = self.provider.lock().await;
+        let mut pause = bounds::STORE_RETRY_FIRST;
+        loop {
+            match agree(engine, &self.name, &mut *provider).await {
+                Ok(()) => {
+                    pause = bounds::STORE_RETRY_FIRST;
+                    provider.changed().await;
+                }
+                Err(error) => {
+                    let name = self.name.as_str();
+                    tracing::warn!(provider = name, %error, "schedules could not be brought up to date; trying again");
+                    let clock = &*engine.inner.clock;
+                    timer::reached(clock, clock.steady().saturating_add(pause)).await;
+                    pause = (pause * 2).min(bounds::STORE_RETRY_LONGEST);
+                }
+            }
+        }
+    }
+}
+
+/// Makes the store agree with what a provider wants now.
+async fn agree(engine: &Engine, name: &Name, provider: &mut dyn ScheduleProvider) -> Result<()> {
+    let wanted = provider.schedules().await.map_err(|failure| Error::invalid(failure.to_string()))?;
+    let existing = engine.inner.store.schedules(ScheduleSelection::All).await?;
+    let changes = reconcile(name, wanted, &existing);
+    for schedule in changes.set {
+        let called = schedule.name.clone();
+        match engine.set_schedule(schedule).await {
+            Ok(_) => {}
+            Err(error) if error.is_invalid() => {
+                tracing::warn!(schedule = called.as_str(), provider = name.as_str(), %error, "a schedule cannot be set");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    for schedule in changes.delete {
+        match engine.done(Write::DeleteSchedule { schedule }).await {
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
