@@ -106,7 +106,7 @@ pub struct BulkDone {
     pub tasks: u64,
     /// The number of changed tasks for each state that they had before.
     pub states: StateCounts,
-    /// The changed tasks that run and were asked to stop, newest first.
+    /// The changed tasks that were asked to stop instead of ending at once, newest first.
     pub asked: Vec<TaskId>,
     /// The number of selected tasks to which the verb could not be applied.
     pub passed_over: u64,
