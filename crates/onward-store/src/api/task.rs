@@ -643,7 +643,7 @@ pub struct TaskRecord {
     pub finished_at: Option<Timestamp>,
     /// The session that runs the task.
     pub session: Option<SessionId>,
-    /// Whether the running task was asked to stop. The mark stays on a task that has ended.
+    /// True if the running task was asked to stop. The mark stays on a task that has ended.
     pub cancel_requested: bool,
     /// The result, if it was read. The result of a batch item is that of its batch, as long as the
     /// batch is kept.
@@ -679,7 +679,7 @@ pub struct TaskRecord {
     /// The affinity key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Name>,
-    /// Whether the task is an orchestration.
+    /// True if the task is an orchestration.
     #[serde(default, skip_serializing_if = "is_false")]
     pub orchestration: bool,
     /// The reference under which the parent, an orchestration, receives the end of the task.

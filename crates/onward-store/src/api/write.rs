@@ -486,10 +486,10 @@ pub enum Write {
     /// started](crate::Hold::Unstarted), in the queue
     /// [`bounds::UNSTARTED_QUEUE`](crate::bounds::UNSTARTED_QUEUE). It holds the key and the
     /// messages, and passes both to the first orchestration that is submitted with the key. It
-    /// expires when the time of its last signal is over, and can be listed, cancelled and deleted
-    /// like any task. It accepts [`bounds::UNSTARTED_EVENTS`](crate::bounds::UNSTARTED_EVENTS)
-    /// messages. A store holds at most [`bounds::UNSTARTED_KEYS`](crate::bounds::UNSTARTED_KEYS) of
-    /// them.
+    /// expires at the latest time that one of its signals set, and can be listed, cancelled and
+    /// deleted like any task. It accepts
+    /// [`bounds::UNSTARTED_EVENTS`](crate::bounds::UNSTARTED_EVENTS) messages. A store holds at
+    /// most [`bounds::UNSTARTED_KEYS`](crate::bounds::UNSTARTED_KEYS) of them.
     Signal(Box<Signal>),
 
     /// Ends an orchestration as cancelled, at once and without running its code. Its lease becomes
@@ -517,7 +517,8 @@ pub enum Write {
         task: TaskId,
     },
 
-    /// Resumes a paused orchestration. It has a turn if messages or due timers wait.
+    /// Resumes a paused orchestration. Messages and timers that became due during the pause give it
+    /// a turn.
     ///
     /// Requires an orchestration (else [`NotAnOrchestration`](crate::Refusal::NotAnOrchestration))
     /// that has not ended (else [`AlreadyEnded`](crate::Refusal::AlreadyEnded)). Returns
@@ -566,7 +567,7 @@ pub struct Claim {
     pub queues: QueueSelection,
     /// The kinds of which tasks are taken.
     pub kinds: KindSelection,
-    /// Whether orchestrations of these kinds are taken, too. An engine whose handlers serve all
+    /// True if orchestrations of these kinds are taken, too. An engine whose handlers serve all
     /// kinds excludes them, and claims by name those whose code it has.
     pub orchestrations: bool,
     /// The largest number of tasks in all; the store returns at most 4096
@@ -674,9 +675,9 @@ pub enum AfterFailure {
     Retry {
         /// The delay until the next attempt; zero for at once.
         after: Duration,
-        /// Whether this attempt counts as used.
+        /// True if this attempt counts as used.
         uses_attempt: bool,
-        /// Whether the session keeps the task and starts the next attempt itself. Requires `after`
+        /// True if the session keeps the task and starts the next attempt itself. Requires `after`
         /// to be zero; the outcome contains the new lease. A task that is under a
         /// [rate](crate::Rate), has expired, or is to move to another queue is not kept and waits
         /// again.
