@@ -39,7 +39,8 @@ use crate::bounds;
 /// use onward_store::{Aggregate, NewTask};
 ///
 /// let mut mail = NewTask::new("digest")?;
-/// mail.aggregate = Some(Aggregate { size: 100, delay: Duration::from_secs(600), grace: Duration::from_secs(30) });
+/// let (delay, grace) = (Duration::from_secs(600), Duration::from_secs(30));
+/// mail.aggregate = Some(Aggregate { size: 100, delay, grace });
 /// # Ok::<(), onward_store::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

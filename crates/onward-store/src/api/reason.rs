@@ -196,14 +196,14 @@ impl fmt::Display for WaitReason {
             Self::Blocked { by } => blocked(f, by),
             Self::Parked { until, events, tasks } => parked(f, *until, events, tasks),
             Self::Unstarted { until } => {
-                let until = until.map_or_else(|| "for ever".to_owned(), |until| format!("until {until}"));
+                let until = until.map_or_else(|| "forever".to_owned(), |until| format!("until {until}"));
                 write!(
                     f,
-                    "nobody has started it: what was sent to its key is kept, {until}, for an orchestration that starts with it"
+                    "it was never started: signals to its key are kept {until} for the orchestration that is submitted with the key"
                 )
             }
             Self::OrchestrationPaused { task } => {
-                write!(f, "it is paused until somebody resumes it: `onward orchestration resume {task}`")
+                write!(f, "it is paused; resume it with `onward orchestration resume {task}`")
             }
             Self::Paused { scope, until } => paused(f, scope, *until),
             Self::Concurrency { limit_on, concurrency, running } => write!(
@@ -217,7 +217,7 @@ impl fmt::Display for WaitReason {
             ),
             Self::Reserved { session, until } => write!(
                 f,
-                "it is reserved until {until} for session {session}, which ran its series last; when that session ends it goes to any at once"
+                "it is reserved until {until} for session {session}, which ran its affinity key last; if that session ends, any session can take it at once"
             ),
             Self::Behind { tasks } => behind(f, *tasks),
             Self::Turn { groups } => {
@@ -228,15 +228,15 @@ impl fmt::Display for WaitReason {
                 )
             }
             Self::Completion { token, until } => {
-                let limit = until.map_or_else(|| "for ever".to_owned(), |until| format!("until {until}"));
-                write!(f, "it waits, {limit}, for somebody to finish it: `onward task complete {token}`, or `fail`")
+                let limit = until.map_or_else(|| "forever".to_owned(), |until| format!("until {until}"));
+                write!(f, "it waits {limit} for its external completion: `onward task complete {token}`, or `fail`")
             }
             Self::Collecting { members, size, ripe_at } => write!(
                 f,
-                "it is collected in a bundle, which has {members} of {size} members and is handed over at {ripe_at} if no more come"
+                "it is an item of a pending batch, which has {members} of {size} items and is ready at {ripe_at} if no more arrive"
             ),
             Self::InBundle { bundle } => {
-                write!(f, "it was handed over as a member of task {bundle}, and ends with that")
+                write!(f, "it is an item of task {bundle}, a batch, and ends with it")
             }
             Self::Slot { workers, running } => slot(f, *workers, *running),
             Self::NoWorker => f.write_str("no worker has the store open; start one"),
@@ -303,7 +303,7 @@ fn paused(f: &mut fmt::Formatter<'_>, scope: &Scope, until: Option<Timestamp>) -
     };
     match until {
         Some(until) => write!(f, "{what} until {until}"),
-        None => write!(f, "{what} until somebody resumes it"),
+        None => write!(f, "{what} until it is resumed"),
     }
 }
 
