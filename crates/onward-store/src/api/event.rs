@@ -73,8 +73,8 @@ pub enum Change {
     Purged,
     /// Everything for which the task was blocked has ended.
     Unblocked,
-    /// The attempt ended and the task is blocked or parked: it waits for its children, for an
-    /// external completion, or for the next turn.
+    /// The task is blocked or parked: its attempt ended and it waits for children, an external
+    /// completion or its next turn; or it is an orchestration that was paused.
     Blocked,
     /// The task is in another queue.
     Moved,
