@@ -501,7 +501,7 @@ pub struct StoreInfo {
     pub location: String,
     /// The durability level.
     pub durability: Durability,
-    /// The number of the newest schema that the store supports.
+    /// The number of the schema.
     pub schema: u32,
     /// The largest payload, in bytes.
     pub payload_limit: usize,
@@ -522,8 +522,8 @@ pub struct Hint {
     /// Counts changes in which a task may have ended or was asked to stop, in this or another
     /// process.
     pub transitions: u64,
-    /// Counts changes in which a schedule may have been set, deleted, paused or resumed, in this or
-    /// another process.
+    /// Counts changes in which a schedule may have been set, deleted, paused or resumed, or may
+    /// hold a firing, in this or another process.
     pub schedules: u64,
 }
 
