@@ -44,7 +44,7 @@ pub(crate) struct Handful {
 }
 
 impl Handful {
-    /// Adds the next message if it fits, and returns whether it does.
+    /// Counts the next message, and returns whether it still fits.
     pub(crate) fn takes(&mut self, message: &Message) -> bool {
         self.messages += 1;
         self.bytes = self.bytes.saturating_add(message.bytes());
