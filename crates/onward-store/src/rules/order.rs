@@ -16,8 +16,9 @@ use crate::bounds;
 /// The sort key of a waiting task. The task with the smallest key goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The due time, moved back for lower priorities: the time at which a task of the highest
-    /// priority with the same sort key would have become due, in microseconds of wall time.
+    /// The due time, moved later for each level below the highest priority: the time at which a
+    /// task of the highest priority with the same sort key would have become due, in microseconds
+    /// of wall time.
     pub at: i64,
     /// The task. If two keys have the same time, the older task goes first.
     pub task: TaskId,

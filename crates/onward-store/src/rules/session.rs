@@ -62,7 +62,8 @@ pub fn is_forgotten(lease_until: Duration, holds_tasks: bool, now: Duration) -> 
 ///
 /// A session that holds tasks has lost them. An idle session gives no sign of life, but it claims a
 /// task within moments. If the task was claimable by it for `claimable`, and that is at least the
-/// length of the lease, its process is gone.
+/// length of the lease, its process is gone. After [`bounds::SESSION_KEPT`] the session is
+/// forgotten.
 #[must_use]
 pub fn may_take(lease: Duration, silent: Duration, holds_tasks: bool, claimable: Duration) -> bool {
     silent.is_zero() || !(holds_tasks || claimable >= lease || silent >= bounds::SESSION_KEPT)
