@@ -98,7 +98,7 @@ pub fn expiry_at_start(
 ) -> Option<Timestamp> {
     match ttl {
         // If the expiry is the deadline, the first attempt may not have started, or the time to
-        // live would end later. Both cases compute the earlier of the two again.
+        // live would end later. In both cases the earlier of the two is computed again.
         Some(Ttl { from: TtlFrom::FirstAttempt, duration }) => expires_at
             .filter(|at| Some(*at) != deadline)
             .or_else(|| [Some(now.plus(duration)), deadline].into_iter().flatten().min()),

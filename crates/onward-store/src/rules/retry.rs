@@ -15,7 +15,7 @@ pub const LONGEST_DELAY: Duration = Duration::from_secs(365 * 24 * 3600);
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "backoff")]
 pub enum Backoff {
-    /// The same delay each time.
+    /// A constant delay.
     Constant {
         /// The delay.
         delay: Duration,

@@ -82,8 +82,7 @@ pub fn check_fire(fire: &FireSchedule) -> Result<(), Refusal> {
 /// Returns the schedule after it was set, except for its revision, and whether it changed.
 ///
 /// # Errors
-/// [`Refusal::Invalid`] if the existing schedule has another provider, or exactly one of the two
-/// has one.
+/// [`Refusal::Invalid`] if the existing schedule has another provider than the new one.
 pub fn set(
     existing: Option<&ScheduleRecord>,
     set: &SetSchedule,
