@@ -49,6 +49,8 @@ impl Hasher for NumberHasher {
 
     fn write_u64(&mut self, number: u64) {
         let block = (number / NEIGHBOURS).wrapping_mul(SPREAD);
+        // The multiplication mixes the high bits best. The shift brings them to the low bits, which
+        // select the position.
         let place = (block ^ block >> 32).wrapping_mul(NEIGHBOURS) + number % NEIGHBOURS;
         self.0 = place & !TAG | number.wrapping_mul(SPREAD) & TAG;
     }

@@ -37,6 +37,7 @@ fn is_joiner(character: char) -> bool {
 /// Returns the first character that a name excludes, and its position, counted in characters from
 /// 1.
 pub(crate) fn first_hidden(text: &str) -> Option<(usize, char)> {
+    // ASCII without controls has no hidden character, and is quick to recognize.
     if text.is_ascii() && !text.bytes().any(|byte| byte.is_ascii_control()) {
         return None;
     }

@@ -131,6 +131,7 @@ impl Error {
     #[must_use]
     pub fn about(mut self, name: &str) -> Self {
         let message = format!("{name}: {}", self.0.message);
+        // Only this handle refers to the error, so its message can change in place.
         if let Some(inner) = Arc::get_mut(&mut self.0) {
             inner.message = message;
             return self;

@@ -134,6 +134,7 @@ impl EventCursor {
     /// Returns the position at which reading continues. `oldest` is the first entry from the
     /// cursor's entry on that was not forgotten.
     pub(crate) fn resumed(self, oldest: i64) -> Resumed {
+        // Nothing is missing if the oldest entry follows the entry that was read completely.
         let is_next = oldest == self.entry + 1 && !self.is_within();
         if oldest == self.entry || is_next {
             return Resumed { at: self, forgotten_up_to: None };

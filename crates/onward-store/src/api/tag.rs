@@ -40,6 +40,7 @@ impl Tags {
 
     /// Removes a tag and returns its value.
     pub fn remove(&mut self, key: &str) -> Option<String> {
+        // A missing key must not copy tags that are shared.
         self.get(key)?;
         let tags = Arc::make_mut(self.0.as_mut()?);
         let value = tags.remove(key);

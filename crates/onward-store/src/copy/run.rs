@@ -98,6 +98,7 @@ async fn stop(store: &dyn Store) -> Result<()> {
         if sessions.is_empty() {
             return Ok(());
         }
+        // A sweep that took tasks back may have left the session for the next sweep to close.
         if lost == 0 {
             let names: Vec<&str> = sessions.iter().map(|session| session.name.as_str()).take(3).collect();
             return Err(Error::invalid(format!(
@@ -156,6 +157,7 @@ impl Later {
         for item in items.iter_mut().filter(|item| item.sort == "bucket") {
             let full_at: Duration = item.body()?;
             let left = full_at.saturating_sub(self.from);
+            // A bucket that is full stays full, whatever the clock.
             let full_at = if left.is_zero() { Duration::ZERO } else { self.to.saturating_add(left) };
             item.set_body(&full_at)?;
         }

@@ -37,6 +37,7 @@ impl Collection {
     /// Returns the pending batch after a task has joined or begun it.
     #[must_use]
     pub fn joined(before: Option<Self>, task: TaskId, aggregate: Aggregate, bytes: u64, now: Timestamp) -> Self {
+        // The delay of every item counts from the first item, and the earliest deadline applies.
         let deadline = before.map_or(now, |before| before.began_at).plus(aggregate.delay);
         let deadline = before.map_or(deadline, |before| before.deadline.min(deadline));
         Self {

@@ -75,6 +75,7 @@ impl Chunk {
             tasks.truncate(self.limit);
             return tasks.last().copied();
         }
+        // The window was examined completely, so the next chunk starts below it.
         (self.from > TaskId(1)).then_some(self.from)
     }
 }

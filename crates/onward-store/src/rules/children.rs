@@ -84,6 +84,7 @@ pub fn check_circle<E: From<Refusal>>(
         if seen.len() > bounds::AWAITED_CHILDREN {
             return Err(too_far(parent).into());
         }
+        // Each task is visited once, so a cycle among other tasks ends the walk.
         ahead.extend(open_of(task)?.into_iter().filter(|next| seen.insert(*next)));
     }
     Ok(())

@@ -33,6 +33,7 @@ pub fn check(token: CompletionToken, finish: &Finish, standing: Standing) -> Res
     if (runs || standing.waits) && token.claim.is_some_and(|claim| claim != standing.claim) {
         return Err(Refusal::TokenOutdated(token));
     }
+    // Without a claim number, the report about a running task could mean any attempt.
     let completes_now = runs && token.claim.is_some() && matches!(finish, Finish::Complete { .. });
     if standing.waits || completes_now {
         return Ok(());

@@ -52,6 +52,7 @@ pub fn decide(holder: Option<KeyHolder>, on_duplicate: OnDuplicate, priority: Pr
     match on_duplicate {
         OnDuplicate::TakeOver(from) if holder.ended && holder.id == from => Decision::TakeOver(from),
         OnDuplicate::TakeOver(from) => Decision::Refuse(from, holder.id),
+        // This arm comes before that of ended holders: a kept key is reported as a rejection, too.
         OnDuplicate::Reject => Decision::Reject(holder.id),
         _ if holder.ended => Decision::Keep(holder.id),
         OnDuplicate::Supersede => Decision::Supersede(holder.id),

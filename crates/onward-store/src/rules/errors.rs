@@ -9,6 +9,7 @@ use crate::rules::attempt::cut;
 /// more than [`bounds::ERRORS_KEPT`] errors, the first one and the newest ones stay.
 pub fn push(errors: &mut Vec<AttemptError>, attempt: u32, at: Timestamp, message: String) {
     while errors.len() >= bounds::ERRORS_KEPT {
+        // The first error stays, so the oldest of the others is removed.
         errors.remove(1);
     }
     errors.push(AttemptError { attempt, at, message: cut(message, bounds::ERROR_BYTES) });

@@ -73,6 +73,7 @@ fn check_rate(scope: &LimitScope, rate: Rate) -> Result<(), Refusal> {
             rate.per
         )));
     }
+    // Fewer than 1000 nanoseconds a token are more than a million tokens a second.
     if interval(rate) < 1000 {
         return Err(Refusal::Invalid(format!(
             "{scope} was to have a rate of {} tasks in {:?}, which is more than a million a second; set none instead",

@@ -174,6 +174,7 @@ pub fn has_room(
     is_known: impl Fn(&Name) -> bool,
     most: usize,
 ) -> bool {
+    // Even if every name were new, all of them would fit.
     if known + submits.len() <= most {
         return true;
     }

@@ -4,6 +4,7 @@
 #[must_use]
 pub fn end(prefix: &str) -> Option<String> {
     let mut text = prefix.to_owned();
+    // Nothing follows the greatest character, so the character before it is advanced instead.
     while let Some(last) = text.pop() {
         if let Some(next) = following(last) {
             text.push(next);

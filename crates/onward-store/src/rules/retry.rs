@@ -91,6 +91,7 @@ fn exponential(initial: Duration, factor: f64, maximum: Duration, before: u32) -
     let longest = maximum.min(LONGEST_DELAY);
     let exponent = i32::try_from(before).unwrap_or(i32::MAX);
     let seconds = initial.as_secs_f64() * factor.max(1.0).powi(exponent);
+    // The conversion fails for a delay that is too long. Then the longest delay applies.
     Duration::try_from_secs_f64(seconds).map_or(longest, |delay| delay.min(longest))
 }
 

@@ -52,6 +52,7 @@ pub fn check(schedule: &NewSchedule, payload_limit: usize) -> Result<(), Refusal
         let remedy = "each of its tasks is due when it fires; give them a delay, a timeout or a time to live instead";
         return wrong(format!("has a task with a moment or a deadline of its own; {remedy}"));
     }
+    // The task of a firing is checked, because its key may come from the name of the schedule.
     task(schedule, Timestamp::MIN).check(payload_limit).map_err(|error| Refusal::Invalid(error.to_string()))
 }
 
@@ -228,6 +229,7 @@ pub fn note(record: &mut ScheduleRecord, overlap: Overlap, at: Timestamp, firing
             }
         }
         Firing::Skipped { .. } => record.skipped += 1,
+        // A held firing that this one replaces is skipped.
         Firing::Held { .. } => record.skipped += u64::from(record.held.replace(at).is_some()),
         Firing::Failed { message } => {
             record.failed += 1;

@@ -79,6 +79,7 @@ pub fn charge(queue: &mut VirtualTime, tags: &mut VirtualTime, limit: Limit, is_
     } else {
         (&mut queue.shared, &mut tags.shared)
     };
+    // A group that had no work starts at the current virtual time, not at its older tag.
     let start = (*tag).max(*now);
     *now = start;
     *tag = (start + COST / i64::from(limit.weight.unwrap_or(1).max(1))).min(END_OF_TIME);

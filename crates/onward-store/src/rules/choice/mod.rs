@@ -2,7 +2,7 @@
 //!
 //! A claim takes tasks in turns, one task each. The [`Chooser`] returns the next turn among the
 //! queues that have work; the caller takes the first task of that queue and reports it. The state
-//! between claims is a value, a [`QueueChoice`](crate::QueueChoice). So many claims of one task are
+//! between claims is a value, a [`QueueChoice`](crate::QueueChoice), so claims of one task each are
 //! as fair as one claim of thousands.
 //!
 //! * **Strict**: the highest weight first.

@@ -47,6 +47,7 @@ impl Round {
         self.at = 0;
         self.cycle += 1;
         self.turns.retain(|number| members[*number].open && members[*number].weight >= self.cycle);
+        // After the last cycle, a new round begins with all members that have work.
         if self.turns.is_empty() {
             self.cycle = 1;
             self.turns = (0..members.len()).filter(|number| members[*number].open).collect();

@@ -38,7 +38,10 @@ impl Tickets {
         if self.total == 0 {
             return None;
         }
+        // Multiplying and shifting maps the random number to a ticket below the total.
         let mut ticket = (u128::from(mixed(random)) * u128::from(self.total)) >> 64;
+        // The descent finds the longest prefix of members whose weights together do not exceed the
+        // ticket. The next member holds it.
         let mut node = 0;
         let mut step = self.tree.len().next_power_of_two();
         while step > 0 {
