@@ -77,7 +77,7 @@ impl Io {
 /// Expected and recorded bytes of the completed tasks of one kind.
 ///
 /// Only tasks that [expected](crate::NewTask::io) or [recorded](crate::Write::RecordIo) bytes are
-/// counted. Sums saturate at the largest `u64`.
+/// counted. A batch is counted instead of its items. Sums saturate at the largest `u64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IoStatistics {
