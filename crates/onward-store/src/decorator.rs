@@ -1,4 +1,4 @@
-//! Stores in front of others.
+//! Decorators: stores in front of other stores.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,12 +22,14 @@ use crate::api::task::{TaskId, TaskRecord};
 use crate::api::write::{Claim, Write};
 use crate::clock::Clock;
 
-/// Declares [`StoreDecorator`] and how it becomes a [`Store`], from the verbs of the seam, so that
-/// each of them stands here once.
+/// Declares [`StoreDecorator`] and its conversion to a [`Store`] from the methods of the storage
+/// interface, so that each of them is listed once.
 macro_rules! decorator {
     ($(fn $verb:ident(&self $(, $argument:ident: $type:ty)*) -> $answer:ty;)*) => {
-        /// A store in front of another one, such as one that counts, delays or fails calls. It says
-        /// what it does otherwise; all else is passed on. Whoever implements this has a [`Store`].
+        /// A store in front of another store, for example one that counts, delays or fails calls.
+        ///
+        /// An implementation overrides the methods that it changes. All others are passed to
+        /// [`inner`](Self::inner). Every implementation is a [`Store`].
         ///
         /// ```
         /// use std::sync::Arc;
@@ -57,11 +59,12 @@ macro_rules! decorator {
         /// }
         /// ```
         ///
-        /// The methods have the names of the verbs they stand for, so bring only one of the two
-        /// traits into scope. [`Store::as_any`] is not passed on: what only a sort of store can do
-        /// would go past the decorator.
+        /// The methods have the names of the methods of [`Store`], so bring only one of the two
+        /// traits into scope. [`Store::as_any`] is not passed on, because operations of one backend
+        /// would bypass the decorator.
         pub trait StoreDecorator: fmt::Debug + Send + Sync + 'static {
-            /// The store behind it. Asked once for each call that is passed on.
+            /// Returns the store behind the decorator. It is called once for each call that is
+            /// passed on.
             fn inner(&self) -> &dyn Store;
 
             $(

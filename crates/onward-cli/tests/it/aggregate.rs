@@ -36,11 +36,11 @@ fn a_command_gets_a_line_for_each_member_of_a_bundle(place: Place) {
 fn it_is_seen_what_is_collected_and_what_became_a_bundle(place: Place) {
     submit(&place, "one");
     let why = place.onward(&["task", "why", "1"]).stdout;
-    assert!(why.contains("1 of 2 members"), "{why}");
+    assert!(why.contains("1 of 2 items"), "{why}");
     let shown = place.onward(&["task", "show", "1"]).stdout;
     assert!(shown.contains("collected    up to 2, for 1h00m and 10m00s after the newest"), "{shown}");
     submit(&place, "two");
-    assert!(place.onward(&["task", "why", "1"]).stdout.contains("member of task 3"));
+    assert!(place.onward(&["task", "why", "1"]).stdout.contains("item of task 3"));
     let bundle = place.onward(&["task", "show", "3"]).stdout;
     assert!(bundle.contains("members      2"), "{bundle}");
     let members: Vec<_> =

@@ -84,7 +84,7 @@ fn a_task_says_why_it_waits_and_what_would_release_it(place: Place) {
     settings().bind(|| {
         insta::assert_snapshot!(ran.stdout, @r"
         task 2 is waiting:
-        - the group `tenant-1` is paused until somebody resumes it
+        - the group `tenant-1` is paused until it is resumed
         - 1 of its queue, kind and group go first; a higher priority would put it before them
         - no worker has the store open; start one
         ");

@@ -1,4 +1,4 @@
-//! What of a read is decoded.
+//! Decoding of reads.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! A store whose payloads are encoded.
+//! The store that encodes payloads.
 
 use std::sync::Arc;
 
@@ -15,12 +15,13 @@ use crate::api::write::{Claim, Write};
 use crate::bounds;
 use crate::decorator::StoreDecorator;
 
-/// A store in front of another that keeps payloads as a [`PayloadCodec`] makes them. Every program
-/// that uses the same store needs the same codec; one that cannot decode a task gives it back and
-/// leaves it to others.
+/// A store that encodes the payloads of another store with a [`PayloadCodec`].
 ///
-/// The limit of a payload is that of what is kept. A handler's transaction on the store's own
-/// connection goes past it, and is refused.
+/// Every program that uses the store needs a matching codec. A program that cannot decode a claimed
+/// task releases it for [`bounds::UNREAD_PAUSE`], so that others can claim it.
+///
+/// The limit on payloads applies to encoded payloads. A transaction of a handler on the store's own
+/// connection would bypass the codec and is rejected.
 #[derive(Debug, Clone)]
 pub struct CodecStore {
     inner: Arc<dyn Store>,
@@ -28,13 +29,13 @@ pub struct CodecStore {
 }
 
 impl CodecStore {
-    /// `inner`, with payloads as `codec` makes them.
+    /// Creates a store that encodes the payloads of `inner` with `codec`.
     #[must_use]
     pub fn new(inner: Arc<dyn Store>, codec: Arc<dyn PayloadCodec>) -> Self {
         Self { inner, codec }
     }
 
-    /// Reads something, and decodes it.
+    /// Awaits a read and decodes its result.
     fn read<'a, T: Send + 'a>(
         &'a self,
         answer: Answer<'a, T>,
@@ -70,6 +71,7 @@ impl StoreDecorator for CodecStore {
             for outcome in &mut done {
                 unread.extend(outcomes::decode(&*self.codec, outcome)?);
             }
+            // The inner store has committed these claims, so the tasks must be released.
             self.give_back(unread).await?;
             Ok(done)
         })
