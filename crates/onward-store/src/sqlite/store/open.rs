@@ -652,7 +652,7 @@ mod tests {
         let Outcome::SessionOpened(session) = opened[1] else { panic!("no session: {opened:?}") };
         let claim = Claim::any(session, 1);
         other.apply(vec![Write::Claim(claim)]).await.unwrap();
-        slow.settle().unwrap();
+        slow.adapt_to_peers().unwrap();
         let outcomes = other.apply(vec![Write::Sweep, Write::RenewSession { session }]).await.unwrap();
         assert_eq!(outcomes[1], Outcome::Renewed { cancel: Vec::new() });
     }
