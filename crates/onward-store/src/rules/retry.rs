@@ -89,6 +89,10 @@ impl Backoff {
 
 fn exponential(initial: Duration, factor: f64, maximum: Duration, before: u32) -> Duration {
     let longest = maximum.min(LONGEST_DELAY);
+    // A power that overflows is infinite, and infinity times zero is no number.
+    if initial.is_zero() {
+        return Duration::ZERO;
+    }
     let exponent = i32::try_from(before).unwrap_or(i32::MAX);
     let seconds = initial.as_secs_f64() * factor.max(1.0).powi(exponent);
     // The conversion fails for a delay that is too long. Then the longest delay applies.
@@ -205,6 +209,12 @@ mod tests {
     #[test]
     fn a_permanent_failure_is_not_retried() {
         assert_eq!(after_failure(&RetryPolicy::default(), 1, FailureClass::Permanent, 0), AfterFailure::Fail);
+    }
+
+    #[test]
+    fn a_first_delay_of_zero_stays_zero_however_often_an_attempt_fails() {
+        let backoff = Backoff::Exponential { initial: Duration::ZERO, factor: 2.0, maximum: Duration::from_secs(60) };
+        assert_eq!(backoff.delay(u32::MAX, 0), Duration::ZERO);
     }
 
     proptest! {
