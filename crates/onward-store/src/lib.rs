@@ -70,6 +70,7 @@ pub use api::orchestration::{
 };
 pub use api::outcome::{Claimed, Failed, Outcome, Refusal, Submitted, Swept};
 pub use api::queue::{ConcurrencyLimit, QueueChoice, QueueMode, QueueSettings, QueueTurn, SetQueue};
+pub use api::read::{Read, ReadReply, StoreReads};
 pub use api::reason::WaitReason;
 pub use api::result::TaskResult;
 pub use api::schedule::{

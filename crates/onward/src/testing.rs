@@ -56,7 +56,7 @@
 
 use std::time::Duration;
 
-use onward_store::{Clock as _, Outcome, ScheduleRecord, ScheduleSelection, Write};
+use onward_store::{Clock as _, Outcome, ScheduleRecord, ScheduleSelection, StoreReads, Write};
 
 pub use onward_store::ManualClock;
 

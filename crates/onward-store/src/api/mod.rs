@@ -15,6 +15,7 @@ pub(crate) mod news;
 pub(crate) mod orchestration;
 pub(crate) mod outcome;
 pub(crate) mod queue;
+pub(crate) mod read;
 pub(crate) mod reason;
 pub(crate) mod result;
 pub(crate) mod schedule;

@@ -10,24 +10,17 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use crate::api::aggregate::{CollectionRecord, CollectionSelection};
 use crate::api::error::Result;
-use crate::api::event::{EventCursor, EventPage};
-use crate::api::history::QueueDay;
 use crate::api::io::IoStatistics;
-use crate::api::limit::LimitRecord;
 use crate::api::name::Name;
 use crate::api::news::NewsReceiver;
-use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
-use crate::api::queue::QueueMode;
-use crate::api::reason::WaitReason;
-use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
+use crate::api::read::{Read, ReadReply};
 use crate::api::served::Served;
-use crate::api::tag::{TagKeyPage, TagPage, TagValuePage, Tags};
+use crate::api::tag::Tags;
 use crate::api::task::{Priority, SessionId, TaskId, TaskRecord, TaskState};
 use crate::api::timestamp::Timestamp;
-use crate::api::write::{Claim, Scope, Write};
+use crate::api::write::{Scope, Write};
 use crate::clock::Clock;
 
 /// The future of a store operation, boxed so that a store can be a trait object.
@@ -52,6 +45,12 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// If the store could not make the writes durable; then none of them happened.
     fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>>;
 
+    /// Reads the store. Callers use the methods of [`StoreReads`](crate::StoreReads).
+    ///
+    /// # Errors
+    /// If the store could not be read.
+    fn read(&self, read: Read) -> Answer<'_, ReadReply>;
+
     /// Hints of change, by this process or another one.
     fn changes(&self) -> Changes;
 
@@ -67,148 +66,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// commits evenly; for [`bounds::CLAIM`](crate::bounds::CLAIM) where each costs a round trip.
     fn claim_size(&self) -> usize;
 
-    /// One task with all that is known of it, whether it is live or ended. Cost does not depend on
-    /// how many there are.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>>;
-
-    /// Why a task does not run: every reason that holds now, none for one that could start now,
-    /// runs, or has ended otherwise than by [expiring](TaskState::Expired); `None` for a task that
-    /// is not there. A claim hands the task out once all of them are gone. Cost: up to
-    /// [`bounds::AHEAD`](crate::bounds::AHEAD) entries of its line.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn why(&self, task: TaskId) -> Answer<'_, Option<Vec<WaitReason>>>;
-
-    /// A page of tasks, newest (highest number) first.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage>;
-
-    /// The task that a claim would hand out first, without claiming it; `claim.session` and
-    /// `claim.limit` are ignored.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>>;
-
-    /// Every queue with its sizes, by name. Cost follows the queues, the running tasks and the
-    /// lines of waiting tasks, at the most
-    /// [`bounds::LINES_LOOKED_AT`](crate::bounds::LINES_LOOKED_AT) of them, and not how many tasks
-    /// wait.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn queues(&self) -> Answer<'_, Vec<QueueRecord>>;
-
-    /// How claims choose among queues where they do not say so themselves.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn queue_mode(&self) -> Answer<'_, QueueMode>;
-
-    /// What ended tasks were like, by kind.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn statistics(&self) -> Answer<'_, Vec<KindStatistics>>;
-
-    /// The sessions that are open, oldest first.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn sessions(&self) -> Answer<'_, Vec<SessionRecord>>;
-
-    /// The pauses in force, in the order of their scopes.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn pauses(&self) -> Answer<'_, Vec<PauseRecord>>;
-
-    /// The limits in force, in the order of their scopes; of queues those too that were set as
-    /// their concurrency.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn limits(&self) -> Answer<'_, Vec<LimitRecord>>;
-
-    /// What is being collected to be handed over as one, what is handed over next first. Cost
-    /// follows how much of it is listed, or how much there is where one queue is asked for.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>>;
-
-    /// Schedules.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>>;
-
-    /// Events behind a cursor, oldest first, at most `limit` (and at most 1000).
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage>;
-
     /// What this store is and promises.
     fn info(&self) -> StoreInfo;
-
-    /// The numbers of a page of tasks, newest (highest) first: what [`tasks`](Self::tasks) shows,
-    /// without the tasks. Where tags are asked for, cost follows the tasks with the rarest of them,
-    /// not the store.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage>;
-
-    /// How many tasks a listing shows in all. The count of one tag alone is known without counting;
-    /// otherwise cost is as that of [`task_ids`](Self::task_ids) for every page.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn count(&self, filter: TaskFilter) -> Answer<'_, u64>;
-
-    /// A page of the values that a tag key has, and how many of the tasks that a listing shows have
-    /// each. Without a filter cost follows the page alone; with one, the tasks that have the key.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> Answer<'_, TagValuePage>;
-
-    /// A page of the tag keys that begin with a text, all for an empty one. Cost follows the page
-    /// alone.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn tag_keys(&self, prefix: String, page: TagPage) -> Answer<'_, TagKeyPage>;
-
-    /// How tasks ended on each of the last `days` days, 1 to
-    /// [`bounds::HISTORY_DAYS`](crate::bounds::HISTORY_DAYS), in UTC, today the last of them: the
-    /// oldest day first, and of a day by queue; what had no ends is left out. A clock that was set
-    /// back counts to the latest day that there was. Cost follows queues and days.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn history(&self, days: u32) -> Answer<'_, Vec<QueueDay>>;
-
-    /// What is kept of an orchestration beside its task; `None` for a task that is none, or is not
-    /// there.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>>;
-
-    /// The history of an orchestration from the chunk that has event number `from` on, at most
-    /// `limit` chunks (and at most 1000), oldest first.
-    ///
-    /// # Errors
-    /// If the store could not be read.
-    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>>;
 
     /// The store itself, for what only stores of its sort can do, as inherent methods: taking part
     /// in transactions of the caller's own. `None`, the default, for one that has nothing of the

@@ -6,12 +6,11 @@ use super::payload_codec::PayloadCodec;
 use super::{outcomes, reads, writes};
 use crate::api::error::Result;
 use crate::api::news::NewsReceiver;
-use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
-use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
-use crate::api::store::{Answer, Page, Store, TaskFilter, TaskPage};
-use crate::api::task::{Lease, TaskId, TaskRecord};
-use crate::api::write::{Claim, Write};
+use crate::api::read::{Read, ReadReply};
+use crate::api::store::{Answer, Store};
+use crate::api::task::Lease;
+use crate::api::write::Write;
 use crate::bounds;
 use crate::decorator::StoreDecorator;
 
@@ -33,19 +32,6 @@ impl CodecStore {
     #[must_use]
     pub fn new(inner: Arc<dyn Store>, codec: Arc<dyn PayloadCodec>) -> Self {
         Self { inner, codec }
-    }
-
-    /// Awaits a read and decodes its result.
-    fn read<'a, T: Send + 'a>(
-        &'a self,
-        answer: Answer<'a, T>,
-        decode: impl FnOnce(&dyn PayloadCodec, &mut T) -> Result<()> + Send + 'a,
-    ) -> Answer<'a, T> {
-        Box::pin(async move {
-            let mut read = answer.await?;
-            decode(&*self.codec, &mut read)?;
-            Ok(read)
-        })
     }
 
     async fn give_back(&self, leases: Vec<Lease>) -> Result<()> {
@@ -82,35 +68,11 @@ impl StoreDecorator for CodecStore {
         self.inner.news().mapped(Arc::new(move |news| outcomes::decode_news(&*codec, news)))
     }
 
-    fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
-        self.read(self.inner.task(task), |codec, found| found.iter_mut().try_for_each(|it| reads::task(codec, it)))
-    }
-
-    fn tasks(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskPage> {
-        self.read(self.inner.tasks(filter, page), |codec, page| {
-            page.tasks.iter_mut().try_for_each(|task| reads::task(codec, task))
-        })
-    }
-
-    fn peek(&self, claim: Claim) -> Answer<'_, Option<TaskRecord>> {
-        self.read(self.inner.peek(claim), |codec, found| found.iter_mut().try_for_each(|it| reads::task(codec, it)))
-    }
-
-    fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
-        self.read(self.inner.schedules(which), |codec, found| {
-            found.iter_mut().try_for_each(|record| reads::schedule(codec, record))
-        })
-    }
-
-    fn instance(&self, task: TaskId) -> Answer<'_, Option<InstanceRecord>> {
-        self.read(self.inner.instance(task), |codec, found| {
-            found.iter_mut().try_for_each(|record| reads::instance(codec, record))
-        })
-    }
-
-    fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
-        self.read(self.inner.instance_history(task, from, limit), |codec, found| {
-            found.iter_mut().try_for_each(|chunk| reads::chunk(codec, chunk))
+    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+        Box::pin(async move {
+            let mut reply = self.inner.read(read).await?;
+            reads::decode(&*self.codec, &mut reply)?;
+            Ok(reply)
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The transfer of a store's rows to another store.
 
+use crate::api::read::StoreReads;
 use std::time::Duration;
 
 use super::end::{CopyEnd, Kind};

@@ -13,6 +13,7 @@ use crate::api::news::{NewsReceiver, NewsSender};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
 use crate::api::queue::QueueMode;
+use crate::api::read::{Read, ReadMethods, ReadReply};
 use crate::api::reason::WaitReason;
 use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::api::store::{
@@ -110,6 +111,10 @@ impl Store for MemoryStore {
         Box::pin(ready(Ok(self.write(writes))))
     }
 
+    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+        self.dispatch(read)
+    }
+
     fn changes(&self) -> Changes {
         Changes::new(&self.hints)
     }
@@ -126,6 +131,18 @@ impl Store for MemoryStore {
         bounds::CLAIM_OF_SEVERAL
     }
 
+    fn info(&self) -> StoreInfo {
+        StoreInfo {
+            backend: "memory",
+            location: "memory".to_owned(),
+            durability: Durability::Memory,
+            schema: 1,
+            payload_limit: self.payload_limit,
+        }
+    }
+}
+
+impl ReadMethods for MemoryStore {
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
         self.read(|kept| kept.state.record(task))
     }
@@ -181,16 +198,6 @@ impl Store for MemoryStore {
 
     fn events(&self, after: EventCursor, limit: usize) -> Answer<'_, EventPage> {
         self.read(|kept| kept.log.read(&kept.state, after, limit))
-    }
-
-    fn info(&self) -> StoreInfo {
-        StoreInfo {
-            backend: "memory",
-            location: "memory".to_owned(),
-            durability: Durability::Memory,
-            schema: 1,
-            payload_limit: self.payload_limit,
-        }
     }
 
     fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {

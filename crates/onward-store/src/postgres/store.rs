@@ -17,6 +17,7 @@ use crate::api::news::{NewsReceiver, NewsSender};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
 use crate::api::queue::QueueMode;
+use crate::api::read::{Read, ReadMethods, ReadReply};
 use crate::api::reason::WaitReason;
 use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::api::store::{
@@ -198,6 +199,10 @@ impl Store for PostgresStore {
         Box::pin(async move { self.shared.named(apply_until_kept(&self.shared, &self.calls, writes).await) })
     }
 
+    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+        self.dispatch(read)
+    }
+
     fn changes(&self) -> Changes {
         Changes::new(&self.shared.hints)
     }
@@ -214,6 +219,22 @@ impl Store for PostgresStore {
         bounds::CLAIM
     }
 
+    fn info(&self) -> StoreInfo {
+        StoreInfo {
+            backend: "postgres",
+            location: self.shared.location(),
+            durability: self.shared.options.durability,
+            schema: self.shared.options.migrations.newest(),
+            payload_limit: self.shared.options.payload_limit,
+        }
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl ReadMethods for PostgresStore {
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
         self.read(move |shared| async move { reads::model_reads::task(&shared, task).await })
     }
@@ -282,16 +303,6 @@ impl Store for PostgresStore {
         self.read(move |shared| async move { reads::events::events(&shared, after, limit).await })
     }
 
-    fn info(&self) -> StoreInfo {
-        StoreInfo {
-            backend: "postgres",
-            location: self.shared.location(),
-            durability: self.shared.options.durability,
-            schema: self.shared.options.migrations.newest(),
-            payload_limit: self.shared.options.payload_limit,
-        }
-    }
-
     fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
         self.read(move |shared| {
             let filter = filter.clone();
@@ -330,9 +341,5 @@ impl Store for PostgresStore {
 
     fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
         self.read(move |shared| async move { reads::instance::history(&shared, task, from, limit).await })
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
     }
 }

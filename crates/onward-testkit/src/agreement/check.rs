@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use onward_store::{Change, EventCursor, Outcome, Result, Store, TaskId, Write};
+use onward_store::{Change, EventCursor, Outcome, Result, Store, StoreReads, TaskId, Write};
 
 use super::player::{Player, without_words};
 use super::steps::{Act, Step};

@@ -1,7 +1,7 @@
 //! The same done to many tasks.
 
 use onward_store::bounds::BULK;
-use onward_store::{Bulk, BulkDone, BulkVerb, Name, Outcome, StateCounts, TaskFilter, Write};
+use onward_store::{Bulk, BulkDone, BulkVerb, Name, Outcome, StateCounts, StoreReads, TaskFilter, Write};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use onward_store::{CompletionToken, Finish, Name, Outcome, Page, TaskFilter, TaskId, TaskRecord, TaskState, Write};
+use onward_store::{
+    CompletionToken, Finish, Name, Outcome, Page, StoreReads, TaskFilter, TaskId, TaskRecord, TaskState, Write,
+};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};

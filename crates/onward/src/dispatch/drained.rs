@@ -1,7 +1,8 @@
 //! Whether anything is left that an engine could still do.
 
 use onward_store::{
-    Claim, KindSelection, Name, Page, QueueRecord, QueueSelection, Scope, Store, TaskFilter, TaskRecord, TaskState,
+    Claim, KindSelection, Name, Page, QueueRecord, QueueSelection, Scope, Store, StoreReads, TaskFilter, TaskRecord,
+    TaskState,
 };
 
 use crate::error::Result;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward_store::{Priority, TaskId};
+use onward_store::{Priority, StoreReads, TaskId};
 
 use super::dispatcher::Dispatcher;
 use crate::bounds;

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use onward_store::{Clock, Outcome, Refusal, Store, TaskId, TaskRecord, Write};
+use onward_store::{Clock, Outcome, Refusal, Store, StoreReads, TaskId, TaskRecord, Write};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use onward_store::{Io, IoKind, Name, Page, Priority, Tags, TaskFilter, TaskId, TaskRecord, Timestamp, bounds};
+use onward_store::{
+    Io, IoKind, Name, Page, Priority, StoreReads, Tags, TaskFilter, TaskId, TaskRecord, Timestamp, bounds,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::attempt::{Attempt, Interruption};

@@ -1,7 +1,7 @@
 //! How many tasks run at once in an engine's store, and how fast they start.
 
 use onward_store::rules::order::{between, last_place, place};
-use onward_store::{Limit, LimitRecord, Outcome, Refusal, SetLimit, TaskId, TaskState, WaitReason, Write};
+use onward_store::{Limit, LimitRecord, Outcome, Refusal, SetLimit, StoreReads, TaskId, TaskState, WaitReason, Write};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use onward_store::{Changes, Event, EventCursor, Store};
+use onward_store::{Changes, Event, EventCursor, Store, StoreReads};
 
 use crate::bounds;
 use crate::engine::Engine;

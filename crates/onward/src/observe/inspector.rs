@@ -1,6 +1,8 @@
 //! Looking at an engine's store.
 
-use onward_store::{CollectionRecord, CollectionSelection, QueueDay, QueueRecord, Refusal, SessionRecord, TaskId};
+use onward_store::{
+    CollectionRecord, CollectionSelection, QueueDay, QueueRecord, Refusal, SessionRecord, StoreReads, TaskId,
+};
 
 use crate::engine::Engine;
 use crate::error::Result;

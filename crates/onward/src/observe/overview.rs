@@ -2,7 +2,7 @@
 
 use onward_store::{
     KindStatistics, LimitRecord, PauseRecord, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord,
-    Store, StoreInfo, Timestamp,
+    Store, StoreInfo, StoreReads, Timestamp,
 };
 use serde::Serialize;
 

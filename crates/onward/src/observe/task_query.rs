@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use futures_util::stream::{Stream, try_unfold};
-use onward_store::{Name, Page, Priority, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, Timestamp, bounds};
+use onward_store::{
+    Name, Page, Priority, StoreReads, TaskFilter, TaskId, TaskPage, TaskRecord, TaskState, Timestamp, bounds,
+};
 
 use crate::engine::Engine;
 use crate::error::Result;

@@ -2,7 +2,7 @@
 
 use onward_store::{
     AfterFiring, FireSchedule, Fired, Firing, Name, NewSchedule, NextFiring, Outcome, Overlap, Refusal, ScheduleRecord,
-    ScheduleSelection, ScheduleSet, SetSchedule, Timestamp, Write, bounds as store_bounds,
+    ScheduleSelection, ScheduleSet, SetSchedule, StoreReads, Timestamp, Write, bounds as store_bounds,
 };
 
 use super::builder::ScheduleBuilder;

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
 use std::time::Duration;
 
-use onward_store::{Clock, Name, NewSchedule, ScheduleSelection, Write};
+use onward_store::{Clock, Name, NewSchedule, ScheduleSelection, StoreReads, Write};
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::CancellationToken;
 

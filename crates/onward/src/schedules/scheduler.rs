@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::select_all;
 use onward_store::{
     AfterFiring, Clock, FireSchedule, Fired, Firing, Name, NextFiring, Outcome, Refusal, ScheduleRecord,
-    ScheduleSelection, Store, TaskId, Timestamp, Write,
+    ScheduleSelection, Store, StoreReads, TaskId, Timestamp, Write,
 };
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
-use onward_store::{Heard, NewsReceiver, NumberMap, Store, TaskId, TaskNews, TaskRecord};
+use onward_store::{Heard, NewsReceiver, NumberMap, Store, StoreReads, TaskId, TaskNews, TaskRecord};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::Sleep;

@@ -1,5 +1,6 @@
 //! Tasks that are over-fetched: claimed before a slot is free.
 
+use onward_store::StoreReads;
 use std::sync::{Arc, Mutex};
 
 use onward::{Engine, Failure, Name, NewTask, Priority, QueueMode, SetQueue, TaskState, bounds};

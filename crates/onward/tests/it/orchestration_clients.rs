@@ -1,6 +1,7 @@
 //! Operations of programs on orchestrations from outside, and the queries and updates of
 //! orchestrations, on every store.
 
+use onward_store::StoreReads;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -24,6 +24,7 @@ use crate::api::news::{NewsReceiver, NewsSender};
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
 use crate::api::queue::QueueMode;
+use crate::api::read::{Read, ReadMethods, ReadReply};
 use crate::api::reason::WaitReason;
 use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::api::store::{
@@ -241,6 +242,10 @@ impl Store for SqliteReader {
         ready(Err(Error::read_only("the store was opened to be read; open it to write to it")))
     }
 
+    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+        self.dispatch(read)
+    }
+
     fn changes(&self) -> Changes {
         Changes::new(&self.hints)
     }
@@ -257,6 +262,16 @@ impl Store for SqliteReader {
         bounds::CLAIM_OF_SEVERAL
     }
 
+    fn info(&self) -> StoreInfo {
+        self.info.clone()
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
+}
+
+impl ReadMethods for SqliteReader {
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
         ready(self.read(|connection| reads::task::task(connection, task)))
     }
@@ -315,10 +330,6 @@ impl Store for SqliteReader {
         ready(self.read(|connection| reads::events::events(connection, after, limit)))
     }
 
-    fn info(&self) -> StoreInfo {
-        self.info.clone()
-    }
-
     fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
         let by_tags = filter.asks_for_tags();
         ready(self.read_by_tags(by_tags, |connection| reads::list::task_ids(connection, &filter, page)))
@@ -347,10 +358,6 @@ impl Store for SqliteReader {
 
     fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
         ready(self.read(|connection| reads::instance::history(connection, task, from, limit)))
-    }
-
-    fn as_any(&self) -> Option<&dyn std::any::Any> {
-        Some(self)
     }
 }
 

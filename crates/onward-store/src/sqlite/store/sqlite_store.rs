@@ -17,6 +17,7 @@ use crate::api::news::NewsReceiver;
 use crate::api::orchestration::{HistoryChunk, InstanceRecord};
 use crate::api::outcome::Outcome;
 use crate::api::queue::QueueMode;
+use crate::api::read::{Read, ReadMethods, ReadReply};
 use crate::api::reason::WaitReason;
 use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::api::store::{
@@ -200,6 +201,10 @@ impl Store for SqliteStore {
         Box::pin(self.writer.apply(writes))
     }
 
+    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+        self.dispatch(read)
+    }
+
     fn changes(&self) -> Changes {
         self.hints.clone()
     }
@@ -216,6 +221,16 @@ impl Store for SqliteStore {
         bounds::CLAIM_OF_SEVERAL
     }
 
+    fn info(&self) -> StoreInfo {
+        self.info.clone()
+    }
+
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
+}
+
+impl ReadMethods for SqliteStore {
     fn task(&self, task: TaskId) -> Answer<'_, Option<TaskRecord>> {
         ready(self.read(|connection| reads::task::task(connection, task)))
     }
@@ -275,10 +290,6 @@ impl Store for SqliteStore {
         ready(self.read(|connection| reads::events::events(connection, after, limit)))
     }
 
-    fn info(&self) -> StoreInfo {
-        self.info.clone()
-    }
-
     fn task_ids(&self, filter: TaskFilter, page: Page) -> Answer<'_, TaskIdPage> {
         self.read_by_tags(filter.asks_for_tags(), move |connection| reads::list::task_ids(connection, &filter, page))
     }
@@ -306,10 +317,6 @@ impl Store for SqliteStore {
 
     fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Answer<'_, Vec<HistoryChunk>> {
         ready(self.read(|connection| reads::instance::history(connection, task, from, limit)))
-    }
-
-    fn as_any(&self) -> Option<&dyn std::any::Any> {
-        Some(self)
     }
 }
 

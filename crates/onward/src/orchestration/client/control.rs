@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use onward_store::{
-    BulkVerb, InstanceRecord, Name, OnDuplicate, Outcome, Recipient, Refusal, Signal, TaskFilter, TaskId, Write,
+    BulkVerb, InstanceRecord, Name, OnDuplicate, Outcome, Recipient, Refusal, Signal, StoreReads, TaskFilter, TaskId,
+    Write,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;

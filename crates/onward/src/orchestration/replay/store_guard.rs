@@ -6,12 +6,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use onward_store::{
-    Answer, Changes, Claim, Clock, CollectionRecord, CollectionSelection, Error, EventCursor, EventPage, HistoryChunk,
-    InstanceRecord, KindStatistics, LimitRecord, NewsReceiver, Outcome, Page, PauseRecord, QueueDay, QueueMode,
-    QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord, Store, StoreInfo, TagKeyPage, TagPage, TagValuePage,
-    TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, WaitReason, Write,
-};
+use onward_store::{Answer, Changes, Clock, Error, NewsReceiver, Outcome, Read, ReadReply, Store, StoreInfo, Write};
 
 thread_local! {
     /// True while the code of an orchestration runs on this thread.
@@ -60,41 +55,23 @@ impl GuardedStore {
     }
 }
 
-/// Writes the methods that ask the store for something.
-macro_rules! asked {
-    ($(fn $verb:ident(&self $(, $argument:ident: $type:ty)*) -> $answer:ty;)*) => {
-        $(fn $verb(&self $(, $argument: $type)*) -> Answer<'_, $answer> {
-            match check() {
-                Ok(()) => self.0.$verb($($argument),*),
-                Err(error) => Box::pin(std::future::ready(Err(error))),
-            }
-        })*
-    };
+impl GuardedStore {
+    /// Calls the store, or returns the error of a call by the code of an orchestration.
+    fn call<'a, T: Send + 'a>(&'a self, call: impl FnOnce(&'a dyn Store) -> Answer<'a, T>) -> Answer<'a, T> {
+        match check() {
+            Ok(()) => call(&*self.0),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
 }
 
 impl Store for GuardedStore {
-    asked! {
-        fn apply(&self, writes: Vec<Write>) -> Vec<Outcome>;
-        fn task(&self, task: TaskId) -> Option<TaskRecord>;
-        fn why(&self, task: TaskId) -> Option<Vec<WaitReason>>;
-        fn tasks(&self, filter: TaskFilter, page: Page) -> TaskPage;
-        fn peek(&self, claim: Claim) -> Option<TaskRecord>;
-        fn queues(&self) -> Vec<QueueRecord>;
-        fn queue_mode(&self) -> QueueMode;
-        fn statistics(&self) -> Vec<KindStatistics>;
-        fn sessions(&self) -> Vec<SessionRecord>;
-        fn pauses(&self) -> Vec<PauseRecord>;
-        fn limits(&self) -> Vec<LimitRecord>;
-        fn collections(&self, which: CollectionSelection) -> Vec<CollectionRecord>;
-        fn schedules(&self, which: ScheduleSelection) -> Vec<ScheduleRecord>;
-        fn events(&self, after: EventCursor, limit: usize) -> EventPage;
-        fn task_ids(&self, filter: TaskFilter, page: Page) -> TaskIdPage;
-        fn count(&self, filter: TaskFilter) -> u64;
-        fn tag_values(&self, key: String, filter: TaskFilter, page: TagPage) -> TagValuePage;
-        fn tag_keys(&self, prefix: String, page: TagPage) -> TagKeyPage;
-        fn history(&self, days: u32) -> Vec<QueueDay>;
-        fn instance(&self, task: TaskId) -> Option<InstanceRecord>;
-        fn instance_history(&self, task: TaskId, from: u64, limit: usize) -> Vec<HistoryChunk>;
+    fn apply(&self, writes: Vec<Write>) -> Answer<'_, Vec<Outcome>> {
+        self.call(|store| store.apply(writes))
+    }
+
+    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+        self.call(|store| store.read(read))
     }
 
     fn changes(&self) -> Changes {

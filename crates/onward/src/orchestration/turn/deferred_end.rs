@@ -5,7 +5,7 @@
 //! it end. It is offered the messages, and then that arrival. All of it stands in the history in
 //! this order, so a replay does the same.
 
-use onward_store::{AfterTurn, ClaimedTask, Message, MessageBody};
+use onward_store::{AfterTurn, ClaimedTask, Message, MessageBody, StoreReads};
 
 use super::instance_cache::TurnSlot;
 use super::pending_turn::{CutPoint, carried_event_of};

@@ -5,7 +5,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onward_store::{Heard, NewsReceiver, Page, TaskFilter, TaskId, TaskNews, TaskState};
+use onward_store::{Heard, NewsReceiver, Page, StoreReads, TaskFilter, TaskId, TaskNews, TaskState};
 use tokio::time::Instant;
 
 use crate::bounds;

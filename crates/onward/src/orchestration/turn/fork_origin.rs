@@ -1,6 +1,6 @@
 //! Where a fork begins: the tag that says so, and the history that is taken over.
 
-use onward_store::{Store, Tags, TaskId};
+use onward_store::{Store, StoreReads, Tags, TaskId};
 
 use super::instance::{ReplayError, read_history};
 use crate::error::{Error, Result};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use onward_store::{ClaimedTask, Name, Page, Store, Tags, TaskFilter, TaskId};
+use onward_store::{ClaimedTask, Name, Page, Store, StoreReads, Tags, TaskFilter, TaskId};
 use rustc_hash::FxHashMap;
 
 use super::fork_origin::{self, ForkOrigin, take_origin};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onward_store::{
-    AfterTurn, ClaimedTask, Lease, Message, Name, Outcome, Refusal, TaskId, TaskState, Timestamp, Turn, Turned, Write,
+    AfterTurn, ClaimedTask, Lease, Message, Name, Outcome, Refusal, StoreReads, TaskId, TaskState, Timestamp, Turn,
+    Turned, Write,
 };
 
 use super::instance::{Instance, ReplayError};
