@@ -80,7 +80,7 @@ impl Cache {
     }
 
     /// Reads again what another process may have changed.
-    pub(in crate::sqlite) fn reload(self, connection: &Database<'_>, now: ClockReading) -> Result<Self> {
+    pub(super) fn reload(self, connection: &Database<'_>, now: ClockReading) -> Result<Self> {
         let known = Known {
             names: Some(self.names),
             limits: Some(self.limits),

@@ -22,7 +22,8 @@ use crate::sqlite::commit::transaction::{Transaction, VerbError};
 use crate::sqlite::commit::transition_log::LogBuffer;
 use crate::sqlite::file_layer::store_files::{CommitOutcome, StoreFiles};
 use crate::sqlite::limits::deferred_counters::ClockReading;
-use crate::sqlite::processes::housekeeping::{self, CheckpointTrigger};
+use crate::sqlite::processes::checkpoint_trigger::CheckpointTrigger;
+use crate::sqlite::processes::housekeeping;
 use crate::sqlite::processes::notification_watermark::NotificationWatermark;
 use crate::sqlite::processes::peers::PeerProcesses;
 use crate::sqlite::ready::index::{ALL_IN_TABLES, MemoryTasks};
@@ -34,7 +35,7 @@ pub(in crate::sqlite) struct CommitRequest {
     pub(in crate::sqlite) writes: Vec<Write>,
     /// Whether tags are to be in the tables when it is answered.
     pub(in crate::sqlite) tags: bool,
-    pub(in crate::sqlite) reply: oneshot::Sender<Result<Vec<Outcome>>>,
+    pub(super) reply: oneshot::Sender<Result<Vec<Outcome>>>,
 }
 
 /// What a commit has to tell its callers. Telling them takes a while, and nobody need wait for it.

@@ -10,7 +10,7 @@ use crate::sqlite::commit::transaction::Transaction;
 
 impl Transaction<'_> {
     /// Begins a day with the first commit in which a task ends on it, before its ends are counted.
-    pub(in crate::sqlite) fn begin_day(&mut self) -> Result<()> {
+    pub(super) fn begin_day(&mut self) -> Result<()> {
         let latest = self.latest_day()?;
         let day = counted_on(self.now, latest);
         if latest == Some(day) {

@@ -81,7 +81,7 @@ impl NewTags {
 
     /// Whether it is time to write them: there are more than `limit`, or as many tasks would have
     /// to be read to find them again, or others read the tables.
-    pub(in crate::sqlite) fn are_due(&self, next_task: i64, limit: usize) -> bool {
+    pub(super) fn are_due(&self, next_task: i64, limit: usize) -> bool {
         if self.are_shared() {
             return !self.is_empty();
         }

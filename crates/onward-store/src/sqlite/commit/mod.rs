@@ -1,14 +1,14 @@
 //! The way of a write to the file: [`writer`] gathers callers, [`committer`] commits them as one
 //! [`transaction`], and [`cache`] is what it keeps in memory between transactions.
 
-pub(in crate::sqlite) mod cache;
-pub(in crate::sqlite) mod commit_counts;
-pub(in crate::sqlite) mod committer;
-pub(in crate::sqlite) mod connection;
-pub(in crate::sqlite) mod day_counts;
-pub(in crate::sqlite) mod deferred_tags;
-pub(in crate::sqlite) mod names;
-pub(in crate::sqlite) mod prepared_statements;
-pub(in crate::sqlite) mod transaction;
-pub(in crate::sqlite) mod transition_log;
-pub(in crate::sqlite) mod writer;
+pub(super) mod cache;
+pub(super) mod commit_counts;
+pub(super) mod committer;
+pub(super) mod connection;
+mod day_counts;
+pub(super) mod deferred_tags;
+pub(super) mod names;
+pub(super) mod prepared_statements;
+pub(super) mod transaction;
+pub(super) mod transition_log;
+pub(super) mod writer;

@@ -42,7 +42,7 @@ pub(in crate::sqlite) struct SubQueue {
     pub(in crate::sqlite) orchestration: bool,
     /// The sub-queue without a group of the same queue and kind, of orchestrations or of others as this
     /// one.
-    pub(in crate::sqlite) ungrouped: i64,
+    ungrouped: i64,
     pub(in crate::sqlite) queue_name: Name,
     pub(in crate::sqlite) kind_name: Name,
     pub(in crate::sqlite) group_name: Option<Name>,

@@ -4,11 +4,10 @@
 //! just been opened, and the first that depend on others, would cost several times what later ones
 //! do. What is rarer is compiled when it is first asked for.
 
-pub(in crate::sqlite) const ADD_QUEUE: &str =
-    "INSERT INTO queue (name) VALUES (?1) ON CONFLICT (name) DO UPDATE SET deleted = 0";
-pub(in crate::sqlite) const QUEUE_NUMBER: &str = "SELECT id FROM queue WHERE name = ?";
-pub(in crate::sqlite) const ADD_KIND: &str = "INSERT INTO kind (name) VALUES (?)";
-pub(in crate::sqlite) const ADD_SUB_QUEUE: &str =
+pub(super) const ADD_QUEUE: &str = "INSERT INTO queue (name) VALUES (?1) ON CONFLICT (name) DO UPDATE SET deleted = 0";
+pub(super) const QUEUE_NUMBER: &str = "SELECT id FROM queue WHERE name = ?";
+pub(super) const ADD_KIND: &str = "INSERT INTO kind (name) VALUES (?)";
+pub(super) const ADD_SUB_QUEUE: &str =
     "INSERT INTO sub_queue (id, queue, kind, task_group, orchestration) VALUES (?, ?, ?, ?, ?)";
 pub(in crate::sqlite) const ADD_DEPENDENCY: &str = "INSERT OR IGNORE INTO dependency (task, dependent) VALUES (?, ?)";
 pub(in crate::sqlite) const ADD_LINK: &str = "UPDATE task SET links = links | ? WHERE id = ?";
@@ -22,16 +21,16 @@ pub(in crate::sqlite) const SESSIONS_OVER: &str =
 pub(in crate::sqlite) const SESSIONS_BY_END: &str = "SELECT id, lease_until FROM session ORDER BY lease_until";
 pub(in crate::sqlite) const ADD_LEASE: &str =
     "INSERT INTO lease (first, last, session, claim, started_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)";
-pub(in crate::sqlite) const ADD_LOG_ENTRY: &str = "INSERT INTO log (id, at, next_task, changes) VALUES (?, ?, ?, ?)";
+pub(super) const ADD_LOG_ENTRY: &str = "INSERT INTO log (id, at, next_task, changes) VALUES (?, ?, ?, ?)";
 pub(in crate::sqlite) const DELETE_RANGE: &str = "DELETE FROM task WHERE id BETWEEN ? AND ?";
 pub(in crate::sqlite) const DELETE_TASKS: &str = "DELETE FROM task WHERE id IN rarray(?)";
-pub(in crate::sqlite) const LATEST_DAY: &str = "SELECT max(day) FROM day";
-pub(in crate::sqlite) const ADD_DAY: &str = "INSERT INTO day (day) VALUES (?)";
-pub(in crate::sqlite) const DROP_DAYS: &str = "DELETE FROM day WHERE day < ?";
-pub(in crate::sqlite) const DROP_DAY_STARTS: &str = "DELETE FROM day_start WHERE day < ?";
+pub(super) const LATEST_DAY: &str = "SELECT max(day) FROM day";
+pub(super) const ADD_DAY: &str = "INSERT INTO day (day) VALUES (?)";
+pub(super) const DROP_DAYS: &str = "DELETE FROM day WHERE day < ?";
+pub(super) const DROP_DAY_STARTS: &str = "DELETE FROM day_start WHERE day < ?";
 
 /// These, and the longer ones.
-pub(in crate::sqlite) const PREPARED: [&str; 36] = [
+pub(super) const PREPARED: [&str; 36] = [
     ADD_DAY,
     ADD_DEPENDENCY,
     ADD_KIND,

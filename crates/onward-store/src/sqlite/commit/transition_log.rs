@@ -39,7 +39,7 @@ impl LogBuffer {
         self.bytes.len()
     }
 
-    pub(in crate::sqlite) fn undo_to(&mut self, position: usize) {
+    pub(super) fn undo_to(&mut self, position: usize) {
         self.bytes.truncate(position);
     }
 }
@@ -60,7 +60,7 @@ impl Logged {
 }
 
 /// The state in which a change leaves an ended task.
-pub(in crate::sqlite) fn end_state(change: Change) -> Option<TaskState> {
+fn end_state(change: Change) -> Option<TaskState> {
     match change {
         Change::Completed => Some(TaskState::Completed),
         Change::Failed => Some(TaskState::Failed),

@@ -21,7 +21,7 @@ const STATES: [TaskState; 5] =
 /// How many tasks of a kind and a queue ended in a state.
 type Counted = BTreeMap<(Name, Name, i64), u64>;
 
-pub(super) fn write(connection: &Connection, names: &mut Names, waiting: &Waiting) -> Result<()> {
+pub(in crate::sqlite) fn write(connection: &Connection, names: &mut Names, waiting: &Waiting) -> Result<()> {
     let counted = share_out(waiting)?;
     for ((kind, queue, state), ended) in &counted {
         let sub_queue = names.ensure_sub_queue(&Database::from(connection), queue, kind, None, false)?;

@@ -22,7 +22,7 @@ use crate::sqlite::limits::queue_settings::Queues;
 use crate::sqlite::reads::{SubQueueNames, history, statistics};
 
 /// Reads it into a piece.
-pub(super) fn read(connection: &Connection, now: Timestamp, piece: &mut Difference) -> Result<()> {
+pub(in crate::sqlite) fn read(connection: &Connection, now: Timestamp, piece: &mut Difference) -> Result<()> {
     let database = Database::from(connection);
     let items = &mut piece.items;
     let queues = names(connection, items)?;

@@ -23,10 +23,10 @@ use crate::sqlite::commit::names::Names;
 
 /// What is written when the tasks are there.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
-    pub(super) items: Vec<ItemRow>,
-    pub(super) statistics: Vec<KindStatistics>,
-    pub(super) days: Vec<DayCounts>,
+pub(in crate::sqlite) struct Waiting {
+    pub(in crate::sqlite) items: Vec<ItemRow>,
+    pub(in crate::sqlite) statistics: Vec<KindStatistics>,
+    pub(in crate::sqlite) days: Vec<DayCounts>,
 }
 
 impl Waiting {
@@ -79,7 +79,7 @@ impl Waiting {
     }
 
     /// The writes that set what lists of tasks depend on.
-    pub(super) fn writes(&self) -> Result<Vec<Write>> {
+    pub(in crate::sqlite) fn writes(&self) -> Result<Vec<Write>> {
         let mut writes = Vec::new();
         for item in self.of("settings") {
             let QueueSettings { weight, concurrency, affinity_wait } = item.body()?;

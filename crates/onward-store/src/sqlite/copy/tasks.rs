@@ -27,7 +27,7 @@ const ENDED: &str = "SELECT h.id, h.sub_queue, h.state, h.priority, h.run_at, h.
      FROM history h JOIN temp.end_order o ON o.task = h.id WHERE h.id > ?1 ORDER BY h.id LIMIT ?2";
 
 /// Live tasks behind a number.
-pub(super) fn live(connection: &Connection, after: i64) -> Result<IntoIter<Task>> {
+pub(in crate::sqlite) fn live(connection: &Connection, after: i64) -> Result<IntoIter<Task>> {
     let mut sub_queues = SubQueueNames::new(connection);
     let mut statement = connection.prepare_cached(LIVE)?;
     let mut rows = statement.query([after, limit()])?;
@@ -50,7 +50,7 @@ pub(super) fn live(connection: &Connection, after: i64) -> Result<IntoIter<Task>
 }
 
 /// Ended tasks behind a number.
-pub(super) fn ended(connection: &Connection, after: i64) -> Result<IntoIter<Task>> {
+pub(in crate::sqlite) fn ended(connection: &Connection, after: i64) -> Result<IntoIter<Task>> {
     let mut sub_queues = SubQueueNames::new(connection);
     let mut statement = connection.prepare_cached(ENDED)?;
     let mut rows = statement.query([after, limit()])?;
@@ -165,7 +165,12 @@ fn complete(connection: &Connection, tasks: &mut [Task]) -> Result<()> {
 }
 
 /// The tags of tasks of a table that were just read, behind a number.
-pub(super) fn tags(connection: &Connection, table: &str, after: i64, tasks: &[TaskRow]) -> Result<Vec<(i64, Vec<u8>)>> {
+pub(in crate::sqlite) fn tags(
+    connection: &Connection,
+    table: &str,
+    after: i64,
+    tasks: &[TaskRow],
+) -> Result<Vec<(i64, Vec<u8>)>> {
     let Some(last) = tasks.last() else { return Ok(Vec::new()) };
     let sql = format!("SELECT id, options FROM {table} WHERE id > ?1 AND id <= ?2 AND instr(options, '\"tags\"') > 0");
     let mut statement = connection.prepare_cached(&sql)?;
@@ -179,7 +184,7 @@ pub(super) fn tags(connection: &Connection, table: &str, after: i64, tasks: &[Ta
 }
 
 /// Entries of the log behind a number.
-pub(super) fn log(connection: &Connection, after: i64) -> Result<Vec<(i64, i64, String)>> {
+pub(in crate::sqlite) fn log(connection: &Connection, after: i64) -> Result<Vec<(i64, i64, String)>> {
     let mut sub_queues = SubQueueNames::new(connection);
     let sql = "SELECT id, at, next_task, changes FROM log WHERE id > ?1 ORDER BY id LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;

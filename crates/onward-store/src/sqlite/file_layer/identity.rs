@@ -16,7 +16,7 @@ const TABLE_LEAF: u8 = 0x0d;
 
 /// The identity of a file at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sqlite) struct Identity {
+pub(super) struct Identity {
     /// Drawn when the store was made. Copies have the same.
     pub(in crate::sqlite) store: [u8; 16],
     /// Goes up at least once between two checkpoints that copy something.
@@ -25,7 +25,7 @@ pub(in crate::sqlite) struct Identity {
 
 /// The result of reading an identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sqlite) enum Found {
+pub(super) enum Found {
     Identity(Identity),
     /// The file has no such page or no such row.
     Nothing,
@@ -49,7 +49,7 @@ impl Found {
     }
 
     /// Reads it, with a buffer as long as a page of the file.
-    pub(in crate::sqlite) fn on_page(connection: &Connection, page: &mut [u8]) -> Self {
+    pub(super) fn on_page(connection: &Connection, page: &mut [u8]) -> Self {
         match file_layer::read_file(connection, page, page.len()) {
             RawRead::Whole => Identity::on_page(page).map_or(Self::Nothing, Self::Identity),
             RawRead::Short => Self::Nothing,
@@ -104,7 +104,7 @@ fn integer_of(kind: u8, bytes: &[u8]) -> Option<i64> {
 
 /// Reads the number of the store as a transaction sees it, through the log. `None` if it cannot be
 /// read.
-pub(in crate::sqlite) fn seen_by(connection: &Connection) -> Option<[u8; 16]> {
+pub(super) fn seen_by(connection: &Connection) -> Option<[u8; 16]> {
     connection.query_row("SELECT store FROM identity", [], |row| row.get(0)).ok()
 }
 

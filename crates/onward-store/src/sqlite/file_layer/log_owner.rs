@@ -31,7 +31,7 @@ const EMPTY_LOG: u64 = 32;
 
 /// The part of a log's header that is drawn whenever the log begins anew.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::sqlite) struct Salts(pub(in crate::sqlite) [u8; 8]);
+pub(super) struct Salts(pub(in crate::sqlite) [u8; 8]);
 
 impl Salts {
     /// Their place (SQLite's file format, section 4.1).
@@ -40,7 +40,7 @@ impl Salts {
 
 /// The record beside one store.
 #[derive(Debug)]
-pub(in crate::sqlite) struct LogOwner(PathBuf);
+pub(super) struct LogOwner(PathBuf);
 
 impl LogOwner {
     pub(in crate::sqlite) fn beside(store: &Path) -> Self {

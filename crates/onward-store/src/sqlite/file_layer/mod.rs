@@ -11,12 +11,12 @@
 //! log has checksums of its own, and what is in it stays as SQLite made it.
 
 mod database_file;
-pub(in crate::sqlite) mod identity;
+mod identity;
 mod log_file;
-pub(in crate::sqlite) mod log_owner;
+pub(super) mod log_owner;
 mod page;
 mod raw;
-pub(in crate::sqlite) mod store_files;
+pub(super) mod store_files;
 mod vfs;
 
 pub(super) use page::CHECKSUM_BYTES;

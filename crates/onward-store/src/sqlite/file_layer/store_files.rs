@@ -47,7 +47,7 @@ struct DirectoryState {
 
 /// The way in which a store has lost its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sqlite) enum Loss {
+enum Loss {
     /// Nothing is at the path.
     Moved,
     /// Another file is at the path.

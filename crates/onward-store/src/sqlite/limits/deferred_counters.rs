@@ -55,7 +55,7 @@ pub(in crate::sqlite) enum CounterSaving {
 
 /// What is not in the tables.
 #[derive(Debug, Default)]
-pub(in crate::sqlite) struct DeferredCounters {
+pub(super) struct DeferredCounters {
     /// Groups of which all is to be written with this transaction.
     changed: Vec<i64>,
     /// Those of which counts may wait.
@@ -113,7 +113,7 @@ impl Limits {
     }
 
     /// Notes that a group's counts are to be written.
-    pub(in crate::sqlite) fn mark_group_counted(&mut self, group: i64) {
+    pub(super) fn mark_group_counted(&mut self, group: i64) {
         if let Some(state) = self.groups.get_mut(&group)
             && !std::mem::replace(&mut state.is_counted, true)
         {

@@ -53,11 +53,11 @@ pub(in crate::sqlite) struct GroupState {
     /// Whether its lists stand among those of groups below their minimum.
     pub(in crate::sqlite) is_below_minimum: bool,
     /// Whether all of it is to be written with this transaction.
-    pub(in crate::sqlite) is_changed: bool,
+    pub(super) is_changed: bool,
     /// Whether its usage is to be written.
-    pub(in crate::sqlite) is_counted: bool,
+    pub(super) is_counted: bool,
     /// The last row of the log of which what is written of it knows.
-    pub(in crate::sqlite) saved_in: i64,
+    pub(super) saved_in: i64,
 }
 
 impl GroupState {
@@ -74,7 +74,7 @@ pub(in crate::sqlite) struct Limits {
     configured: BTreeMap<LimitScope, Limit>,
     scopes: FxHashMap<ScopeNumber, (Usage, LimitScope)>,
     pub(in crate::sqlite) groups: FxHashMap<i64, GroupState>,
-    pub(in crate::sqlite) deferred: DeferredCounters,
+    pub(super) deferred: DeferredCounters,
     /// The number of the configuration that `limits` are from.
     configuration: u64,
 }
@@ -262,12 +262,12 @@ impl Limits {
         self.fair_shares.save(connection)
     }
 
-    pub(in crate::sqlite) fn has_many_groups(&self) -> bool {
+    pub(super) fn has_many_groups(&self) -> bool {
         self.groups.len() > MAX_STATES
     }
 
     /// Forgets the states of groups if they are many; all must be saved.
-    pub(in crate::sqlite) fn forget_many_groups(&mut self) {
+    pub(super) fn forget_many_groups(&mut self) {
         if self.has_many_groups() {
             self.groups.clear();
         }

@@ -1,8 +1,8 @@
 //! Flow control: [`limit_usage`] (concurrency and rates), [`fair_shares`], [`pauses`] and
 //! [`queue_settings`], each kept in memory as well because every claim asks.
 
-pub(in crate::sqlite) mod deferred_counters;
-pub(in crate::sqlite) mod fair_shares;
-pub(in crate::sqlite) mod limit_usage;
-pub(in crate::sqlite) mod pauses;
-pub(in crate::sqlite) mod queue_settings;
+pub(super) mod deferred_counters;
+pub(super) mod fair_shares;
+pub(super) mod limit_usage;
+pub(super) mod pauses;
+pub(super) mod queue_settings;

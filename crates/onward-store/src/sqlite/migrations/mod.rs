@@ -1,3 +1,3 @@
 //! The schema of a file: `schema.sql`, and what brings a file up to date.
 
-pub(in crate::sqlite) mod migrate;
+pub(super) mod migrate;

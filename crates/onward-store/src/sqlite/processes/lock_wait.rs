@@ -21,7 +21,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The looks in a row without a commit after which a process gives up: whoever holds the lock so
 /// long does not let go of it.
-pub(in crate::sqlite) const MAX_POLLS: u32 = 30;
+pub(super) const MAX_POLLS: u32 = 30;
 
 /// How long nothing has been committed by those that have the lock.
 #[derive(Debug, Default)]

@@ -2,9 +2,10 @@
 //! whose turn it is to write, and [`housekeeping`] is the thread that looks after the log and the
 //! peers.
 
-pub(in crate::sqlite) mod housekeeping;
-pub(in crate::sqlite) mod lock_wait;
-pub(in crate::sqlite) mod notification_watermark;
-pub(in crate::sqlite) mod peers;
-pub(in crate::sqlite) mod ticket_lock;
-pub(in crate::sqlite) mod write_lock;
+pub(super) mod checkpoint_trigger;
+pub(super) mod housekeeping;
+pub(super) mod lock_wait;
+pub(super) mod notification_watermark;
+pub(super) mod peers;
+mod ticket_lock;
+pub(super) mod write_lock;

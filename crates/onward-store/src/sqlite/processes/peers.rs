@@ -31,7 +31,7 @@ const BRIEF: &str = ".brief";
 
 /// How long a process has a store open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sqlite) enum ProcessKind {
+enum ProcessKind {
     /// It works on the store, and is woken when others write.
     Lasting,
     /// It makes a few calls and ends. It wakes others, and is not woken.
@@ -383,13 +383,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processes_that_enter_while_others_look_keep_their_marks() {
+    fn processes_that_enter_while_others_look_keep_their_lock_files() {
         let directory = tempfile::tempdir().unwrap();
         let store = directory.path().join("onward.db");
         fs::write(&store, "").unwrap();
         let mut onlookers =
             [PeerProcesses::register(&store, 1, |_| {}).unwrap(), PeerProcesses::register(&store, 1, |_| {}).unwrap()];
-        let lock_files = onlookers[0].directory.clone();
+        let directory_of_locks = onlookers[0].directory.clone();
         let done = AtomicBool::new(false);
         let removed = std::thread::scope(|scope| {
             for onlooker in &mut onlookers {
@@ -399,43 +399,40 @@ mod tests {
                     }
                 });
             }
-            let removed = (0..1000).filter(|_| !is_kept_a_while(&lock_files)).count();
+            let removed = (0..1000).filter(|_| !is_kept_a_while(&directory_of_locks)).count();
             done.store(true, Ordering::Relaxed);
             removed
         });
-        assert_eq!(removed, 0, "marks were removed under their owners");
+        assert_eq!(removed, 0, "lock files were removed under their owners");
     }
 
-    /// What one who is woken by these is told of the lock files each time.
+    /// What one who is woken by these is told each time.
     fn told<const N: usize>(wakers: [&PeerWakers; N], told: &std::sync::mpsc::Receiver<Woken>) -> [Woken; N] {
         wakers.map(|wakers| {
             wakers.wake();
             let first = told.recv().unwrap();
             // One write may be told of more than once.
-            std::iter::once(first)
-                .chain(told.try_iter())
-                .find(|lock_files| *lock_files == Woken::Peers)
-                .unwrap_or(first)
+            std::iter::once(first).chain(told.try_iter()).find(|woken| *woken == Woken::Peers).unwrap_or(first)
         })
     }
 
     #[test]
-    fn whoever_is_woken_again_by_the_same_neighbour_need_not_look_who_is_there() {
+    fn whoever_is_woken_again_by_the_same_peer_need_not_look_who_is_there() {
         let directory = tempfile::tempdir().unwrap();
         let store = directory.path().join("onward.db");
         fs::write(&store, "").unwrap();
         let (tell, told_of) = std::sync::mpsc::channel();
-        let _sleeper = PeerProcesses::register(&store, 1, move |lock_files| tell.send(lock_files).unwrap()).unwrap();
-        let mut neighbour = PeerProcesses::register(&store, 1, |_| {}).unwrap();
-        neighbour.refresh(true).unwrap();
-        let wakers = [neighbour.wakers(), neighbour.wakers()];
+        let _sleeper = PeerProcesses::register(&store, 1, move |woken| tell.send(woken).unwrap()).unwrap();
+        let mut peer = PeerProcesses::register(&store, 1, |_| {}).unwrap();
+        peer.refresh(true).unwrap();
+        let wakers = [peer.wakers(), peer.wakers()];
         assert_eq!(told(wakers, &told_of), [Woken::Peers, Woken::Peer]);
     }
 
     /// Makes a lock file, lets others have their time, and looks whether it is still there.
-    fn is_kept_a_while(lock_files: &Path) -> bool {
-        let (name, _lock) = lock_a_name(lock_files, 1, ProcessKind::Lasting).unwrap();
+    fn is_kept_a_while(directory: &Path) -> bool {
+        let (name, _lock) = lock_a_name(directory, 1, ProcessKind::Lasting).unwrap();
         (0..4).for_each(|_| std::thread::yield_now());
-        fs::remove_file(lock_files.join(&name)).is_ok()
+        fs::remove_file(directory.join(&name)).is_ok()
     }
 }

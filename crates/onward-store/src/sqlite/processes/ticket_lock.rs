@@ -158,7 +158,7 @@ impl LockFile {
         *self.queue() = KernelQueue { is_queued: true, is_wanted: true, ended: None };
         let lock_file = Arc::clone(&self);
         let thread =
-            std::thread::Builder::new().name("onward-turnstile".into()).spawn(move || lock_file.wait_in_kernel_queue());
+            std::thread::Builder::new().name("onward-ticket".into()).spawn(move || lock_file.wait_in_kernel_queue());
         self.queue().is_queued &= thread.is_ok();
         thread.is_ok()
     }

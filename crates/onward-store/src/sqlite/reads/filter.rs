@@ -30,7 +30,7 @@ impl Range {
 
 /// The tasks of a range that a filter selects.
 #[derive(Debug)]
-pub(in crate::sqlite) struct Selection<'f> {
+pub(super) struct Selection<'f> {
     filter: &'f TaskFilter,
     range: Range,
     /// The tags that the tasks must have, the rarest first.
@@ -46,7 +46,7 @@ struct TagInUse {
 
 /// A query without its columns, order and limit.
 #[derive(Debug, Default)]
-pub(in crate::sqlite) struct Query {
+pub(super) struct Query {
     from: String,
     conditions: Vec<String>,
     /// What is bound, in the order of the conditions.
@@ -110,7 +110,7 @@ impl<'f> Selection<'f> {
     }
 
     /// How many tasks it selects, if that is known without counting.
-    pub(in crate::sqlite) fn known_count(&self) -> Option<u64> {
+    pub(super) fn known_count(&self) -> Option<u64> {
         match self.tags[..] {
             [tag] if self.is_by_tags_alone() && self.range.is_all() => Some(tag.tasks),
             _ => None,
@@ -118,7 +118,7 @@ impl<'f> Selection<'f> {
     }
 
     /// The queries that together find all of it, each task by one of them.
-    pub(in crate::sqlite) fn queries(&self) -> Vec<Query> {
+    pub(super) fn queries(&self) -> Vec<Query> {
         match self.by_tags() {
             Some(query) => vec![query],
             None => self.live().into_iter().chain(self.ended()).collect(),

@@ -9,7 +9,7 @@ pub(super) mod list;
 pub(super) mod peek;
 pub(super) mod pending_batches;
 pub(super) mod queues;
-pub(super) mod record;
+mod record;
 pub(super) mod schedules;
 pub(super) mod sessions;
 pub(super) mod statistics;

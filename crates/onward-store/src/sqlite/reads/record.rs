@@ -16,26 +16,30 @@ use crate::sqlite::commit::transaction::id_values;
 use crate::sqlite::reads::sub_queue_names::{NamesOfSubQueue, SubQueueNames};
 
 /// The columns of a live task, in the order that [`read`] expects.
-pub(super) const LIVE: &str = "t.id, t.sub_queue, \
+pub(in crate::sqlite) const LIVE: &str = "t.id, t.sub_queue, \
     CASE WHEN l.first IS NOT NULL THEN 3 WHEN t.scheduled = 1 THEN 1 WHEN t.scheduled = 2 THEN 9 ELSE 2 END, t.priority, t.key, t.submitted_at, \
     t.run_at, t.expires_at, t.attempts + (l.first IS NOT NULL), coalesce(l.started_at, t.started_at), NULL, l.session, \
     t.cancel_requested > 0, t.options";
 
 /// The columns of an ended task, in the order that [`read`] expects.
-pub(super) const ENDED: &str = "t.id, t.sub_queue, t.state, t.priority, t.key, t.submitted_at, t.run_at, t.expires_at, \
+pub(in crate::sqlite) const ENDED: &str = "t.id, t.sub_queue, t.state, t.priority, t.key, t.submitted_at, t.run_at, t.expires_at, \
     t.attempts, t.started_at, t.finished_at, NULL, \
     t.cancel_requested > 0, t.options";
 
 /// Live tasks with what they are joined to.
-pub(in crate::sqlite) const FROM_LIVE: &str = "task t LEFT JOIN lease l ON l.first = (SELECT max(first) FROM lease WHERE first <= t.id) \
+pub(super) const FROM_LIVE: &str = "task t LEFT JOIN lease l ON l.first = (SELECT max(first) FROM lease WHERE first <= t.id) \
     AND l.last >= t.id";
 
 /// Ended tasks.
-pub(in crate::sqlite) const FROM_ENDED: &str = "history t";
+pub(super) const FROM_ENDED: &str = "history t";
 
 /// Reads a record without its errors and progress; payload and result are the last two columns
 /// where they were asked for.
-pub(super) fn read(row: &Row<'_>, sub_queues: &mut SubQueueNames<'_>, with_payload: bool) -> Result<TaskRecord> {
+pub(in crate::sqlite) fn read(
+    row: &Row<'_>,
+    sub_queues: &mut SubQueueNames<'_>,
+    with_payload: bool,
+) -> Result<TaskRecord> {
     let options: TaskOptions = row.get(13)?;
     let NamesOfSubQueue { kind, queue, group } = sub_queues.of(row.get(1)?)?;
     let members = options.member_count();
@@ -91,7 +95,7 @@ pub(super) fn read(row: &Row<'_>, sub_queues: &mut SubQueueNames<'_>, with_paylo
 }
 
 /// Adds the errors and the progress of records.
-pub(super) fn complete(connection: &Connection, records: &mut [TaskRecord]) -> Result<()> {
+pub(in crate::sqlite) fn complete(connection: &Connection, records: &mut [TaskRecord]) -> Result<()> {
     let ids = id_values(records.iter().map(|record| record.id));
     let mut errors = errors(connection, &ids)?;
     let mut progress = progress(connection, &ids)?;

@@ -26,7 +26,11 @@ pub(in crate::sqlite) fn sessions(connection: &Connection, ended: &BTreeSet<Stri
 
 /// Returns the same sessions, and for how long their leases have been over at a moment of steady
 /// time.
-pub(super) fn workers(connection: &Connection, ended: &BTreeSet<String>, now: Duration) -> Result<Vec<Worker>> {
+pub(in crate::sqlite) fn workers(
+    connection: &Connection,
+    ended: &BTreeSet<String>,
+    now: Duration,
+) -> Result<Vec<Worker>> {
     let mut statement = connection.prepare_cached(include_str!("../sql/reads/sessions.sql"))?;
     let mut rows = statement.query([])?;
     let mut sessions = Vec::new();

@@ -182,7 +182,7 @@ fn groups_ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecor
 }
 
 /// For which session its list is reserved, and until when.
-pub(super) fn reserved(
+pub(in crate::sqlite) fn reserved(
     connection: &Database<'_>,
     cache: &mut Cache,
     record: &TaskRecord,

@@ -38,7 +38,7 @@ pub(in crate::sqlite) struct AffinityKeys {
     /// When lists were last looked at; `None` before that.
     pub(in crate::sqlite) looked_at: Option<i64>,
     /// The latest moment by which any process found a list to be for all.
-    pub(in crate::sqlite) released_at: i64,
+    pub(super) released_at: i64,
 }
 
 impl AffinityKeys {
@@ -55,20 +55,20 @@ impl AffinityKeys {
 }
 
 /// The number of an affinity key, if it has one now.
-pub(in crate::sqlite) fn number_of(connection: &Database<'_>, name: &Name) -> Result<Option<i64>> {
+pub(super) fn number_of(connection: &Database<'_>, name: &Name) -> Result<Option<i64>> {
     let mut statement = connection.prepare_cached("SELECT id FROM affinity WHERE name = ?")?;
     Ok(statement.query_row([name.as_str()], |row| row.get(0)).optional()?)
 }
 
 /// The session that an affinity key prefers.
-pub(in crate::sqlite) fn preferred(connection: &Database<'_>, affinity_key: i64) -> Result<Option<i64>> {
+pub(super) fn preferred(connection: &Database<'_>, affinity_key: i64) -> Result<Option<i64>> {
     let mut statement = connection.prepare_cached("SELECT session FROM affinity WHERE id = ?")?;
     Ok(statement.query_row([affinity_key], |row| row.get(0)).optional()?.flatten())
 }
 
 impl Transaction<'_> {
     /// The number of an affinity key, which is added where it is new.
-    pub(in crate::sqlite) fn ensure_affinity_key(&mut self, name: &Name) -> Result<i64> {
+    pub(super) fn ensure_affinity_key(&mut self, name: &Name) -> Result<i64> {
         if let Some(number) = number_of(self.connection, name)? {
             return Ok(number);
         }
@@ -173,7 +173,7 @@ impl Transaction<'_> {
         Ok(next.map(|at| Duration::from_micros(u64::try_from(at.saturating_sub(now)).unwrap_or(0))))
     }
 
-    pub(in crate::sqlite) fn next_release_at(&mut self) -> Result<Option<i64>> {
+    pub(super) fn next_release_at(&mut self) -> Result<Option<i64>> {
         if !self.cache.affinity.any {
             return Ok(None);
         }

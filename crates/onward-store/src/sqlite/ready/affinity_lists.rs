@@ -110,7 +110,7 @@ impl Transaction<'_> {
         self.note_entry_to_affinity_list(list, entry.sort_key(), first)
     }
 
-    pub(in crate::sqlite) fn enter_affinity_list_when_due(&mut self, list: i64, sort_key: Place) -> Result<()> {
+    pub(super) fn enter_affinity_list_when_due(&mut self, list: i64, sort_key: Place) -> Result<()> {
         let affinity_key = self.live(sort_key.task)?.and_then(|task| task.options.affinity);
         let affinity_key =
             affinity_key.ok_or_else(|| Error::corrupt("a task has lost its affinity key; restore a backup"))?;
@@ -120,7 +120,7 @@ impl Transaction<'_> {
         self.note_entry_to_affinity_list(list, sort_key, first)
     }
 
-    pub(in crate::sqlite) fn leave_affinity_list(&mut self, entry: &Entry<'_>, affinity_key: &Name) -> Result<()> {
+    pub(super) fn leave_affinity_list(&mut self, entry: &Entry<'_>, affinity_key: &Name) -> Result<()> {
         let list = self.cache.list_of(self.connection, entry.list, Some(affinity_key))?;
         self.cache.index.remove(self.connection, &Entry { list, ..entry.clone() })?;
         self.note_exit_from_affinity_list(list, entry.sort_key())?;
@@ -154,7 +154,7 @@ impl Transaction<'_> {
     }
 
     /// Has a list whose task left begin with the next.
-    pub(in crate::sqlite) fn note_exit_from_affinity_list(&mut self, list: i64, sort_key: Place) -> Result<()> {
+    pub(super) fn note_exit_from_affinity_list(&mut self, list: i64, sort_key: Place) -> Result<()> {
         let (head_list, share_tag) =
             (head_list_of(self.connection, &self.cache.names, list)?, self.share_tag_of(list)?);
         let was_head =
@@ -189,7 +189,7 @@ impl Transaction<'_> {
     }
 
     /// The lists of affinity key without a group in a queue.
-    pub(in crate::sqlite) fn affinity_lists_of_queue(&self, queue: i64) -> Result<Vec<i64>> {
+    pub(super) fn affinity_lists_of_queue(&self, queue: i64) -> Result<Vec<i64>> {
         let mut lists = Vec::new();
         if !self.cache.affinity.any() {
             return Ok(lists);
@@ -206,7 +206,7 @@ impl Transaction<'_> {
 
     /// Whether something is reserved, for any session, in the same queue and kind as one of these
     /// lists.
-    pub(in crate::sqlite) fn any_reserved(&self, sub_queues: &[i64]) -> Result<bool> {
+    pub(super) fn any_reserved(&self, sub_queues: &[i64]) -> Result<bool> {
         if !self.cache.affinity.any() {
             return Ok(false);
         }
@@ -221,7 +221,7 @@ impl Transaction<'_> {
     }
 
     /// Takes the heads of a group's lists away, or puts them back.
-    pub(in crate::sqlite) fn move_affinity_heads(&mut self, group: i64, held_back: bool) -> Result<()> {
+    pub(super) fn move_affinity_heads(&mut self, group: i64, held_back: bool) -> Result<()> {
         for list in self.affinity_lists_of_group(group)? {
             let Some(sort_key) = self.cache.index.first_ready(self.connection, list)? else { continue };
             let known = read(self.connection, list)?;

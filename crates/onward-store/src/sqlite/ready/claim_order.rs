@@ -17,7 +17,7 @@ pub(in crate::sqlite) struct QueueOfSource<'n> {
 }
 
 /// Where a head stands: in its queue, and among those of the same fair-share tag.
-pub(in crate::sqlite) type HeadKey = (Rank, Place);
+type HeadKey = (Rank, Place);
 
 /// The heads of a queue.
 type QueueHeads = BinaryHeap<Reverse<(HeadKey, usize)>>;

@@ -174,7 +174,7 @@ impl ClaimableHeads {
         Ok(())
     }
 
-    pub(in crate::sqlite) fn remove_token_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
+    pub(super) fn remove_token_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
         match self {
             Self::Memory { tokens_due, .. } => {
                 tokens_due.remove(&(at, group));

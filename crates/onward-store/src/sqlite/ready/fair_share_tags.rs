@@ -42,7 +42,7 @@ impl Transaction<'_> {
     }
 
     /// Has a group stand in the list of those below their minimum if it is.
-    pub(in crate::sqlite) fn settle_minimum(&mut self, group: i64) -> Result<()> {
+    pub(super) fn settle_minimum(&mut self, group: i64) -> Result<()> {
         let state = self.cache.limits.group(self.connection, group)?;
         let is_below_minimum = state.is_to_be_below_minimum();
         if state.is_below_minimum == is_below_minimum {

@@ -116,7 +116,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    pub(in crate::sqlite) fn settle_group_of(&mut self, list: i64) -> Result<()> {
+    pub(super) fn settle_group_of(&mut self, list: i64) -> Result<()> {
         self.cache.names.group_of(list).map_or(Ok(()), |group| self.settle_group(group))
     }
 

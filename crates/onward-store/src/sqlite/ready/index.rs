@@ -7,7 +7,7 @@
 //! so memory is bounded. A process that shares the file keeps everything in the tables (the
 //! index watermark is then [`ALL_IN_TABLES`]).
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use rusqlite::{OptionalExtension, params};
@@ -71,7 +71,7 @@ impl Entry<'_> {
     }
 
     /// Whether it stands in a list, and is not waiting to be put there.
-    pub(in crate::sqlite) fn is_ready(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         !self.scheduled && !self.blocked
     }
 
@@ -267,7 +267,7 @@ impl Index {
         entry.expires_at.map_or(Ok(()), |at| self.remove_expiry(connection, at, entry.id))
     }
 
-    pub(in crate::sqlite) fn add_ready(&mut self, connection: &Database<'_>, list: i64, sort_key: Place) -> Result<()> {
+    pub(super) fn add_ready(&mut self, connection: &Database<'_>, list: i64, sort_key: Place) -> Result<()> {
         if sort_key.task.0 > self.index_watermark {
             self.ready_tasks += usize::from(self.ready.entry(list).or_default().insert(sort_key));
         } else {
@@ -278,12 +278,7 @@ impl Index {
         Ok(())
     }
 
-    pub(in crate::sqlite) fn remove_ready(
-        &mut self,
-        connection: &Database<'_>,
-        list: i64,
-        sort_key: Place,
-    ) -> Result<()> {
+    fn remove_ready(&mut self, connection: &Database<'_>, list: i64, sort_key: Place) -> Result<()> {
         self.waiting_rows.forget(sort_key.task.0);
         self.idle_rows.remove(sort_key.task.0);
         self.remove_ready_to_start(connection, list, sort_key)
@@ -530,12 +525,7 @@ impl Index {
         Ok(due)
     }
 
-    pub(in crate::sqlite) fn add_expiry(
-        &mut self,
-        connection: &Database<'_>,
-        expires_at: i64,
-        task: i64,
-    ) -> Result<()> {
+    fn add_expiry(&mut self, connection: &Database<'_>, expires_at: i64, task: i64) -> Result<()> {
         if task > self.index_watermark {
             self.expiry.insert((expires_at, task));
         } else {
@@ -673,40 +663,4 @@ fn table_lists(connection: &Database<'_>, below: i64) -> Result<BTreeSet<i64>> {
         last = list;
     }
     Ok(lists)
-}
-
-/// Due tasks of one list, read in pieces, so that a claim over many lists reads little of each.
-#[derive(Debug)]
-pub(in crate::sqlite) struct ListCursor {
-    pub(in crate::sqlite) list: i64,
-    buffered: VecDeque<Place>,
-    last: Option<Place>,
-    exhausted: bool,
-}
-
-impl ListCursor {
-    /// The tasks of a list behind a place, or all.
-    pub(in crate::sqlite) fn behind(list: i64, sort_key: Option<Place>) -> Self {
-        Self { list, buffered: VecDeque::new(), last: sort_key, exhausted: false }
-    }
-
-    /// The list's next task, left in place.
-    pub(in crate::sqlite) fn peek(
-        &mut self,
-        connection: &Database<'_>,
-        index: &mut Index,
-        want: usize,
-    ) -> Result<Option<Place>> {
-        if self.buffered.is_empty() && !self.exhausted {
-            let sort_keys = index.next_ready(connection, self.list, self.last, want)?;
-            self.exhausted = sort_keys.len() < want;
-            self.last = sort_keys.last().copied().or(self.last);
-            self.buffered = sort_keys.into();
-        }
-        Ok(self.buffered.front().copied())
-    }
-
-    pub(in crate::sqlite) fn advance(&mut self) {
-        self.buffered.pop_front();
-    }
 }

@@ -16,7 +16,7 @@ use crate::sqlite::commit::names::Names;
 
 /// By how much the numbers of tasks change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::sqlite) struct Sizes {
+struct Sizes {
     pub(in crate::sqlite) waiting: i64,
     pub(in crate::sqlite) scheduled: i64,
     pub(in crate::sqlite) blocked: i64,
@@ -32,7 +32,7 @@ impl Sizes {
 
 /// What a transaction has changed, by list.
 #[derive(Debug, Default)]
-pub(in crate::sqlite) struct SizeChanges {
+pub(super) struct SizeChanges {
     by_list: FxHashMap<i64, Sizes>,
 }
 

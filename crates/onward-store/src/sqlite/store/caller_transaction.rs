@@ -32,7 +32,7 @@ use crate::sqlite::commit::transition_log::LogBuffer;
 use crate::sqlite::file_layer;
 use crate::sqlite::file_layer::store_files::{CommitOutcome, FilePaths};
 use crate::sqlite::limits::deferred_counters::ClockReading;
-use crate::sqlite::processes::housekeeping::CheckpointTrigger;
+use crate::sqlite::processes::checkpoint_trigger::CheckpointTrigger;
 use crate::sqlite::processes::notification_watermark::NotificationWatermark;
 use crate::sqlite::processes::peers::{PeerProcesses, PeerWakers};
 use crate::sqlite::ready::index::MemoryTasks;
@@ -202,7 +202,7 @@ fn check_names(connection: &Connection) -> Result<()> {
 
 /// Does something in a transaction under way and undoes it if it fails, so that the transaction can
 /// go on.
-pub(in crate::sqlite) fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let execute = |sql| connection.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
     execute("SAVEPOINT onward_write")?;
     match work() {
@@ -328,7 +328,7 @@ impl SqliteStore {
     }
 
     /// What serves the caller who has a connection, unless that would lose what is written on it.
-    pub(in crate::sqlite) fn callers_of(&self, connection: &Connection) -> Result<&CallerTransactions> {
+    pub(super) fn callers_of(&self, connection: &Connection) -> Result<&CallerTransactions> {
         let callers = self.callers().ok_or_else(|| {
             Error::invalid("the store is in memory, where nobody else can have a transaction; open one in a file")
         })?;

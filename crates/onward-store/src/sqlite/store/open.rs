@@ -26,7 +26,8 @@ use crate::sqlite::file_layer::log_owner::{check_log, check_names, with_suffix};
 use crate::sqlite::file_layer::store_files::{StoreFiles, set_leaves_log};
 use crate::sqlite::file_layer::{self, CHECKSUM_BYTES};
 use crate::sqlite::migrations::migrate::{MIGRATIONS, check_schema, migrate};
-use crate::sqlite::processes::housekeeping::{self, CheckpointTrigger};
+use crate::sqlite::processes::checkpoint_trigger::{self, CheckpointTrigger};
+use crate::sqlite::processes::housekeeping;
 use crate::sqlite::processes::lock_wait::wait_for_locks;
 use crate::sqlite::processes::peers::{PeerProcesses, Woken, check_peers};
 use crate::sqlite::reads;
@@ -39,7 +40,7 @@ use crate::sqlite::store::sqlite_store::{OpenFile, SqliteStore};
 const BUSY: Duration = Duration::from_secs(30);
 
 /// How long is waited between two tries, where SQLite itself does not wait.
-pub(in crate::sqlite) const BUSY_PAUSE: Duration = Duration::from_millis(5);
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Each connection is used by one thread at a time, which Rust sees to, so SQLite need not.
 const CONNECT: OpenFlags =
@@ -87,7 +88,7 @@ impl Default for SqliteOptions {
             create: true,
             page_checksums: false,
             vfs: None,
-            long_log: housekeeping::LONG_LOG,
+            long_log: checkpoint_trigger::LONG_LOG,
             memory_tasks: MemoryTasks::default(),
             migrations: MIGRATIONS,
             brief: false,
@@ -281,7 +282,7 @@ impl SqliteOptions {
         }
     }
 
-    pub(in crate::sqlite) fn vfs_name(&self) -> Option<&str> {
+    pub(super) fn vfs_name(&self) -> Option<&str> {
         self.vfs.as_deref()
     }
 
@@ -289,11 +290,11 @@ impl SqliteOptions {
         self.migrations
     }
 
-    pub(in crate::sqlite) fn info_of(&self, path: &Path) -> StoreInfo {
+    pub(super) fn info_of(&self, path: &Path) -> StoreInfo {
         self.info(path.display().to_string(), self.durability)
     }
 
-    pub(in crate::sqlite) fn open_file(self, path: &Path) -> Result<SqliteStore> {
+    pub(super) fn open_file(self, path: &Path) -> Result<SqliteStore> {
         let path = real_path(path);
         let (mut committer, checkpoint_trigger) = self.enter_file(&path)?;
         let vfs = self.vfs.as_deref();
@@ -472,7 +473,7 @@ pub(in crate::sqlite) fn real_path(path: &Path) -> PathBuf {
 }
 
 /// Opens a connection through one of our layers, by its name.
-pub(in crate::sqlite) fn open_through(path: &Path, flags: OpenFlags, layer: &str) -> Result<Connection> {
+pub(super) fn open_through(path: &Path, flags: OpenFlags, layer: &str) -> Result<Connection> {
     file_layer::register()?;
     Ok(Connection::open_with_flags_and_vfs(path, flags, layer)?)
 }
@@ -483,7 +484,7 @@ fn is_empty(connection: &Connection) -> Result<bool> {
 }
 
 /// Whether the pages of a file have room for checksums.
-pub(in crate::sqlite) fn has_page_checksums(connection: &Connection) -> Result<bool> {
+pub(super) fn has_page_checksums(connection: &Connection) -> Result<bool> {
     Ok(file_layer::reserved(connection)? == CHECKSUM_BYTES)
 }
 
@@ -556,7 +557,7 @@ fn directory_of(path: &Path) -> &Path {
 }
 
 /// Refuses a place where no store can be, or none is.
-pub(in crate::sqlite) fn check_there(path: &Path, create: bool) -> Result<()> {
+pub(super) fn check_there(path: &Path, create: bool) -> Result<()> {
     let directory = directory_of(path);
     if !directory.is_dir() {
         return Err(Error::not_found(format!("the directory {} does not exist; make it first", directory.display())));

@@ -20,7 +20,7 @@ const KEPT: usize = 4;
 const STATEMENTS: usize = 192;
 
 #[derive(Debug)]
-pub(in crate::sqlite) struct ReadPool {
+pub(super) struct ReadPool {
     path: PathBuf,
     vfs: Option<String>,
     paths: Option<Arc<FilePaths>>,

@@ -34,7 +34,8 @@ use crate::sqlite::commit::commit_counts::{CommitCounts, CommitSizes};
 use crate::sqlite::commit::committer::Committer;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::writer::Writer;
-use crate::sqlite::processes::housekeeping::{self, CheckpointTrigger};
+use crate::sqlite::processes::checkpoint_trigger::CheckpointTrigger;
+use crate::sqlite::processes::housekeeping;
 use crate::sqlite::reads;
 use crate::sqlite::store::caller_transaction::CallerTransactions;
 use crate::sqlite::store::open::SqliteOptions;
@@ -67,7 +68,7 @@ pub struct SqliteStore {
 /// What belongs to a store in a file.
 #[derive(Debug)]
 pub(in crate::sqlite) struct OpenFile {
-    pub(in crate::sqlite) readers: ReadPool,
+    pub(super) readers: ReadPool,
     pub(in crate::sqlite) checkpoint_trigger: Arc<CheckpointTrigger>,
     pub(in crate::sqlite) housekeeping: Option<JoinHandle<()>>,
     pub(in crate::sqlite) callers: CallerTransactions,
@@ -112,7 +113,7 @@ impl SqliteStore {
         self.writer.committer()
     }
 
-    pub(in crate::sqlite) fn durability(&self) -> Durability {
+    pub(super) fn durability(&self) -> Durability {
         self.info.durability
     }
 

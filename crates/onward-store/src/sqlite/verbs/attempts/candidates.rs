@@ -15,7 +15,7 @@ use crate::sqlite::limits::limit_usage::ScopeNumber;
 use crate::sqlite::ready::affinity_lists::reserved_head_list;
 use crate::sqlite::ready::claim_order::{ClaimOrder, QueueOfSource};
 use crate::sqlite::ready::claimable_heads::ClaimableHead;
-use crate::sqlite::ready::index::ListCursor;
+use crate::sqlite::ready::list_cursor::ListCursor;
 
 /// The smallest number of places read from a sub-queue at once.
 const PIECE: usize = 16;
@@ -71,7 +71,7 @@ pub(in crate::sqlite) struct Candidate {
     pub(in crate::sqlite) sort_key: Place,
     pub(in crate::sqlite) source: usize,
     pub(in crate::sqlite) list: i64,
-    pub(in crate::sqlite) is_of_group: bool,
+    pub(super) is_of_group: bool,
 }
 
 /// How many more may be taken.
@@ -121,12 +121,7 @@ impl Transaction<'_> {
         Resumed { remaining: self.remaining(&claim.queues), choice: claim.choice.clone(), passed: FxHashMap::default() }
     }
 
-    pub(in crate::sqlite) fn resumed_candidates(
-        &mut self,
-        claim: &Claim,
-        limit: usize,
-        resumed: Resumed,
-    ) -> Result<Candidates> {
+    pub(super) fn resumed_candidates(&mut self, claim: &Claim, limit: usize, resumed: Resumed) -> Result<Candidates> {
         let mut candidates = self.sources(claim, limit, resumed);
         self.add_heads(&mut candidates)?;
         Ok(candidates)
@@ -282,7 +277,7 @@ impl Transaction<'_> {
 
     /// How long until the first task that is not urgent enough will be, where a claim that handed
     /// out `taken` left room for more.
-    pub(in crate::sqlite) fn next_aged(&mut self, claim: &Claim, taken: usize) -> Result<Option<Duration>> {
+    pub(super) fn next_aged(&mut self, claim: &Claim, taken: usize) -> Result<Option<Duration>> {
         let Some(last) = claim.last_place(self.now).filter(|_| taken < claim.limit.min(bounds::CLAIM)) else {
             return Ok(None);
         };
@@ -322,13 +317,13 @@ impl Transaction<'_> {
     }
 
     /// Has the heads of groups' lists be those of groups that may still give a task.
-    pub(in crate::sqlite) fn refresh_groups(&mut self, candidates: &mut Candidates) -> Result<()> {
+    pub(super) fn refresh_groups(&mut self, candidates: &mut Candidates) -> Result<()> {
         self.refresh(candidates, |_, source| matches!(source.heads, Heads::HeadList(_)))
     }
 
     /// Has lists stand where they do after a start from a queue that groups share: those of the
     /// same group, or of tasks without one.
-    pub(in crate::sqlite) fn refresh_shares(&mut self, candidates: &mut Candidates, started: Candidate) -> Result<()> {
+    pub(super) fn refresh_shares(&mut self, candidates: &mut Candidates, started: Candidate) -> Result<()> {
         let (group, queue) = (self.cache.names.group_of(started.list), candidates.sources[started.source].queue);
         self.refresh(candidates, |names, source| match group {
             None => {

@@ -45,7 +45,7 @@ impl Transaction<'_> {
         }))
     }
 
-    pub(in crate::sqlite) fn mode_of(&self, claim: &Claim) -> QueueMode {
+    pub(super) fn mode_of(&self, claim: &Claim) -> QueueMode {
         claim.choice.mode.unwrap_or(self.cache.queues.mode())
     }
 

@@ -41,7 +41,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    pub(in crate::sqlite) fn check_result(&self, sub_queue: i64, result: Option<&Bytes>) -> VerbResult<()> {
+    pub(super) fn check_result(&self, sub_queue: i64, result: Option<&Bytes>) -> VerbResult<()> {
         let Some(result) = result else { return Ok(()) };
         let kind = self.cache.names.sub_queue(sub_queue).map_or("", |sub_queue| sub_queue.kind_name.as_str());
         check_payload("result", result.len(), self.payload_limit, kind)
@@ -130,7 +130,13 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    pub(in crate::sqlite) fn count_completed(&mut self, sub_queue: i64, attempts: u32, run_at: i64, started_at: i64) {
+    pub(in crate::sqlite::verbs) fn count_completed(
+        &mut self,
+        sub_queue: i64,
+        attempts: u32,
+        run_at: i64,
+        started_at: i64,
+    ) {
         let run = (self.now.as_microseconds() - started_at).max(0);
         let base = self.cache.names.ungrouped_of(sub_queue);
         let change = self.statistics.entry((base, TaskState::Completed)).or_default();
@@ -142,7 +148,7 @@ impl Transaction<'_> {
         change.run_maximum = change.run_maximum.max(run);
     }
 
-    pub(in crate::sqlite) fn complete_one(
+    pub(in crate::sqlite::verbs) fn complete_one(
         &mut self,
         task: &LiveTask,
         held: Held,

@@ -32,12 +32,7 @@ struct End<'a> {
 
 impl Transaction<'_> {
     /// Ends a held task well; the attempt is counted by the caller.
-    pub(in crate::sqlite) fn end_completed(
-        &mut self,
-        task: &LiveTask,
-        held: Held,
-        result: Option<&Bytes>,
-    ) -> Result<()> {
+    pub(super) fn end_completed(&mut self, task: &LiveTask, held: Held, result: Option<&Bytes>) -> Result<()> {
         self.end(
             task,
             &End {
@@ -209,7 +204,12 @@ impl Transaction<'_> {
     }
 
     /// Adds an error to a task's, and drops the second oldest where there are too many.
-    pub(in crate::sqlite) fn record_error(&mut self, task: &LiveTask, attempt: u32, message: &str) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn record_error(
+        &mut self,
+        task: &LiveTask,
+        attempt: u32,
+        message: &str,
+    ) -> Result<()> {
         let message = cut(message.to_owned(), bounds::ERROR_BYTES);
         let last: Option<usize> = self
             .connection
@@ -230,26 +230,26 @@ impl Transaction<'_> {
     }
 
     /// Ends a task that nobody holds.
-    pub(in crate::sqlite) fn end_unheld(&mut self, task: &LiveTask, state: TaskState) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn end_unheld(&mut self, task: &LiveTask, state: TaskState) -> Result<()> {
         self.leave_list(&task.entry())?;
         let (attempts, claims, started_at) = (task.attempts, task.claims, task.started_at);
         self.end(task, &End { state, attempts, claims, started_at, result: None })
     }
 
     /// Ends a task that nobody holds and whose attempt was under way all the same: it counts.
-    pub(in crate::sqlite) fn end_awaited(
-        &mut self,
-        task: &LiveTask,
-        state: TaskState,
-        result: Option<&Bytes>,
-    ) -> Result<()> {
+    pub(super) fn end_awaited(&mut self, task: &LiveTask, state: TaskState, result: Option<&Bytes>) -> Result<()> {
         self.leave_list(&task.entry())?;
         let (attempts, claims, started_at) = (task.attempts.saturating_add(1), task.claims, task.started_at);
         self.end(task, &End { state, attempts, claims, started_at, result })
     }
 
     /// Ends a held task; the attempt that ran counts.
-    pub(in crate::sqlite) fn end_held(&mut self, task: &LiveTask, held: Held, state: TaskState) -> Result<TaskState> {
+    pub(in crate::sqlite::verbs) fn end_held(
+        &mut self,
+        task: &LiveTask,
+        held: Held,
+        state: TaskState,
+    ) -> Result<TaskState> {
         self.end_held_with(task, held, state, task.attempts.saturating_add(1))?;
         Ok(state)
     }
@@ -324,13 +324,13 @@ impl Transaction<'_> {
     }
 
     /// Drops what was kept of a task's key, for another task takes it.
-    pub(in crate::sqlite) fn forget_retained_key(&self, task: TaskId) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn forget_retained_key(&self, task: TaskId) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM retained_key WHERE task = ?")?.execute([task.0])?;
         Ok(())
     }
 
     /// The live task with this number, or why there is none.
-    pub(in crate::sqlite) fn live_or_refuse(&self, task: TaskId) -> VerbResult<LiveTask> {
+    pub(in crate::sqlite::verbs) fn live_or_refuse(&self, task: TaskId) -> VerbResult<LiveTask> {
         if let Some(live) = self.live(task)? {
             return Ok(live);
         }

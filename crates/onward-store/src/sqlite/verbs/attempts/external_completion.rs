@@ -85,7 +85,7 @@ impl Transaction<'_> {
     }
 
     /// A task waits no more to be finished.
-    pub(in crate::sqlite) fn forget_awaited(&mut self, task: TaskId) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn forget_awaited(&mut self, task: TaskId) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM awaited_completion WHERE task = ?")?.execute([task.0])?;
         self.cache.next_overdue = next_overdue(self.connection)?;
         Ok(())
@@ -178,7 +178,7 @@ impl Transaction<'_> {
     }
 
     /// Fails attempts that were not finished in time, the most overdue first.
-    pub(in crate::sqlite) fn fail_overdue(&mut self) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn fail_overdue(&mut self) -> Result<()> {
         let now = self.now.as_microseconds();
         if self.cache.next_overdue.is_none_or(|at| at > now) {
             return Ok(());

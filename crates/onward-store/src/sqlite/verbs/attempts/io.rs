@@ -22,7 +22,7 @@ impl Transaction<'_> {
     }
 
     /// Counts what a completed task was expected to move, and what it moved.
-    pub(in crate::sqlite) fn count_io(&self, sub_queue: i64, expected: Io, recorded: Option<Io>) -> Result<()> {
+    pub(super) fn count_io(&self, sub_queue: i64, expected: Io, recorded: Option<Io>) -> Result<()> {
         if expected.is_none() && recorded.is_none() {
             return Ok(());
         }

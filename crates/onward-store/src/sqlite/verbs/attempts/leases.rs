@@ -61,7 +61,7 @@ impl Transaction<'_> {
     }
 
     /// Goes on with the lease of a task that shares it with no other; answers whether there is one.
-    pub(in crate::sqlite) fn renew_single_lease(&self, leased: Leased) -> Result<bool> {
+    pub(super) fn renew_single_lease(&self, leased: Leased) -> Result<bool> {
         let renewed = self
             .connection
             .prepare_cached(
@@ -80,7 +80,7 @@ impl Transaction<'_> {
     }
 
     /// The lease on a live task.
-    pub(in crate::sqlite) fn lease_of(&self, task: TaskId) -> Result<Option<LeaseRow>> {
+    pub(super) fn lease_of(&self, task: TaskId) -> Result<Option<LeaseRow>> {
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/attempts/lease_of_task.sql"))?;
         let lease = statement.query_row([task.0], |row| {
             Ok(LeaseRow {
@@ -96,7 +96,7 @@ impl Transaction<'_> {
     }
 
     /// Takes a task out of its lease, if there is one on its number.
-    pub(in crate::sqlite) fn leave_lease(&self, task: TaskId) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn leave_lease(&self, task: TaskId) -> Result<()> {
         let Some(lease) = self.lease_of(task)? else { return Ok(()) };
         self.connection.prepare_cached("DELETE FROM lease WHERE first = ?")?.execute([lease.first])?;
         let before = LeaseRow { last: task.0 - 1, ..lease };

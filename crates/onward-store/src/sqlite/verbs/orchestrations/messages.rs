@@ -31,7 +31,7 @@ impl Transaction<'_> {
     }
 
     /// What an orchestration is handed out with.
-    pub(in crate::sqlite) fn claimed_instance(&self, task: &LiveTask) -> Result<Option<Box<ClaimedInstance>>> {
+    pub(in crate::sqlite::verbs) fn claimed_instance(&self, task: &LiveTask) -> Result<Option<Box<ClaimedInstance>>> {
         if !task.options.orchestration {
             return Ok(None);
         }
@@ -51,14 +51,14 @@ impl Transaction<'_> {
     }
 
     /// How many wait. Their numbers have no gaps, and the last of them has come last of all.
-    pub(in crate::sqlite) fn count_messages(&self, task: TaskId) -> Result<usize> {
+    pub(super) fn count_messages(&self, task: TaskId) -> Result<usize> {
         let mut statement =
             self.connection.prepare_cached(include_str!("../../sql/orchestrations/count_messages.sql"))?;
         Ok(statement.query_row([task.0], |row| row.get(0)).optional()?.unwrap_or_default())
     }
 
     /// Tells the orchestration that submitted a task of its end, if it asked for that.
-    pub(in crate::sqlite) fn report_end(
+    pub(in crate::sqlite::verbs) fn report_end(
         &mut self,
         task: &LiveTask,
         state: TaskState,
@@ -73,7 +73,7 @@ impl Transaction<'_> {
 
     /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it
     /// is parked.
-    pub(in crate::sqlite) fn deliver(&mut self, to: TaskId, body: MessageBody) -> Result<()> {
+    pub(super) fn deliver(&mut self, to: TaskId, body: MessageBody) -> Result<()> {
         let live = match self.cache.index.idle_row(to) {
             Some(idle) => Some(idle.clone()),
             None => self.live(to)?,
@@ -118,7 +118,7 @@ impl Transaction<'_> {
 
     /// Tells an orchestration that it is to be cancelled, if it is one that has begun; answers
     /// whether it was told.
-    pub(in crate::sqlite) fn notify_of_cancel(&mut self, task: &LiveTask) -> Result<bool> {
+    pub(in crate::sqlite::verbs) fn notify_of_cancel(&mut self, task: &LiveTask) -> Result<bool> {
         if !task.options.orchestration {
             return Ok(false);
         }
@@ -134,7 +134,7 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    pub(in crate::sqlite) fn all_messages(&self, task: TaskId) -> Result<Vec<Message>> {
+    pub(super) fn all_messages(&self, task: TaskId) -> Result<Vec<Message>> {
         self.messages_while(task, |_| true)
     }
 
@@ -154,13 +154,13 @@ impl Transaction<'_> {
     }
 
     /// Forgets what waits for an orchestration.
-    pub(in crate::sqlite) fn empty_mailbox(&self, task: TaskId) -> Result<()> {
+    pub(super) fn empty_mailbox(&self, task: TaskId) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM message WHERE task = ?")?.execute([task.0])?;
         Ok(())
     }
 
     /// Removes all that is kept of an orchestration beside its task.
-    pub(in crate::sqlite) fn remove_instance(&self, task: TaskId) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn remove_instance(&self, task: TaskId) -> Result<()> {
         self.empty_mailbox(task)?;
         self.connection.prepare_cached("DELETE FROM turn WHERE task = ?")?.execute([task.0])?;
         self.connection.prepare_cached("DELETE FROM instance_value WHERE task = ?")?.execute([task.0])?;

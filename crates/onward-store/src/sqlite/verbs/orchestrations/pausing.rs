@@ -55,7 +55,7 @@ impl Transaction<'_> {
         Ok((live, row))
     }
 
-    pub(in crate::sqlite) fn set_hold(&self, task: TaskId, hold: Hold) -> Result<()> {
+    pub(super) fn set_hold(&self, task: TaskId, hold: Hold) -> Result<()> {
         self.connection
             .prepare_cached("UPDATE instance SET hold = ? WHERE task = ?")?
             .execute(params![hold.code(), task.0])?;
@@ -64,7 +64,7 @@ impl Transaction<'_> {
 
     /// Whether an orchestration that would go on to a state stands aside instead, since it is
     /// paused; then it is noted.
-    pub(in crate::sqlite) fn stands_aside(&self, task: &LiveTask, state: TaskState) -> Result<bool> {
+    pub(in crate::sqlite::verbs) fn stands_aside(&self, task: &LiveTask, state: TaskState) -> Result<bool> {
         if !task.options.orchestration {
             return Ok(false);
         }
@@ -73,7 +73,7 @@ impl Transaction<'_> {
     }
 
     /// The same of one of which it is known whether it is paused.
-    pub(in crate::sqlite) fn is_put_aside(&self, task: TaskId, hold: Hold, state: TaskState) -> Result<bool> {
+    pub(in crate::sqlite::verbs) fn is_put_aside(&self, task: TaskId, hold: Hold, state: TaskState) -> Result<bool> {
         let stands_aside = orchestration::stands_aside(hold, state);
         if stands_aside {
             self.set_hold(task, Hold::Aside)?;

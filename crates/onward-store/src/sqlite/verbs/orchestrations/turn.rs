@@ -249,7 +249,7 @@ impl Transaction<'_> {
         if self.instance(owner)?.hold == Hold::Unstarted { Err(none().into()) } else { Ok(owner) }
     }
 
-    pub(in crate::sqlite) fn owner_of_key(&self, kind: &Name, key: &str) -> Result<Option<TaskId>> {
+    pub(super) fn owner_of_key(&self, kind: &Name, key: &str) -> Result<Option<TaskId>> {
         let Some(number) = self.cache.names.kind(kind) else { return Ok(None) };
         Ok(self.cache.index.key_owner(self.connection, number, key)?.map(TaskId))
     }

@@ -15,7 +15,7 @@ use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 
 impl Transaction<'_> {
     /// The active orchestration that has a key, or one that keeps signals for it.
-    pub(in crate::sqlite) fn recipient_or_kept(
+    pub(super) fn recipient_or_kept(
         &mut self,
         signal: &Signal,
         (kind, key): (&Name, &str),
@@ -71,7 +71,7 @@ impl Transaction<'_> {
     }
 
     /// Takes an orchestration with what was kept for its key.
-    pub(in crate::sqlite) fn start_with_kept(&mut self, unstarted: TaskId, task: &NewTask) -> Result<TaskId> {
+    pub(in crate::sqlite::verbs) fn start_with_kept(&mut self, unstarted: TaskId, task: &NewTask) -> Result<TaskId> {
         let (received, kept) = (self.instance(unstarted)?.received, self.all_messages(unstarted)?);
         self.remove_without_trace(unstarted)?;
         let id = self.insert(task)?;

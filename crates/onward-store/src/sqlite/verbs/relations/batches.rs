@@ -20,7 +20,7 @@ use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 use crate::sqlite::verbs::tasks::control::EndedTask;
 
 /// Whether a live task is collected with others, or was handed over with them.
-pub(in crate::sqlite) fn is_batch_item(task: &LiveTask) -> bool {
+pub(in crate::sqlite::verbs) fn is_batch_item(task: &LiveTask) -> bool {
     task.blocked && task.options.aggregate.is_some()
 }
 
@@ -39,7 +39,7 @@ fn pending_batch_of(row: &Row<'_>) -> rusqlite::Result<Collection> {
 
 impl Transaction<'_> {
     /// Has a task that was just inserted join those of its sub-queue, unless it has ended already.
-    pub(in crate::sqlite) fn add_new_to_batch(
+    pub(in crate::sqlite::verbs) fn add_new_to_batch(
         &mut self,
         id: TaskId,
         sub_queue: i64,
@@ -53,7 +53,7 @@ impl Transaction<'_> {
     }
 
     /// Has a task that is to be collected join those of a sub-queue.
-    pub(in crate::sqlite) fn add_to_batch(
+    pub(in crate::sqlite::verbs) fn add_to_batch(
         &mut self,
         id: TaskId,
         sub_queue: i64,
@@ -133,7 +133,7 @@ impl Transaction<'_> {
     }
 
     /// Hands over what it is time for, the longest overdue first; answers how many batches.
-    pub(in crate::sqlite) fn submit_ready_batches(&mut self) -> Result<u64> {
+    pub(in crate::sqlite::verbs) fn submit_ready_batches(&mut self) -> Result<u64> {
         let now = self.now.as_microseconds();
         if self.cache.next_ready_batch.is_none_or(|at| at > now) {
             return Ok(0);
@@ -160,7 +160,7 @@ impl Transaction<'_> {
 
     /// Takes a task out of what is collected in its sub-queue; answers how many bytes its payload has,
     /// if it was there.
-    pub(in crate::sqlite) fn leave_pending_batch(&mut self, task: &LiveTask) -> Result<Option<u64>> {
+    pub(in crate::sqlite::verbs) fn leave_pending_batch(&mut self, task: &LiveTask) -> Result<Option<u64>> {
         let bytes: Option<i64> = self
             .connection
             .prepare_cached("DELETE FROM pending_item WHERE sub_queue = ? AND task = ? RETURNING bytes")?
@@ -181,7 +181,7 @@ impl Transaction<'_> {
 
     /// A task that was to be collected has ended or was removed: it leaves what is being collected,
     /// or its batch, unless it ended with that.
-    pub(in crate::sqlite) fn leave_batch(&mut self, task: &LiveTask, is_removed: bool) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn leave_batch(&mut self, task: &LiveTask, is_removed: bool) -> Result<()> {
         let Some(batch) = self.batch_of(task.id)? else { return self.leave_pending_batch(task).map(drop) };
         let live = self.live(batch)?;
         if live.is_some() || is_removed {
@@ -202,7 +202,7 @@ impl Transaction<'_> {
     }
 
     /// A task is an item of its batch no more.
-    pub(in crate::sqlite) fn forget_batch_of(&self, item: TaskId) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn forget_batch_of(&self, item: TaskId) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM batch_item WHERE task = ?")?.execute([item.0])?;
         Ok(())
     }
@@ -215,13 +215,13 @@ impl Transaction<'_> {
     }
 
     /// The batch of a live task, if it is an item of one that has not ended.
-    pub(in crate::sqlite) fn live_batch_of(&self, task: &LiveTask) -> Result<Option<LiveTask>> {
+    pub(in crate::sqlite::verbs) fn live_batch_of(&self, task: &LiveTask) -> Result<Option<LiveTask>> {
         let batch = if is_batch_item(task) { self.batch_of(task.id)? } else { None };
         batch.map_or(Ok(None), |batch| self.live(batch))
     }
 
     /// Where a live task stands; an item runs while its batch does.
-    pub(in crate::sqlite) fn standing_of(&self, task: &LiveTask) -> Result<TaskState> {
+    pub(in crate::sqlite::verbs) fn standing_of(&self, task: &LiveTask) -> Result<TaskState> {
         let runs = self.live_batch_of(task)?.is_some_and(|batch| batch.held.is_some());
         Ok(if runs { TaskState::Running } else { task.state() })
     }
@@ -236,13 +236,13 @@ impl Transaction<'_> {
     }
 
     /// Whether somebody wants items of a batch cancelled.
-    pub(in crate::sqlite) fn has_items_to_cancel(&self, batch: &LiveTask) -> Result<bool> {
+    pub(in crate::sqlite::verbs) fn has_items_to_cancel(&self, batch: &LiveTask) -> Result<bool> {
         Ok(!self.items_to_cancel(batch)?.is_empty())
     }
 
     /// A task waits again. If it is a batch, items that somebody wanted cancelled while it ran
     /// are taken out of it. Answers where it stands.
-    pub(in crate::sqlite) fn let_go(&mut self, task: &LiveTask) -> Result<TaskState> {
+    pub(in crate::sqlite::verbs) fn let_go(&mut self, task: &LiveTask) -> Result<TaskState> {
         let items_to_cancel = self.items_to_cancel(task)?;
         if items_to_cancel.is_empty() {
             return Ok(task.state());
@@ -257,7 +257,7 @@ impl Transaction<'_> {
 
     /// Whether the time to live of a task is over for good, for it is an item of a batch that has
     /// started; then it is forgotten.
-    pub(in crate::sqlite) fn outlives(&mut self, task: &LiveTask) -> Result<bool> {
+    pub(in crate::sqlite::verbs) fn outlives(&mut self, task: &LiveTask) -> Result<bool> {
         let batch = self.live_batch_of(task)?;
         if !batch.is_some_and(|batch| aggregate::has_started(batch.state(), batch.attempts)) {
             return Ok(false);
@@ -271,7 +271,7 @@ impl Transaction<'_> {
 
     /// Ends the next item of a batch that is over, from a number on; answers where to go on, if
     /// some may be left.
-    pub(in crate::sqlite) fn end_next_item(&mut self, batch: TaskId, ended: Ended, from: i64) -> Result<Option<i64>> {
+    pub(super) fn end_next_item(&mut self, batch: TaskId, ended: Ended, from: i64) -> Result<Option<i64>> {
         let Some(item) = self.next_item(batch, from)? else {
             self.connection.prepare_cached("DELETE FROM batch WHERE task = ?")?.execute([batch.0])?;
             return Ok(None);
@@ -283,7 +283,7 @@ impl Transaction<'_> {
     }
 
     /// Notes that a task is a batch whose items have not all ended.
-    pub(in crate::sqlite) fn note_batch(&mut self, task: TaskId) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn note_batch(&mut self, task: TaskId) -> Result<()> {
         self.add_link(task, BATCH)?;
         self.connection.prepare_cached("INSERT OR IGNORE INTO batch (task) VALUES (?)")?.execute([task.0])?;
         Ok(())
@@ -299,7 +299,7 @@ impl Transaction<'_> {
         self.end_unheld(item, state)
     }
 
-    pub(in crate::sqlite) fn last_error(&self, task: TaskId) -> Result<Option<String>> {
+    pub(in crate::sqlite::verbs) fn last_error(&self, task: TaskId) -> Result<Option<String>> {
         let mut statement = self
             .connection
             .prepare_cached("SELECT message FROM attempt_error WHERE task = ? ORDER BY number DESC LIMIT 1")?;
@@ -308,7 +308,7 @@ impl Transaction<'_> {
 
     /// The items that wait again with a batch that is tried again after its end: those that have
     /// ended.
-    pub(in crate::sqlite) fn items_to_retry(
+    pub(in crate::sqlite::verbs) fn items_to_retry(
         &self,
         batch: TaskId,
         ended: &EndedTask,
@@ -335,7 +335,11 @@ impl Transaction<'_> {
     }
 
     /// Has what ended with a batch wait with it again.
-    pub(in crate::sqlite) fn retry_items(&mut self, batch: TaskId, items: Vec<(TaskId, EndedTask)>) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn retry_items(
+        &mut self,
+        batch: TaskId,
+        items: Vec<(TaskId, EndedTask)>,
+    ) -> Result<()> {
         if items.is_empty() {
             return Ok(());
         }
@@ -350,7 +354,7 @@ impl Transaction<'_> {
     }
 
     /// Has an item that is tried again by itself leave its batch and be collected again.
-    pub(in crate::sqlite) fn add_to_batch_again(&mut self, item: TaskId, ended: &EndedTask) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn add_to_batch_again(&mut self, item: TaskId, ended: &EndedTask) -> Result<()> {
         let Some(aggregate) = ended.options.aggregate else { return Ok(()) };
         self.forget_batch_of(item)?;
         let bytes: i64 = self

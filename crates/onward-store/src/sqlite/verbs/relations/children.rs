@@ -18,7 +18,7 @@ use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, VerbError,
 
 impl Transaction<'_> {
     /// Refuses an unknown parent, and a child that would wait for a parent that waits for it.
-    pub(in crate::sqlite) fn check_parent(&mut self, new: &NewTask) -> VerbResult<()> {
+    pub(in crate::sqlite::verbs) fn check_parent(&mut self, new: &NewTask) -> VerbResult<()> {
         let Some(parent) = new.parent else { return Ok(()) };
         self.flush_completions()?;
         match self.live(parent)? {
@@ -42,7 +42,7 @@ impl Transaction<'_> {
 
     /// Makes a task that was just inserted its parent's child. A parent that waits for its children
     /// waits for it too; one that did not complete takes it with it.
-    pub(in crate::sqlite) fn join_family(&mut self, id: TaskId, new: &NewTask) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn join_family(&mut self, id: TaskId, new: &NewTask) -> Result<()> {
         let Some(parent) = new.parent else { return Ok(()) };
         self.flush_completions()?;
         self.connection.prepare_cached("INSERT INTO child (parent, child) VALUES (?, ?)")?.execute([parent.0, id.0])?;
@@ -153,7 +153,7 @@ impl Transaction<'_> {
     }
 
     /// What a parent left for when it goes on.
-    pub(in crate::sqlite) fn checkpoint_of(&self, task: &LiveTask) -> Result<Option<Bytes>> {
+    pub(in crate::sqlite::verbs) fn checkpoint_of(&self, task: &LiveTask) -> Result<Option<Bytes>> {
         if task.links & CHECKPOINT == 0 {
             return Ok(None);
         }
@@ -163,7 +163,7 @@ impl Transaction<'_> {
     }
 
     /// Cancels the next child of a task that is over, from a number on; answers its number.
-    pub(in crate::sqlite) fn cancel_next_child(
+    pub(super) fn cancel_next_child(
         &mut self,
         parent: TaskId,
         ended: Ended,
@@ -195,7 +195,7 @@ impl Transaction<'_> {
     }
 
     /// A child is gone without a trace, or from history.
-    pub(in crate::sqlite) fn forget_child(&self, child: TaskId, parent: Option<i64>) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn forget_child(&self, child: TaskId, parent: Option<i64>) -> Result<()> {
         if let Some(parent) = parent {
             self.connection
                 .prepare_cached("DELETE FROM child WHERE parent = ? AND child = ?")?

@@ -47,7 +47,7 @@ struct DependentOf {
 
 impl Transaction<'_> {
     /// Refuses dependencies that are not tasks of the store.
-    pub(in crate::sqlite) fn check_dependencies(&mut self, dependencies: &Dependencies) -> VerbResult<()> {
+    pub(in crate::sqlite::verbs) fn check_dependencies(&mut self, dependencies: &Dependencies) -> VerbResult<()> {
         self.flush_completions()?;
         for dependency in &dependencies.tasks {
             match *dependency {
@@ -63,7 +63,7 @@ impl Transaction<'_> {
     }
 
     /// Where a new task stands.
-    pub(in crate::sqlite) fn standing(&mut self, dependencies: &Dependencies) -> Result<Standing> {
+    pub(in crate::sqlite::verbs) fn standing(&mut self, dependencies: &Dependencies) -> Result<Standing> {
         if dependencies.is_empty() {
             return Ok(Standing::Free);
         }
@@ -85,13 +85,13 @@ impl Transaction<'_> {
         Ok(Dependent::Settled(task, self.ended_state(task)?))
     }
 
-    pub(in crate::sqlite) fn is_live(&self, task: TaskId) -> Result<bool> {
+    pub(super) fn is_live(&self, task: TaskId) -> Result<bool> {
         let mut statement = self.connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM task WHERE id = ?)")?;
         Ok(statement.query_row([task.0], |row| row.get(0))?)
     }
 
     /// Acts on where a task stands that was just inserted as blocked.
-    pub(in crate::sqlite) fn stand(&mut self, id: TaskId, standing: &Standing) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn stand(&mut self, id: TaskId, standing: &Standing) -> Result<()> {
         match standing {
             Standing::Free => Ok(()),
             Standing::Blocked(open) => open.iter().try_for_each(|task| self.add_dependency(*task, id)),
@@ -103,13 +103,13 @@ impl Transaction<'_> {
     }
 
     /// Has a blocked task wait for a live one.
-    pub(in crate::sqlite) fn add_dependency(&mut self, task: TaskId, dependent: TaskId) -> Result<()> {
+    pub(super) fn add_dependency(&mut self, task: TaskId, dependent: TaskId) -> Result<()> {
         self.connection.prepare_cached(prepared_statements::ADD_DEPENDENCY)?.execute([task.0, dependent.0])?;
         self.add_link(task, DEPENDENTS)
     }
 
     /// Marks the row of a live task, and what is remembered of it.
-    pub(in crate::sqlite) fn add_link(&mut self, task: TaskId, link: u8) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn add_link(&mut self, task: TaskId, link: u8) -> Result<()> {
         let mut is_marked = false;
         let mut mark = |task: &mut LiveTask| {
             is_marked |= task.links & link != 0;
@@ -125,7 +125,7 @@ impl Transaction<'_> {
     }
 
     /// A task is over: it waits for nothing, and its dependents are to be told.
-    pub(in crate::sqlite) fn settle_links(&mut self, task: &LiveTask, ended: Ended) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn settle_links(&mut self, task: &LiveTask, ended: Ended) -> Result<()> {
         if task.blocked {
             self.connection.prepare_cached("DELETE FROM dependency WHERE dependent = ?")?.execute([task.id.0])?;
         }
@@ -150,7 +150,7 @@ impl Transaction<'_> {
     }
 
     /// Has the dependents of a completed task told that it is over.
-    pub(in crate::sqlite) fn queue_propagation(&mut self, task: TaskId) {
+    pub(in crate::sqlite::verbs) fn queue_propagation(&mut self, task: TaskId) {
         let end = self.end_to_propagate(task, Some(TaskState::Completed));
         self.unpropagated_ends.push_back(end);
     }

@@ -1,5 +1,5 @@
 //! Tasks that belong together: dependencies, parents and children, batches.
 
-pub(in crate::sqlite) mod batches;
-pub(in crate::sqlite) mod children;
+pub(super) mod batches;
+mod children;
 pub(in crate::sqlite) mod dependents;

@@ -36,7 +36,7 @@ impl Transaction<'_> {
     }
 
     /// Extends the lease of an open session to its full length.
-    pub(in crate::sqlite) fn renew(&mut self, session: SessionId) -> VerbResult<()> {
+    pub(in crate::sqlite::verbs) fn renew(&mut self, session: SessionId) -> VerbResult<()> {
         let row: Option<(u64, u64)> = self
             .connection
             .prepare_cached(prepared_statements::LEASE_OF_SESSION)?
@@ -80,14 +80,14 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    pub(in crate::sqlite) fn held_tasks(&self, session: i64, limit: usize) -> Result<Vec<TaskId>> {
+    pub(super) fn held_tasks(&self, session: i64, limit: usize) -> Result<Vec<TaskId>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/sessions/tasks_of_session.sql"))?;
         let tasks = statement.query_map([session, limit], |row| row.get(0).map(TaskId))?;
         Ok(tasks.collect::<rusqlite::Result<_>>()?)
     }
 
-    pub(in crate::sqlite) fn forget_session(&mut self, session: i64) -> Result<()> {
+    pub(super) fn forget_session(&mut self, session: i64) -> Result<()> {
         self.connection.prepare_cached(prepared_statements::FORGET_SESSION)?.execute([session])?;
         self.prefer_no_longer(session)
     }

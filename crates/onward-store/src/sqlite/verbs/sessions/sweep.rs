@@ -20,7 +20,7 @@ impl Transaction<'_> {
     }
 
     /// A sweep that does not say when the next is due.
-    pub(in crate::sqlite) fn sweep_now(&mut self) -> VerbResult<Swept> {
+    pub(in crate::sqlite::verbs) fn sweep_now(&mut self) -> VerbResult<Swept> {
         self.end_pauses()?;
         self.forget_unused_affinity_keys()?;
         self.release_groups()?;

@@ -23,7 +23,7 @@ impl Transaction<'_> {
     }
 
     /// Has a queue be worked off so from now on.
-    pub(in crate::sqlite) fn keep_queue(&mut self, number: i64, settings: QueueSettings) -> Result<()> {
+    pub(super) fn keep_queue(&mut self, number: i64, settings: QueueSettings) -> Result<()> {
         let running = if settings.concurrency.is_some() { self.count_leases(number)? } else { 0 };
         self.cache.queues.set(self.connection, number, settings, running)?;
         self.hint.work += 1;
@@ -38,7 +38,7 @@ impl Transaction<'_> {
 
     /// How many tasks of a queue run. Cost: as many as run in all; so it is asked when a limit is
     /// set, and then kept by [`count_start`](Self::count_start) and [`count_end`](Self::count_end).
-    pub(in crate::sqlite) fn count_leases(&self, queue: i64) -> Result<i64> {
+    pub(super) fn count_leases(&self, queue: i64) -> Result<i64> {
         let mut statement =
             self.connection.prepare_cached(include_str!("../../sql/settings/count_leases_of_queue.sql"))?;
         Ok(statement.query_row([queue], |row| row.get(0))?)

@@ -29,7 +29,7 @@ pub(in crate::sqlite) struct EndedTask {
 
 impl EndedTask {
     /// Whether it is an orchestration that may go on yet.
-    pub(in crate::sqlite) fn takes_messages(&self) -> bool {
+    pub(in crate::sqlite::verbs) fn takes_messages(&self) -> bool {
         self.options.orchestration && TaskState::from_code(self.state).is_some_and(orchestration::takes_messages)
     }
 }
@@ -49,7 +49,7 @@ impl Transaction<'_> {
     }
 
     /// Asks the worker of a running task to stop. A `mark` of 2 also takes its key away.
-    pub(in crate::sqlite) fn request_cancel(&mut self, task: &LiveTask, mark: u8) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn request_cancel(&mut self, task: &LiveTask, mark: u8) -> Result<()> {
         self.cache.running_rows.remove(task.id);
         if mark > 1
             && let Some(key) = &task.key
@@ -89,7 +89,7 @@ impl Transaction<'_> {
     }
 
     /// Moves an ended task from history to those that wait.
-    pub(in crate::sqlite) fn wait_anew(&mut self, task: TaskId, ended: &EndedTask) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn wait_anew(&mut self, task: TaskId, ended: &EndedTask) -> Result<()> {
         if let Some(sub_queue) = self.cache.names.sub_queue(ended.sub_queue) {
             let queue = sub_queue.queue_name.clone();
             self.cache.names.ensure_queue(self.connection, &queue)?;
@@ -148,13 +148,13 @@ impl Transaction<'_> {
     }
 
     /// The active task that has the key of an ended one.
-    pub(in crate::sqlite) fn key_taken_by(&self, ended: &EndedTask) -> Result<Option<TaskId>> {
+    pub(in crate::sqlite::verbs) fn key_taken_by(&self, ended: &EndedTask) -> Result<Option<TaskId>> {
         let Some(key) = &ended.key else { return Ok(None) };
         let owner = self.cache.index.key_owner(self.connection, self.kind_of(ended.sub_queue), key)?;
         Ok(owner.map(TaskId))
     }
 
-    pub(in crate::sqlite) fn take_key_again(&mut self, task: TaskId, ended: &EndedTask) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn take_key_again(&mut self, task: TaskId, ended: &EndedTask) -> Result<()> {
         let Some(key) = &ended.key else { return Ok(()) };
         let kind = self.kind_of(ended.sub_queue);
         self.connection
@@ -165,7 +165,7 @@ impl Transaction<'_> {
     }
 
     /// One ended task less in history.
-    pub(in crate::sqlite) fn uncount(&mut self, sub_queue: i64, state: i64) {
+    pub(super) fn uncount(&mut self, sub_queue: i64, state: i64) {
         if let Some(state) = TaskState::from_code(state) {
             let base = self.cache.names.ungrouped_of(sub_queue);
             let change: &mut StatisticsChange = self.statistics.entry((base, state)).or_default();
@@ -211,7 +211,7 @@ impl Transaction<'_> {
     }
 
     /// Has what was paused or resumed stand among what is claimed, or not: of groups that is kept.
-    pub(in crate::sqlite) fn settle_scope(&mut self, scope: &Scope) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn settle_scope(&mut self, scope: &Scope) -> Result<()> {
         let Scope::Group(name) = scope else { return Ok(()) };
         self.cache.names.group(name).map_or(Ok(()), |group| self.settle_group(group))
     }

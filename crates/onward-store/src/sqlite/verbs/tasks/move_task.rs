@@ -43,7 +43,7 @@ impl Transaction<'_> {
 
     /// Moves a task that is in no list to the queue for which somebody asked while it ran. The
     /// caller puts it where it then belongs.
-    pub(in crate::sqlite) fn settle_move(&mut self, task: LiveTask) -> Result<LiveTask> {
+    pub(in crate::sqlite::verbs) fn settle_move(&mut self, task: LiveTask) -> Result<LiveTask> {
         if task.links & MOVING == 0 {
             return Ok(task);
         }
@@ -60,7 +60,7 @@ impl Transaction<'_> {
     }
 
     /// Whether somebody asked for a running task to be moved.
-    pub(in crate::sqlite) fn is_moving(&self, task: TaskId) -> Result<bool> {
+    pub(in crate::sqlite::verbs) fn is_moving(&self, task: TaskId) -> Result<bool> {
         let mut statement = self.connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM moving WHERE task = ?)")?;
         Ok(statement.query_row([task.0], |row| row.get(0))?)
     }
@@ -80,7 +80,7 @@ impl Transaction<'_> {
     }
 
     /// Nobody wants a task moved any more, or it has ended.
-    pub(in crate::sqlite) fn forget_move(&self, task: &LiveTask) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn forget_move(&self, task: &LiveTask) -> Result<()> {
         if task.links & MOVING != 0 {
             self.connection.prepare_cached("DELETE FROM moving WHERE task = ?")?.execute([task.id.0])?;
         }

@@ -111,7 +111,7 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
-    pub(in crate::sqlite) fn remove_without_trace(&mut self, id: TaskId) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn remove_without_trace(&mut self, id: TaskId) -> Result<()> {
         if let Some(task) = self.live(id)? {
             self.leave_list(&task.entry())?;
             if let Some(key) = &task.key {

@@ -14,7 +14,7 @@ use crate::sqlite::commit::transaction::Transaction;
 
 impl Transaction<'_> {
     /// Notes until when a task is kept that ends now.
-    pub(in crate::sqlite) fn note_retention(&self, task: TaskId, retention: Option<Duration>) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn note_retention(&self, task: TaskId, retention: Option<Duration>) -> Result<()> {
         let Some(retention) = retention else { return Ok(()) };
         let until = retained_until(self.now, retention).as_microseconds();
         self.connection
@@ -24,12 +24,7 @@ impl Transaction<'_> {
     }
 
     /// Forgets until when a task is kept that ended, for it is no longer in history.
-    pub(in crate::sqlite) fn forget_retention(
-        &self,
-        task: TaskId,
-        finished_at: i64,
-        options: &TaskOptions,
-    ) -> Result<()> {
+    pub(super) fn forget_retention(&self, task: TaskId, finished_at: i64, options: &TaskOptions) -> Result<()> {
         let Some(retention) = options.retention else { return Ok(()) };
         let until = retained_until(Timestamp::from_microseconds(finished_at), retention).as_microseconds();
         self.connection
@@ -40,7 +35,7 @@ impl Transaction<'_> {
 
     /// Tasks whose own retention is over, the first to be so first, at most so many; and whether
     /// there are more.
-    pub(in crate::sqlite) fn expired_retentions(&self, limit: usize) -> Result<(Vec<TaskId>, bool)> {
+    pub(super) fn expired_retentions(&self, limit: usize) -> Result<(Vec<TaskId>, bool)> {
         let wanted = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
         let mut statement = self
             .connection
@@ -53,7 +48,7 @@ impl Transaction<'_> {
     }
 
     /// How many ended tasks said how long they are kept.
-    pub(in crate::sqlite) fn retention_count(&self) -> Result<u64> {
+    pub(super) fn retention_count(&self) -> Result<u64> {
         let mut statement = self.connection.prepare_cached("SELECT count(*) FROM retention")?;
         let count: i64 = statement.query_row([], |row| row.get(0))?;
         Ok(count.unsigned_abs())

@@ -85,7 +85,7 @@ impl Transaction<'_> {
     }
 
     /// The same with options that no submitter says.
-    pub(in crate::sqlite) fn insert_with(&mut self, task: &NewTask, options: TaskOptions) -> Result<TaskId> {
+    pub(in crate::sqlite::verbs) fn insert_with(&mut self, task: &NewTask, options: TaskOptions) -> Result<TaskId> {
         let standing = self.standing(&task.depends_on)?;
         let blocked = standing != Standing::Free || task.aggregate.is_some();
         let sub_queue = self.ensure_sub_queue(task)?;
@@ -189,7 +189,7 @@ impl Transaction<'_> {
         self.cache.names.ensure_sub_queue(self.connection, queue, kind, group.as_ref(), *orchestration)
     }
 
-    pub(in crate::sqlite) fn kind_of(&self, sub_queue: i64) -> i64 {
+    pub(in crate::sqlite::verbs) fn kind_of(&self, sub_queue: i64) -> i64 {
         self.cache.names.sub_queue(sub_queue).map_or(0, |sub_queue| sub_queue.kind)
     }
 
@@ -258,7 +258,7 @@ impl Transaction<'_> {
     }
 
     /// Submits what was kept for when this task ends.
-    pub(in crate::sqlite) fn submit_successor(&mut self, task: TaskId) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn submit_successor(&mut self, task: TaskId) -> Result<()> {
         if !self.cache.successors {
             return Ok(());
         }

@@ -55,7 +55,7 @@ impl Transaction<'_> {
     }
 
     /// Forgets the tags of a task that is removed.
-    pub(in crate::sqlite) fn untag(&mut self, task: TaskId, tags: &Tags) -> Result<()> {
+    pub(super) fn untag(&mut self, task: TaskId, tags: &Tags) -> Result<()> {
         if tags.is_empty() || self.cache.tags.remove(task) {
             return Ok(());
         }
@@ -78,7 +78,7 @@ impl Transaction<'_> {
     }
 
     /// Gives a running task other tags.
-    pub(in crate::sqlite) fn set_tags(&mut self, task: &LiveTask, tags: Tags) -> Result<()> {
+    pub(in crate::sqlite::verbs) fn set_tags(&mut self, task: &LiveTask, tags: Tags) -> Result<()> {
         self.cache.running_rows.remove(task.id);
         if !self.cache.tags.replace(task.id, &tags) {
             self.change_tags(task.id, &task.options.tags, &tags)?;
