@@ -46,7 +46,7 @@ impl EndedAttempt {
     }
 }
 
-/// The shared state of one engine's run. One lock, taken once per attempt: a slot hands in an end
+/// The shared state of one engine's run. One lock, taken once per attempt: a slot adds an end
 /// and takes its next task.
 #[derive(Debug, Default)]
 pub(crate) struct RunState {
@@ -136,7 +136,7 @@ impl RunState {
         next
     }
 
-    /// Hands in how a slot's attempt ended and takes the slot's next task; `None` frees the slot.
+    /// Adds how a slot's attempt ended and takes the slot's next task; `None` frees the slot.
     /// Answers too whether the dispatcher was told just now, so that the slot can step aside for
     /// it.
     pub(crate) fn next_attempt(
@@ -162,7 +162,7 @@ impl RunState {
         self.ended.notify_one();
     }
 
-    /// Hands in the end of attempts that no slot had.
+    /// Submits the end of attempts that no slot had.
     pub(crate) fn add_ended(&self, ended: impl IntoIterator<Item = EndedAttempt>) {
         self.lock().ended.extend(ended);
         self.ended.notify_one();

@@ -13,7 +13,7 @@ use crate::observe::{Hook, Transition};
 use crate::submit::{Task, typed};
 
 /// Handlers. They count from the next run on. Several that belong together are a
-/// [`Module`](crate::Module).
+/// [`Module`].
 impl Engine {
     /// Registers the handler of a kind, or of a pattern: the beginning of kinds and a `*`
     /// (`image:*`; `*` alone for every kind). A kind's own handler goes before those of patterns,
@@ -158,7 +158,7 @@ impl Engine {
     /// up. One that is slow has up to [`bounds::HOOK_QUEUE`](crate::bounds::HOOK_QUEUE) transitions
     /// wait for it; those that come then are left out, and the next that it is told says how many
     /// were ([`Transition::missed`]). A panic in it is logged, and it is called for the next. When
-    /// the run ends it is waited for, up to the [shutdown limit](EngineBuilder::shutdown_limit) and
+    /// the run ends it is waited for, up to the [shutdown limit](crate::EngineBuilder::shutdown_limit) and
     /// at least a second.
     ///
     /// What waits for it is lost if the process dies. To miss nothing ever, and to see what others

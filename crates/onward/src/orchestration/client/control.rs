@@ -93,7 +93,7 @@ impl Engine {
 
     /// Sends an orchestration something under a name; its code takes it by
     /// [`event`](OrchestrationContext::event), now or when it comes by there. Durable when
-    /// answered, and taken in exactly once.
+    /// answered, and consumed exactly once.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended),

@@ -317,7 +317,7 @@ impl OrchestrationContext {
     }
 
     /// Begins again with another payload and an empty history: return it as the error. For what
-    /// goes on for ever, whose history would grow without end. What was sent and not yet taken in
+    /// goes on for ever, whose history would grow without end. What was sent and not yet consumed
     /// goes with it.
     #[must_use]
     pub fn continue_as_new<T: Serialize>(&self, payload: &T) -> Failure {
