@@ -21,8 +21,8 @@ pub(crate) struct Throughput {
 
 impl Throughput {
     /// How many tasks will start within two commits, and at least within
-    /// [`bounds::BUFFER_HORIZON`], at this throughput. A small sample does not count for much: at most
-    /// eight times as many as ended lately.
+    /// [`bounds::BUFFER_HORIZON`], at this throughput. A small sample does not count for much: at
+    /// most eight times as many as ended lately.
     pub(crate) fn expected_starts(self) -> usize {
         let horizon = (self.commit * 2).max(bounds::BUFFER_HORIZON);
         if self.elapsed.is_zero() {
@@ -37,10 +37,10 @@ fn scaled(count: usize, numerator: Duration, denominator: Duration) -> usize {
     usize::try_from(product / denominator.as_nanos().max(1)).unwrap_or(usize::MAX)
 }
 
-/// Tells the throughput of the last [`bounds::THROUGHPUT_WINDOW`] for which slots were taken, or of four
-/// commits if those take longer. A burst of handlers that end at once thus says little: what is
-/// claimed ahead because of it may be slow. Time in which slots had nothing to do says nothing at
-/// all, and what was longer than [`bounds::THROUGHPUT_MEMORY`] ago says nothing any more.
+/// Tells the throughput of the last [`bounds::THROUGHPUT_WINDOW`] for which slots were taken, or of
+/// four commits if those take longer. A burst of handlers that end at once thus says little: what
+/// is claimed ahead because of it may be slow. Time in which slots had nothing to do says nothing
+/// at all, and what was longer than [`bounds::THROUGHPUT_MEMORY`] ago says nothing any more.
 #[derive(Debug, Default)]
 pub(crate) struct ThroughputMeter {
     /// Some commits of that time, the oldest first.

@@ -158,8 +158,8 @@ impl Engine {
     /// up. One that is slow has up to [`bounds::HOOK_QUEUE`](crate::bounds::HOOK_QUEUE) transitions
     /// wait for it; those that come then are left out, and the next that it is told says how many
     /// were ([`Transition::missed`]). A panic in it is logged, and it is called for the next. When
-    /// the run ends it is waited for, up to the [shutdown limit](crate::EngineBuilder::shutdown_limit) and
-    /// at least a second.
+    /// the run ends it is waited for, up to the [shutdown
+    /// limit](crate::EngineBuilder::shutdown_limit) and at least a second.
     ///
     /// What waits for it is lost if the process dies. To miss nothing ever, and to see what others
     /// do to tasks too (submits, other engines, cancellations of what waits), follow

@@ -38,8 +38,8 @@ impl OrchestrationOptions {
     }
 
     /// It goes on with orchestrations that codes since this number began, too: its changes are
-    /// behind [`patched`](crate::orchestration::OrchestrationContext::patched), or do not touch what is in their
-    /// histories. 0 for all. Default: only with those of its own number.
+    /// behind [`patched`](crate::orchestration::OrchestrationContext::patched), or do not touch
+    /// what is in their histories. 0 for all. Default: only with those of its own number.
     #[must_use]
     pub fn since(mut self, version: u32) -> Self {
         self.since = Some(version);

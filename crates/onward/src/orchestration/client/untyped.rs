@@ -45,8 +45,8 @@ impl Engine {
     /// Starts an orchestration of a kind by its name; with a key, only if none with it is active.
     ///
     /// # Errors
-    /// [`is_invalid`](crate::Error::is_invalid) if the kind is no [`Name`](crate::Name) or the payload is too
-    /// large; what the store reports if it could not keep it.
+    /// [`is_invalid`](crate::Error::is_invalid) if the kind is no [`Name`](crate::Name) or the
+    /// payload is too large; what the store reports if it could not keep it.
     pub async fn start_json(&self, kind: &str, key: Option<&str>, payload: &Value) -> Result<Handle<Value>> {
         let unique =
             key.map(|key| UniqueKey { key: key.to_owned(), on_duplicate: OnDuplicate::Skip, keep_for: Duration::ZERO });

@@ -24,7 +24,8 @@ use crate::submit::{Task, typed};
 ///
 /// The code must do the same when it is given the same: no clock, no random numbers, no I/O but
 /// through this. `tokio::select!` chooses at random unless it is `biased`;
-/// [`select`](super::combinators::select) and [`join_all`](super::combinators::join_all) are always the same.
+/// [`select`](super::combinators::select) and [`join_all`](super::combinators::join_all) are always
+/// the same.
 #[derive(Debug, Clone)]
 pub struct OrchestrationContext {
     replay_context: Arc<ReplayContext>,

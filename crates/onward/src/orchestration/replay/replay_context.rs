@@ -175,8 +175,8 @@ struct State {
     is_closed: bool,
 }
 
-/// The replay context of one orchestration. Everything in it happens in the turns of that, one after the
-/// other.
+/// The replay context of one orchestration. Everything in it happens in the turns of that, one
+/// after the other.
 pub(in crate::orchestration) struct ReplayContext {
     pub(in crate::orchestration) task: TaskId,
     pub(in crate::orchestration) kind: Name,
