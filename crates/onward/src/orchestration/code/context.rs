@@ -167,11 +167,11 @@ impl OrchestrationContext {
     ///
     /// The result is kept as JSON. A failure is kept too, and not tried again. A step whose name is
     /// no [`Name`] is not run, and fails with what is wrong with it.
-    pub fn step<O, F, Answer>(&self, name: impl Into<String>, step: F) -> Step<O>
+    pub fn step<O, F, Fut>(&self, name: impl Into<String>, step: F) -> Step<O>
     where
         O: Serialize + DeserializeOwned,
-        F: FnOnce() -> Answer + Send + 'static,
-        Answer: Future<Output = Result<O, Failure>> + Send + 'static,
+        F: FnOnce() -> Fut + Send + 'static,
+        Fut: Future<Output = Result<O, Failure>> + Send + 'static,
     {
         let (name, refused) = named(name.into());
         let future: StepFuture = match refused {
@@ -344,8 +344,8 @@ fn named(name: String) -> (String, Option<String>) {
     }
 }
 
-fn step_end<O: Serialize>(answer: Result<O, Failure>) -> StepEnd {
-    match answer.map(|output| encode(&output)) {
+fn step_end<O: Serialize>(result: Result<O, Failure>) -> StepEnd {
+    match result.map(|output| encode(&output)) {
         Ok(Ok(result)) => StepEnd::Done { result: Vec::from(result).into() },
         Ok(Err(error)) => StepEnd::Failed { error: format!("its result cannot be written as JSON: {error}") },
         Err(failure) => StepEnd::Failed { error: failure.message().to_owned() },
