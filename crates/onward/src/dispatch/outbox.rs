@@ -19,7 +19,7 @@ pub(crate) struct QueuedWrite {
     pub(crate) reply: oneshot::Sender<OutboxReply>,
 }
 
-/// What became of a queued write.
+/// The result of a queued write.
 #[derive(Debug)]
 pub(crate) enum OutboxReply {
     /// The store was asked, and this is what it said.

@@ -67,7 +67,7 @@ struct Slots {
     slot_time: SlotTime,
 }
 
-/// How much has happened in the run; only grows.
+/// Counts of what has happened in the run; they only grow.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     /// Attempts that started.
@@ -76,7 +76,7 @@ pub(crate) struct Counts {
     pub(crate) ended: usize,
 }
 
-/// What the slots and the buffer hold at one moment.
+/// The number of attempts in slots and in the buffer at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Occupancy {
     pub(crate) running: usize,

@@ -1,11 +1,12 @@
-//! How fast attempts end, by which is told how many tasks to claim ahead of free slots.
+//! The rate at which attempts end, from which the number of tasks to claim ahead of free slots
+//! follows.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::bounds;
 
-/// How fast attempts have ended lately.
+/// The rate at which attempts ended recently.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Throughput {
     /// How many ended.
@@ -54,7 +55,7 @@ pub(crate) struct ThroughputMeter {
     durations: [Duration; 2],
 }
 
-/// How it stood when a commit began.
+/// The counts when a commit began.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ThroughputSample {
     /// When, in steady time.
@@ -88,7 +89,7 @@ impl ThroughputMeter {
         }
     }
 
-    /// Whether what has come since a mark says something at this time.
+    /// Whether what has come since a sample says something at this time.
     fn counts(&self, sample: &ThroughputSample, time: Duration, now: Duration) -> bool {
         sample.time.saturating_add(self.window()) >= time && sample.at.saturating_add(bounds::THROUGHPUT_MEMORY) >= now
     }

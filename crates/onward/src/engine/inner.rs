@@ -48,7 +48,7 @@ impl Drop for Engine {
     }
 }
 
-/// What all clones of an engine share.
+/// The state that all clones of an engine share.
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -202,7 +202,7 @@ impl Engine {
     }
 }
 
-/// What a store answered one write.
+/// Turns a refusal into an error.
 fn refusal_as_error(outcome: Option<Outcome>) -> Result<Outcome> {
     match outcome {
         Some(Outcome::Refused(refusal)) => Err(refusal.into()),
