@@ -1,4 +1,4 @@
-//! What people and programs do to tasks and queues from outside.
+//! Control of tasks and queues from outside: cancelling, pausing, moving, bulk changes, retention.
 
 mod bulk;
 mod external_completion;

@@ -1,9 +1,10 @@
-//! How many tasks to claim, and how many to give back: plain functions from values to values.
+//! Decides how many tasks to claim and how many to give back: plain functions from values to
+//! values.
 
 use super::throughput::Throughput;
 use crate::bounds;
 
-/// What the size of a claim depends on.
+/// The load that decides the size of a claim.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
     /// How many handlers may run at once.

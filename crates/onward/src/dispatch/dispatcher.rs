@@ -328,7 +328,7 @@ impl Dispatcher {
             self.deadlines.may_claim = true;
         }
         let mut unwritten = Vec::new();
-        // What is wrong may be wrong with what somebody else handed in, who is told.
+        // What is wrong may be wrong with what somebody else submitted, who is told.
         let is_ours = !pending.iter().any(|write| matches!(write, PendingWrite::Queued(_)));
         for write in pending {
             match write {
@@ -338,7 +338,7 @@ impl Dispatcher {
                     self.run.state.progressed();
                 }
                 PendingWrite::ClaimTurns { .. } => self.may_claim_turns = true,
-                // Whoever played it hands it in again.
+                // Whoever ran it submits it again.
                 PendingWrite::Turn(reply) => drop(reply.send(Err(error.clone()))),
                 PendingWrite::Queued(reply) => drop(reply.send(OutboxReply::Applied(Err(error.clone())))),
                 PendingWrite::Open

@@ -3,8 +3,8 @@
 //! The [`Dispatcher`] is a loop around calls of the store: it takes every attempt that has ended,
 //! adds a claim for as many tasks as slots will soon have room for, and applies both together.
 //! While that commit is under way, slots go on with what is buffered, and further such calls may
-//! begin. [`RunState`] is what dispatcher and slots share. What is decided is decided in `claim_size`,
-//! `deadlines`, `throughput` and `attempts`, which are plain functions of values.
+//! begin. [`RunState`] is what dispatcher and slots share. What is decided is decided in
+//! `claim_size`, `deadlines`, `throughput` and `attempts`, which are plain functions of values.
 
 mod attempts;
 mod buffer;

@@ -19,7 +19,7 @@ pub(crate) struct QueuedWrite {
     pub(crate) reply: oneshot::Sender<OutboxReply>,
 }
 
-/// What became of a queued write.
+/// The result of a queued write.
 #[derive(Debug)]
 pub(crate) enum OutboxReply {
     /// The store was asked, and this is what it said.
@@ -56,7 +56,7 @@ impl Outbox {
         self.take().into_iter().for_each(QueuedWrite::return_to_caller);
     }
 
-    /// Hands in a write, or gives it back at once where nothing is taken along.
+    /// Queues a write, or gives it back at once where nothing is taken along.
     pub(crate) fn enqueue(&self, write: Write) -> Result<oneshot::Receiver<OutboxReply>, Write> {
         let mut queued = self.lock();
         let Some(queued) = queued.as_mut() else { return Err(write) };
@@ -65,7 +65,7 @@ impl Outbox {
         Ok(receiver)
     }
 
-    /// Takes what was handed in.
+    /// Takes what was queued.
     pub(crate) fn take(&self) -> Vec<QueuedWrite> {
         self.lock().as_mut().map(std::mem::take).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What the outcomes of a commit mean for the run.
+//! Applies the outcomes of a commit to the run.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -46,7 +46,7 @@ impl EndedAttempt {
     }
 }
 
-/// The shared state of one engine's run. One lock, taken once per attempt: a slot hands in an end
+/// The shared state of one engine's run. One lock, taken once per attempt: a slot adds an end
 /// and takes its next task.
 #[derive(Debug, Default)]
 pub(crate) struct RunState {
@@ -67,7 +67,7 @@ struct Slots {
     slot_time: SlotTime,
 }
 
-/// How much has happened in the run; only grows.
+/// Counts of what has happened in the run; they only grow.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     /// Attempts that started.
@@ -76,7 +76,7 @@ pub(crate) struct Counts {
     pub(crate) ended: usize,
 }
 
-/// What the slots and the buffer hold at one moment.
+/// The number of attempts in slots and in the buffer at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Occupancy {
     pub(crate) running: usize,
@@ -136,7 +136,7 @@ impl RunState {
         next
     }
 
-    /// Hands in how a slot's attempt ended and takes the slot's next task; `None` frees the slot.
+    /// Adds how a slot's attempt ended and takes the slot's next task; `None` frees the slot.
     /// Answers too whether the dispatcher was told just now, so that the slot can step aside for
     /// it.
     pub(crate) fn next_attempt(
@@ -162,7 +162,7 @@ impl RunState {
         self.ended.notify_one();
     }
 
-    /// Hands in the end of attempts that no slot had.
+    /// Submits the end of attempts that no slot had.
     pub(crate) fn add_ended(&self, ended: impl IntoIterator<Item = EndedAttempt>) {
         self.lock().ended.extend(ended);
         self.ended.notify_one();

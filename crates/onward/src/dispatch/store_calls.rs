@@ -86,7 +86,7 @@ fn claimed_by(call: &StoreCall) -> usize {
 }
 
 impl Dispatcher {
-    /// Whether this engine makes several calls at once. One that plays orchestrations does not: the
+    /// Whether this engine makes several calls at once. One that runs orchestrations does not: the
     /// end of an activity shall be in one commit with the claim of whoever waits for it.
     fn allows_concurrent_calls(&self) -> bool {
         self.run.orchestrations.is_empty()

@@ -1,11 +1,12 @@
-//! How fast attempts end, by which is told how many tasks to claim ahead of free slots.
+//! The rate at which attempts end, from which the number of tasks to claim ahead of free slots
+//! follows.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::bounds;
 
-/// How fast attempts have ended lately.
+/// The rate at which attempts ended recently.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Throughput {
     /// How many ended.
@@ -21,8 +22,8 @@ pub(crate) struct Throughput {
 
 impl Throughput {
     /// How many tasks will start within two commits, and at least within
-    /// [`bounds::BUFFER_HORIZON`], at this throughput. A small sample does not count for much: at most
-    /// eight times as many as ended lately.
+    /// [`bounds::BUFFER_HORIZON`], at this throughput. A small sample does not count for much: at
+    /// most eight times as many as ended lately.
     pub(crate) fn expected_starts(self) -> usize {
         let horizon = (self.commit * 2).max(bounds::BUFFER_HORIZON);
         if self.elapsed.is_zero() {
@@ -37,10 +38,10 @@ fn scaled(count: usize, numerator: Duration, denominator: Duration) -> usize {
     usize::try_from(product / denominator.as_nanos().max(1)).unwrap_or(usize::MAX)
 }
 
-/// Tells the throughput of the last [`bounds::THROUGHPUT_WINDOW`] for which slots were taken, or of four
-/// commits if those take longer. A burst of handlers that end at once thus says little: what is
-/// claimed ahead because of it may be slow. Time in which slots had nothing to do says nothing at
-/// all, and what was longer than [`bounds::THROUGHPUT_MEMORY`] ago says nothing any more.
+/// Tells the throughput of the last [`bounds::THROUGHPUT_WINDOW`] for which slots were taken, or of
+/// four commits if those take longer. A burst of handlers that end at once thus says little: what
+/// is claimed ahead because of it may be slow. Time in which slots had nothing to do says nothing
+/// at all, and what was longer than [`bounds::THROUGHPUT_MEMORY`] ago says nothing any more.
 #[derive(Debug, Default)]
 pub(crate) struct ThroughputMeter {
     /// Some commits of that time, the oldest first.
@@ -54,7 +55,7 @@ pub(crate) struct ThroughputMeter {
     durations: [Duration; 2],
 }
 
-/// How it stood when a commit began.
+/// The counts when a commit began.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ThroughputSample {
     /// When, in steady time.
@@ -88,7 +89,7 @@ impl ThroughputMeter {
         }
     }
 
-    /// Whether what has come since a mark says something at this time.
+    /// Whether what has come since a sample says something at this time.
     fn counts(&self, sample: &ThroughputSample, time: Duration, now: Duration) -> bool {
         sample.time.saturating_add(self.window()) >= time && sample.at.saturating_add(bounds::THROUGHPUT_MEMORY) >= now
     }

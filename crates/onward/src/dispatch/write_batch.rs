@@ -93,12 +93,12 @@ impl WriteBatch {
         self.add(Write::Claim(claim), PendingWrite::Claim { limit });
     }
 
-    /// Writes a turn; whoever played it is told what became of that.
+    /// Writes a turn; whoever ran it is told what became of that.
     pub(crate) fn turn(&mut self, TurnWrite { turn, reply }: TurnWrite) {
         self.add(Write::Turn(turn), PendingWrite::Turn(reply));
     }
 
-    /// Writes what somebody has handed in, who is told what became of it.
+    /// Writes what somebody has queued, who is told what became of it.
     pub(crate) fn queued(&mut self, QueuedWrite { write, reply }: QueuedWrite) {
         self.add(write, PendingWrite::Queued(reply));
     }

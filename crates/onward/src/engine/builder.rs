@@ -123,7 +123,7 @@ impl EngineBuilder {
     }
 
     /// How many orchestrations stay in memory between their turns, so that what comes for one costs
-    /// no replay of its history; of more, those are put away that have had no turn for the longest
+    /// no replay of its history; of more, those are evicted that have had no turn for the longest
     /// time. Up to [`bounds::ORCHESTRATIONS_KEPT`](crate::bounds::ORCHESTRATIONS_KEPT); default:
     /// 10 000.
     #[must_use]
@@ -257,9 +257,10 @@ impl EngineBuilder {
 
     /// Has running tasks give way to urgent ones where every slot is taken: the least urgent is
     /// asked to stop, aborted after its [grace](Self::grace), and given back when its handler is
-    /// over, without the attempt being counted. Each task gives way at most [`bounds::PREEMPTIONS`]
-    /// times in one engine. Only for what would be claimed next: a task that a limit or a pause
-    /// holds back, or that others precede, interrupts nothing. Default: nothing gives way.
+    /// over, without the attempt being counted. Each task gives way at most
+    /// [`bounds::PREEMPTIONS`](crate::bounds::PREEMPTIONS) times in one engine. Only for what would
+    /// be claimed next: a task that a limit or a pause holds back, or that others precede,
+    /// interrupts nothing. Default: nothing gives way.
     #[must_use]
     pub fn preemption(mut self, preemption: Preemption) -> Self {
         self.settings.preemption = Some(preemption);
@@ -283,10 +284,11 @@ impl EngineBuilder {
     }
 
     /// How many bytes a second this engine's tasks may move, at least 1: a source of pressure that
-    /// is at 1.0 where they are two seconds ahead of it ([`bounds::BANDWIDTH_HORIZON`]). It counts
-    /// what handlers record ([`Context::record_received`](crate::Context::record_received) and its
-    /// like), and what tasks say that they will move ([`NewTask::io`](crate::NewTask::io)) from
-    /// their start on. Default: any number.
+    /// is at 1.0 where they are two seconds ahead of it
+    /// ([`bounds::BANDWIDTH_HORIZON`](crate::bounds::BANDWIDTH_HORIZON)). It counts what handlers
+    /// record ([`Context::record_received`](crate::Context::record_received) and its like), and
+    /// what tasks say that they will move ([`NewTask::io`](crate::NewTask::io)) from their start
+    /// on. Default: any number.
     #[must_use]
     pub fn bandwidth(mut self, kind: IoKind, bytes_per_second: u64) -> Self {
         self.settings.pressure.set_bandwidth(kind, bytes_per_second);
@@ -295,9 +297,9 @@ impl EngineBuilder {
 
     /// Forgets tasks this long after they have ended, with their results, errors and tags, while
     /// [`run`](Engine::run) goes on: looked for every
-    /// [`RETENTION_INTERVAL`](bounds::RETENTION_INTERVAL), the oldest first, in small writes; a
-    /// task costs nothing for it when it ends. Of several engines on a store the shortest time
-    /// counts. A task that says [how long it is kept itself](crate::NewTask::retention) is
+    /// [`RETENTION_INTERVAL`](crate::bounds::RETENTION_INTERVAL), the oldest first, in small
+    /// writes; a task costs nothing for it when it ends. Of several engines on a store the shortest
+    /// time counts. A task that says [how long it is kept itself](crate::NewTask::retention) is
     /// forgotten when that is over, and not before, whatever is said here. Default: for ever, or
     /// until somebody prunes the store.
     #[must_use]
@@ -317,8 +319,8 @@ impl EngineBuilder {
     /// Opens the store and the engine on it. Nothing runs yet.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a setting out of its range, or none or two places to
-    /// keep the work; what the store reports if it cannot be opened.
+    /// [`is_invalid`](crate::Error::is_invalid) for a setting out of its range, or none or two
+    /// places to keep the work; what the store reports if it cannot be opened.
     pub async fn open(self) -> Result<Engine> {
         let mut settings = self.settings;
         settings.queues = self.names.queues.map(|queues| queues.iter().map(Name::new).collect()).transpose()?;

@@ -73,12 +73,12 @@ impl<A: FromState, B: FromState, C: FromState, D: FromState> FromState for (A, B
 }
 
 /// The untyped form of a typed handler that takes state.
-pub(crate) fn stateful<T, S, F, Answer>(options: HandlerOptions, function: F) -> Handler
+pub(crate) fn stateful<T, S, F, Fut>(options: HandlerOptions, function: F) -> Handler
 where
     T: Task,
     S: FromState,
-    F: Fn(T, S, Context) -> Answer + Send + Sync + 'static,
-    Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+    F: Fn(T, S, Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<T::Output, Failure>> + Send + 'static,
 {
     let function = Arc::new(function);
     let handler = typed::handler(options, move |task: T, context: Context| {

@@ -48,7 +48,7 @@ impl Drop for Engine {
     }
 }
 
-/// What all clones of an engine share.
+/// The state that all clones of an engine share.
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -91,19 +91,19 @@ impl Inner {
         lock(&self.orchestrations).table()
     }
 
-    pub(crate) fn register_orchestration<T, F, Answer>(&self, options: OrchestrationOptions, function: F)
+    pub(crate) fn register_orchestration<T, F, Fut>(&self, options: OrchestrationOptions, function: F)
     where
         T: Task,
-        F: Fn(T, OrchestrationContext) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+        F: Fn(T, OrchestrationContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
         lock(&self.orchestrations).add(options, function);
     }
 
-    pub(crate) fn register_orchestration_json<F, Answer>(&self, kind: &str, options: OrchestrationOptions, function: F)
+    pub(crate) fn register_orchestration_json<F, Fut>(&self, kind: &str, options: OrchestrationOptions, function: F)
     where
-        F: Fn(serde_json::Value, OrchestrationContext) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<serde_json::Value, Failure>> + Send + 'static,
+        F: Fn(serde_json::Value, OrchestrationContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<serde_json::Value, Failure>> + Send + 'static,
     {
         lock(&self.orchestrations).add_json(kind, options, function);
     }
@@ -202,7 +202,7 @@ impl Engine {
     }
 }
 
-/// What a store answered one write.
+/// Turns a refusal into an error.
 fn refusal_as_error(outcome: Option<Outcome>) -> Result<Outcome> {
     match outcome {
         Some(Outcome::Refused(refusal)) => Err(refusal.into()),

@@ -71,20 +71,20 @@ pub struct ModuleParts {
 
 impl ModuleParts {
     /// As [`Engine::handle`](crate::Engine::handle).
-    pub fn handle<F, Answer, R>(&mut self, kind: impl AsRef<str>, handler: F) -> &mut Self
+    pub fn handle<F, Fut, R>(&mut self, kind: impl AsRef<str>, handler: F) -> &mut Self
     where
-        F: Fn(Context) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<R, Failure>> + Send + 'static,
+        F: Fn(Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, Failure>> + Send + 'static,
         R: Into<Output>,
     {
         self.handle_with(kind, HandlerOptions::new(), handler)
     }
 
     /// As [`Engine::handle_with`](crate::Engine::handle_with).
-    pub fn handle_with<F, Answer, R>(&mut self, kind: impl AsRef<str>, options: HandlerOptions, handler: F) -> &mut Self
+    pub fn handle_with<F, Fut, R>(&mut self, kind: impl AsRef<str>, options: HandlerOptions, handler: F) -> &mut Self
     where
-        F: Fn(Context) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<R, Failure>> + Send + 'static,
+        F: Fn(Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, Failure>> + Send + 'static,
         R: Into<Output>,
     {
         self.handlers.push((Target::Pattern(kind.as_ref().to_owned()), Handler::new(options, handler)));
@@ -92,21 +92,21 @@ impl ModuleParts {
     }
 
     /// As [`Engine::register`](crate::Engine::register).
-    pub fn register<T, F, Answer>(&mut self, handler: F) -> &mut Self
+    pub fn register<T, F, Fut>(&mut self, handler: F) -> &mut Self
     where
         T: Task,
-        F: Fn(T, Context) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+        F: Fn(T, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
         self.register_with(HandlerOptions::new(), handler)
     }
 
     /// As [`Engine::register_with`](crate::Engine::register_with).
-    pub fn register_with<T, F, Answer>(&mut self, options: HandlerOptions, handler: F) -> &mut Self
+    pub fn register_with<T, F, Fut>(&mut self, options: HandlerOptions, handler: F) -> &mut Self
     where
         T: Task,
-        F: Fn(T, Context) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+        F: Fn(T, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
         self.handlers.push((Target::of::<T>(), typed::handler(options, handler)));
         self
@@ -114,12 +114,12 @@ impl ModuleParts {
 
     /// As [`Engine::register_stateful`](crate::Engine::register_stateful); the module's own state
     /// goes before the engine's.
-    pub fn register_stateful<T, S, F, Answer>(&mut self, handler: F) -> &mut Self
+    pub fn register_stateful<T, S, F, Fut>(&mut self, handler: F) -> &mut Self
     where
         T: Task,
         S: FromState,
-        F: Fn(T, S, Context) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+        F: Fn(T, S, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
         self.handlers.push((Target::of::<T>(), stateful(HandlerOptions::new(), handler)));
         self
@@ -141,10 +141,10 @@ impl ModuleParts {
 
     /// Runs a middleware around all handlers of the module, inside of the engine's and outside of a
     /// handler's own.
-    pub fn wrap<F, Answer>(&mut self, middleware: F) -> &mut Self
+    pub fn wrap<F, Fut>(&mut self, middleware: F) -> &mut Self
     where
-        F: Fn(Context, Next) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<Output, Failure>> + Send + 'static,
+        F: Fn(Context, Next) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Output, Failure>> + Send + 'static,
     {
         self.options = std::mem::take(&mut self.options).wrap(middleware);
         self

@@ -13,7 +13,7 @@ use crate::observe::{Hook, Transition};
 use crate::submit::{Task, typed};
 
 /// Handlers. They count from the next run on. Several that belong together are a
-/// [`Module`](crate::Module).
+/// [`Module`].
 impl Engine {
     /// Registers the handler of a kind, or of a pattern: the beginning of kinds and a `*`
     /// (`image:*`; `*` alone for every kind). A kind's own handler goes before those of patterns,
@@ -23,20 +23,20 @@ impl Engine {
     /// What is wrong with a registration (a bad name, a second handler of the same kind or pattern)
     /// is told by the run. Kinds that begin with `onward.` are reserved, and no pattern matches
     /// them.
-    pub fn handle<F, Answer, R>(&self, kind: impl AsRef<str>, handler: F) -> &Self
+    pub fn handle<F, Fut, R>(&self, kind: impl AsRef<str>, handler: F) -> &Self
     where
-        F: Fn(Context) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<R, Failure>> + Send + 'static,
+        F: Fn(Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, Failure>> + Send + 'static,
         R: Into<Output>,
     {
         self.handle_with(kind, HandlerOptions::new(), handler)
     }
 
     /// Registers the handler of a kind or a pattern with options that hold for it.
-    pub fn handle_with<F, Answer, R>(&self, kind: impl AsRef<str>, options: HandlerOptions, handler: F) -> &Self
+    pub fn handle_with<F, Fut, R>(&self, kind: impl AsRef<str>, options: HandlerOptions, handler: F) -> &Self
     where
-        F: Fn(Context) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<R, Failure>> + Send + 'static,
+        F: Fn(Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, Failure>> + Send + 'static,
         R: Into<Output>,
     {
         let target = Target::Pattern(kind.as_ref().to_owned());
@@ -72,50 +72,50 @@ impl Engine {
     /// });
     /// # }
     /// ```
-    pub fn wrap<F, Answer>(&self, middleware: F) -> &Self
+    pub fn wrap<F, Fut>(&self, middleware: F) -> &Self
     where
-        F: Fn(Context, Next) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<Output, Failure>> + Send + 'static,
+        F: Fn(Context, Next) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Output, Failure>> + Send + 'static,
     {
         self.options("*", HandlerOptions::new().wrap(middleware))
     }
 
     /// Registers the handler of every kind that has none of its own: that of the pattern `*`.
-    pub fn handle_any<F, Answer, R>(&self, handler: F) -> &Self
+    pub fn handle_any<F, Fut, R>(&self, handler: F) -> &Self
     where
-        F: Fn(Context) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<R, Failure>> + Send + 'static,
+        F: Fn(Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, Failure>> + Send + 'static,
         R: Into<Output>,
     {
         self.handle_any_with(HandlerOptions::new(), handler)
     }
 
     /// Registers the handler of every kind that has none of its own, with options.
-    pub fn handle_any_with<F, Answer, R>(&self, options: HandlerOptions, handler: F) -> &Self
+    pub fn handle_any_with<F, Fut, R>(&self, options: HandlerOptions, handler: F) -> &Self
     where
-        F: Fn(Context) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<R, Failure>> + Send + 'static,
+        F: Fn(Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, Failure>> + Send + 'static,
         R: Into<Output>,
     {
         self.handle_with("*", options, handler)
     }
 
     /// Registers the handler of a typed task.
-    pub fn register<T, F, Answer>(&self, handler: F) -> &Self
+    pub fn register<T, F, Fut>(&self, handler: F) -> &Self
     where
         T: Task,
-        F: Fn(T, Context) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+        F: Fn(T, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
         self.register_with(HandlerOptions::new(), handler)
     }
 
     /// Registers the handler of a typed task with options that hold for its kind.
-    pub fn register_with<T, F, Answer>(&self, options: HandlerOptions, handler: F) -> &Self
+    pub fn register_with<T, F, Fut>(&self, options: HandlerOptions, handler: F) -> &Self
     where
         T: Task,
-        F: Fn(T, Context) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+        F: Fn(T, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
         let target = Target::of::<T>();
         lock(&self.inner.registrations).add(target, typed::handler(options, handler), None);
@@ -126,22 +126,22 @@ impl Engine {
     /// [bundles](crate::Aggregate): it gets the members, the oldest first. A task of the kind that
     /// was not to be collected comes as the only one. A payload that is not what the type expects
     /// fails all of them for good.
-    pub fn register_bundles<T, F, Answer>(&self, handler: F) -> &Self
+    pub fn register_bundles<T, F, Fut>(&self, handler: F) -> &Self
     where
         T: Task,
-        F: Fn(Vec<T>, Context) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+        F: Fn(Vec<T>, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
         self.register_bundles_with(HandlerOptions::new(), handler)
     }
 
     /// Registers the handler of a typed task that is handed over in bundles, with options that hold
     /// for its kind.
-    pub fn register_bundles_with<T, F, Answer>(&self, options: HandlerOptions, handler: F) -> &Self
+    pub fn register_bundles_with<T, F, Fut>(&self, options: HandlerOptions, handler: F) -> &Self
     where
         T: Task,
-        F: Fn(Vec<T>, Context) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+        F: Fn(Vec<T>, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
         let target = Target::of::<T>();
         lock(&self.inner.registrations).add(target, batch::handler(options, handler), None);
@@ -158,8 +158,8 @@ impl Engine {
     /// up. One that is slow has up to [`bounds::HOOK_QUEUE`](crate::bounds::HOOK_QUEUE) transitions
     /// wait for it; those that come then are left out, and the next that it is told says how many
     /// were ([`Transition::missed`]). A panic in it is logged, and it is called for the next. When
-    /// the run ends it is waited for, up to the [shutdown limit](EngineBuilder::shutdown_limit) and
-    /// at least a second.
+    /// the run ends it is waited for, up to the [shutdown
+    /// limit](crate::EngineBuilder::shutdown_limit) and at least a second.
     ///
     /// What waits for it is lost if the process dies. To miss nothing ever, and to see what others
     /// do to tasks too (submits, other engines, cancellations of what waits), follow
@@ -175,10 +175,10 @@ impl Engine {
     /// });
     /// # }
     /// ```
-    pub fn after_commit<F, Answer>(&self, hook: F) -> &Self
+    pub fn after_commit<F, Fut>(&self, hook: F) -> &Self
     where
-        F: Fn(Transition) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = ()> + Send + 'static,
+        F: Fn(Transition) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
     {
         lock(&self.inner.hooks).push(Hook::new(hook));
         self
@@ -203,12 +203,12 @@ impl Engine {
     /// });
     /// # }
     /// ```
-    pub fn register_stateful<T, S, F, Answer>(&self, handler: F) -> &Self
+    pub fn register_stateful<T, S, F, Fut>(&self, handler: F) -> &Self
     where
         T: Task,
         S: FromState,
-        F: Fn(T, S, Context) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+        F: Fn(T, S, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
         let target = Target::of::<T>();
         lock(&self.inner.registrations).add(target, stateful(HandlerOptions::new(), handler), None);

@@ -1,4 +1,4 @@
-//! What all slots of one run share.
+//! One run of an engine: the state that all its slots share.
 
 use std::sync::Arc;
 

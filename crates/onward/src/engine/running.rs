@@ -40,8 +40,8 @@ impl Engine {
     /// Runs tasks until every task that this engine could run has ended: those due later and those
     /// that others run are waited for, as are pauses that end by themselves, and limits that hold
     /// tasks back until others have ended or a token comes. What is paused without an end, what
-    /// waits to be [finished elsewhere](Failure::await_completion), and kinds and queues that this
-    /// engine does not serve, are left. No schedules are fired.
+    /// waits to be [finished elsewhere](crate::Failure::await_completion), and kinds and queues
+    /// that this engine does not serve, are left. No schedules are fired.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -65,10 +65,11 @@ impl Engine {
     }
 
     /// Stops the run: it claims nothing more, gives back what has not started, and waits for
-    /// running handlers up to the [shutdown limit](EngineBuilder::shutdown_limit). Those that still
-    /// run are then asked to stop, aborted after their [grace](EngineBuilder::grace), and their
-    /// tasks given back without the attempt being counted. The run's future completes when that is
-    /// done. If nothing runs, the next run ends at once.
+    /// running handlers up to the [shutdown limit](crate::EngineBuilder::shutdown_limit). Those
+    /// that still run are then asked to stop, aborted after their
+    /// [grace](crate::EngineBuilder::grace), and their tasks given back without the attempt being
+    /// counted. The run's future completes when that is done. If nothing runs, the next run ends at
+    /// once.
     pub fn stop(&self) {
         lock(&self.inner.current).stop.cancel();
     }

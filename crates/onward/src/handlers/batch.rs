@@ -61,11 +61,11 @@ fn decode<T: Task>(member: &TaskRecord) -> std::result::Result<T, Failure> {
 }
 
 /// The untyped form of a typed handler of bundles.
-pub(crate) fn handler<T, F, Answer>(options: HandlerOptions, function: F) -> Handler
+pub(crate) fn handler<T, F, Fut>(options: HandlerOptions, function: F) -> Handler
 where
     T: Task,
-    F: Fn(Vec<T>, Context) -> Answer + Send + Sync + 'static,
-    Answer: Future<Output = std::result::Result<T::Output, Failure>> + Send + 'static,
+    F: Fn(Vec<T>, Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = std::result::Result<T::Output, Failure>> + Send + 'static,
 {
     let function = Arc::new(function);
     Handler::new(options, move |context: Context| {

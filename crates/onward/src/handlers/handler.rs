@@ -97,10 +97,10 @@ impl HandlerOptions {
     /// A middleware runs within the attempt: its time counts, a panic in it is a failure, and when
     /// the attempt is aborted it is dropped where it awaits.
     #[must_use]
-    pub fn wrap<F, Answer>(mut self, middleware: F) -> Self
+    pub fn wrap<F, Fut>(mut self, middleware: F) -> Self
     where
-        F: Fn(Context, Next) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<Output, Failure>> + Send + 'static,
+        F: Fn(Context, Next) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Output, Failure>> + Send + 'static,
     {
         self.middleware.push(Middleware::new(middleware));
         self
@@ -151,15 +151,15 @@ impl fmt::Debug for Handler {
 }
 
 impl Handler {
-    pub(crate) fn new<F, Answer, R>(options: HandlerOptions, function: F) -> Self
+    pub(crate) fn new<F, Fut, R>(options: HandlerOptions, function: F) -> Self
     where
-        F: Fn(Context) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<R, Failure>> + Send + 'static,
+        F: Fn(Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, Failure>> + Send + 'static,
         R: Into<Output>,
     {
         let function = Arc::new(move |context: Context| {
-            let answer = function(context);
-            Box::pin(async move { answer.await.map(Into::into) }) as HandlerFuture
+            let future = function(context);
+            Box::pin(async move { future.await.map(Into::into) }) as HandlerFuture
         });
         Self { function, options, state: None, missing: None }
     }

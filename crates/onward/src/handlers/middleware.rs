@@ -37,10 +37,10 @@ impl fmt::Debug for Next {
 pub(crate) struct Middleware(Arc<dyn Fn(Context, Next) -> HandlerFuture + Send + Sync>);
 
 impl Middleware {
-    pub(crate) fn new<F, Answer>(function: F) -> Self
+    pub(crate) fn new<F, Fut>(function: F) -> Self
     where
-        F: Fn(Context, Next) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<Output, Failure>> + Send + 'static,
+        F: Fn(Context, Next) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Output, Failure>> + Send + 'static,
     {
         Self(Arc::new(move |context, next| Box::pin(function(context, next))))
     }

@@ -40,10 +40,10 @@ type HookFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(crate) struct Hook(Arc<dyn Fn(Transition) -> HookFuture + Send + Sync>);
 
 impl Hook {
-    pub(crate) fn new<F, Answer>(function: F) -> Self
+    pub(crate) fn new<F, Fut>(function: F) -> Self
     where
-        F: Fn(Transition) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = ()> + Send + 'static,
+        F: Fn(Transition) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
     {
         Self(Arc::new(move |transition| Box::pin(function(transition))))
     }

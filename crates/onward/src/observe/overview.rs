@@ -36,7 +36,7 @@ pub struct Overview {
     /// The sessions that are open, of all processes, with how many tasks each holds.
     pub sessions: Vec<SessionRecord>,
     /// The schedules that fire next, by when, at most
-    /// [`bounds::SCHEDULES_SHOWN`](crate::bounds::SCHEDULES_SHOWN).
+    /// [`bounds::SCHEDULES_SHOWN`].
     pub schedules: Vec<ScheduleRecord>,
     /// What ended tasks were like, by kind.
     pub kinds: Vec<KindStatistics>,

@@ -38,8 +38,8 @@ impl OrchestrationOptions {
     }
 
     /// It goes on with orchestrations that codes since this number began, too: its changes are
-    /// behind [`patched`](crate::orchestration::OrchestrationContext::patched), or do not touch what is in their
-    /// histories. 0 for all. Default: only with those of its own number.
+    /// behind [`patched`](crate::orchestration::OrchestrationContext::patched), or do not touch
+    /// what is in their histories. 0 for all. Default: only with those of its own number.
     #[must_use]
     pub fn since(mut self, version: u32) -> Self {
         self.since = Some(version);
@@ -61,21 +61,21 @@ struct Registration {
 }
 
 impl Registered {
-    pub(crate) fn add<T, F, Answer>(&mut self, options: OrchestrationOptions, function: F)
+    pub(crate) fn add<T, F, Fut>(&mut self, options: OrchestrationOptions, function: F)
     where
         T: Task,
-        F: Fn(T, OrchestrationContext) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+        F: Fn(T, OrchestrationContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
         let (kind, is_orchestration) = (T::KIND.to_owned(), T::ORCHESTRATION);
         self.0.push(Registration { kind, is_orchestration, options, code: code_of(typed::<T>, function) });
     }
 
     /// Code that is known by the name of its kind.
-    pub(crate) fn add_json<F, Answer>(&mut self, kind: &str, options: OrchestrationOptions, function: F)
+    pub(crate) fn add_json<F, Fut>(&mut self, kind: &str, options: OrchestrationOptions, function: F)
     where
-        F: Fn(Value, OrchestrationContext) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<Value, Failure>> + Send + 'static,
+        F: Fn(Value, OrchestrationContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Value, Failure>> + Send + 'static,
     {
         let code = code_of(|replay_context| json_payload(&replay_context.payload, &replay_context.kind), function);
         self.0.push(Registration { kind: kind.to_owned(), is_orchestration: true, options, code });
@@ -150,12 +150,12 @@ pub(super) fn json_payload(payload: &Bytes, kind: &Name) -> Result<Value, Failur
 }
 
 /// The code that a function is, and how its input is read.
-fn code_of<I, O, F, Answer>(input: fn(&ReplayContext) -> Result<I, Failure>, function: F) -> Code
+fn code_of<I, O, F, Fut>(input: fn(&ReplayContext) -> Result<I, Failure>, function: F) -> Code
 where
     I: Send + 'static,
     O: Serialize + 'static,
-    F: Fn(I, OrchestrationContext) -> Answer + Send + Sync + 'static,
-    Answer: Future<Output = Result<O, Failure>> + Send + 'static,
+    F: Fn(I, OrchestrationContext) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<O, Failure>> + Send + 'static,
 {
     let function = Arc::new(function);
     Arc::new(move |replay_context| {

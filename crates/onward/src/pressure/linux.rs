@@ -136,7 +136,7 @@ mod tests {
 
     /// What the kernel would tell: the processor's without the line of what stopped everything, as
     /// kernels before 5.13 do.
-    fn told() -> TempDir {
+    fn pressure_files() -> TempDir {
         let directory = tempfile::tempdir().unwrap();
         let some = |of: &str| format!("some avg10={of} avg60=91.00 avg300=92.00 total=93000000\n");
         let full = "full avg10=94.00 avg60=95.00 avg300=96.00 total=97000000\n";
@@ -149,16 +149,16 @@ mod tests {
     /// Shows: T18
     #[test]
     fn each_source_is_the_share_of_the_last_ten_seconds_in_which_something_waited_for_it() {
-        let directory = told();
+        let directory = pressure_files();
         let sources = ALL.map(|of| StallPressure::in_directory(directory.path(), of).unwrap());
-        let said = sources.each_ref().map(|source| (source.name(), source.pressure()));
-        assert_eq!(said, [("cpu", 0.125), ("memory", 0.0), ("disk", 1.0)]);
+        let readings = sources.each_ref().map(|source| (source.name(), source.pressure()));
+        assert_eq!(readings, [("cpu", 0.125), ("memory", 0.0), ("disk", 1.0)]);
     }
 
     /// Shows: T18
     #[test]
     fn a_source_tells_what_the_kernel_tells_now() {
-        let directory = told();
+        let directory = pressure_files();
         let source = StallPressure::in_directory(directory.path(), Resource::Memory).unwrap();
         std::fs::copy(directory.path().join("io"), directory.path().join("memory")).unwrap();
         assert_eq!(source.pressure(), 1.0);
@@ -167,7 +167,7 @@ mod tests {
     /// Shows: T18
     #[test]
     fn what_the_kernel_no_longer_tells_is_no_pressure() {
-        let directory = told();
+        let directory = pressure_files();
         let source = StallPressure::in_directory(directory.path(), Resource::Disk).unwrap();
         std::fs::remove_file(directory.path().join("io")).unwrap();
         assert_eq!(source.pressure(), 0.0);
@@ -176,7 +176,7 @@ mod tests {
     /// Shows: T18
     #[test]
     fn a_source_that_the_kernel_does_not_tell_of_is_an_error_that_says_what_it_needs() {
-        let directory = told();
+        let directory = pressure_files();
         std::fs::remove_file(directory.path().join("cpu")).unwrap();
         std::fs::write(directory.path().join("memory"), "some avg10=much\n").unwrap();
         for (of, file) in [(Resource::Cpu, "cpu"), (Resource::Memory, "memory")] {

@@ -73,8 +73,8 @@ fn latest(calendar: &Calendar<'_>, first: Timestamp, last: Timestamp, limit: usi
     moments
 }
 
-/// How many moments there are from `first` to `last`, both counted; beyond [`bounds::MISSED_FIRINGS`] they
-/// are not.
+/// How many moments there are from `first` to `last`, both counted; beyond
+/// [`bounds::MISSED_FIRINGS`] they are not.
 fn count(calendar: &Calendar<'_>, first: Timestamp, last: Timestamp) -> u64 {
     1 + calendar.between(first, last, bounds::MISSED_FIRINGS).len() as u64
 }

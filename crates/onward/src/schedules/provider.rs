@@ -57,10 +57,10 @@ struct PolledProvider<F> {
     clock: Arc<dyn Clock>,
 }
 
-impl<F, Answer> ScheduleProvider for PolledProvider<F>
+impl<F, Fut> ScheduleProvider for PolledProvider<F>
 where
-    F: Fn() -> Answer + Send + Sync + 'static,
-    Answer: Future<Output = Result<Vec<NewSchedule>, Failure>> + Send + 'static,
+    F: Fn() -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Vec<NewSchedule>, Failure>> + Send + 'static,
 {
     fn schedules(&mut self) -> Provided<'_, Result<Vec<NewSchedule>, Failure>> {
         Box::pin((self.function)())
@@ -118,15 +118,15 @@ impl Engine {
     ///
     /// # Errors
     /// As [`provide_schedules`](Self::provide_schedules), and for an interval of zero.
-    pub fn provide_schedules_every<F, Answer>(
+    pub fn provide_schedules_every<F, Fut>(
         &self,
         provider: impl AsRef<str>,
         interval: Duration,
         schedules: F,
     ) -> Result<&Self>
     where
-        F: Fn() -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<Vec<NewSchedule>, Failure>> + Send + 'static,
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Vec<NewSchedule>, Failure>> + Send + 'static,
     {
         if interval.is_zero() {
             return Err(Error::invalid("a provider of schedules was to be asked without a pause; give it an interval"));

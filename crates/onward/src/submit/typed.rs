@@ -175,11 +175,11 @@ pub(crate) fn new_task<T: Task>(task: &T) -> Result<NewTask> {
 }
 
 /// The untyped form of a typed handler.
-pub(crate) fn handler<T, F, Answer>(options: HandlerOptions, function: F) -> Handler
+pub(crate) fn handler<T, F, Fut>(options: HandlerOptions, function: F) -> Handler
 where
     T: Task,
-    F: Fn(T, Context) -> Answer + Send + Sync + 'static,
-    Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+    F: Fn(T, Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<T::Output, Failure>> + Send + 'static,
 {
     let function = std::sync::Arc::new(function);
     Handler::new(options, move |context: Context| {

@@ -353,8 +353,8 @@ impl Engine {
     /// nothing is polled.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found) if there is no such task; what the store reports if it
-    /// could not be read.
+    /// [`is_not_found`](crate::Error::is_not_found) if there is no such task; what the store
+    /// reports if it could not be read.
     pub async fn wait(&self, task: TaskId) -> Result<TaskRecord> {
         loop {
             let waiting = Waiting::new(&self.inner, task);

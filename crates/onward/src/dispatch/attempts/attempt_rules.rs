@@ -1,12 +1,11 @@
-//! How long an attempt may take, and which retry policy holds for it: plain functions from values
-//! to values.
+//! The time limit and the retry policy of an attempt: plain functions from values to values.
 
 use std::time::Duration;
 
 use onward_store::Timestamp;
 use onward_store::rules::retry::RetryPolicy;
 
-/// How long an attempt may take that starts now.
+/// The time that an attempt which starts now may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimeLimit {
     /// As long as it likes.

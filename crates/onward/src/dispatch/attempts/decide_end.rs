@@ -1,4 +1,4 @@
-//! How an attempt ended, told from what its handler did and why it was asked to stop.
+//! Decides how an attempt ended, from what its handler returned and why it was asked to stop.
 
 use onward_store::rules::retry::{FailureClass, RetryPolicy, after_failure};
 use onward_store::{AfterFailure, CompletionWait};
@@ -6,10 +6,10 @@ use onward_store::{AfterFailure, CompletionWait};
 use crate::dispatch::run_state::AttemptEnd;
 use crate::handlers::{AlternativeEnd, Failure, Interruption, Output};
 
-/// What the handler did: `None` if it was aborted after its grace.
+/// The result of the handler: `None` if it was aborted after its grace.
 pub(crate) type HandlerResult = Option<Result<Output, Failure>>;
 
-/// What a verdict depends on beside the answer.
+/// The circumstances that decide an end beside the result.
 #[derive(Clone, Copy)]
 pub(crate) struct EndConditions<'a> {
     /// Why the handler was asked to stop, if it was.

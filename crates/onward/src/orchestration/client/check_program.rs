@@ -77,7 +77,7 @@ async fn checked(files: Vec<PathBuf>, register: impl FnOnce(&Engine)) -> Result<
     if let [word, name, question, file] = &files[..]
         && word.as_os_str() == QUERY
     {
-        return answered(&engine, [name, question], file);
+        return run_query(&engine, [name, question], file);
     }
     let mut code = u8::from(files.is_empty()) * 2;
     for file in files {
@@ -92,8 +92,8 @@ async fn checked(files: Vec<PathBuf>, register: impl FnOnce(&Engine)) -> Result<
 }
 
 /// Prints what the code answers to a query.
-fn answered(engine: &Engine, asked: [&Path; 2], file: &Path) -> Result<ExitCode> {
-    let [name, question] = asked.map(|word| word.to_string_lossy());
+fn run_query(engine: &Engine, query: [&Path; 2], file: &Path) -> Result<ExitCode> {
+    let [name, question] = query.map(|word| word.to_string_lossy());
     let wrong =
         |what: &str, error: &dyn std::fmt::Display| Error::invalid(format!("the {what} cannot be read: {error}"));
     let question: Value = serde_json::from_str(&question).map_err(|error| wrong("question", &error))?;

@@ -72,21 +72,21 @@ fn read<T: DeserializeOwned>(what: &str, bytes: &Bytes) -> Result<T> {
 impl Engine {
     /// Registers the code of a kind of orchestrations. It counts from the next run on. What is
     /// wrong with it (a second one of the kind) is told by the run.
-    pub fn orchestrate<T, F, Answer>(&self, function: F) -> &Self
+    pub fn orchestrate<T, F, Fut>(&self, function: F) -> &Self
     where
         T: Task,
-        F: Fn(T, OrchestrationContext) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+        F: Fn(T, OrchestrationContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
         self.orchestrate_with(OrchestrationOptions::new(), function)
     }
 
     /// Registers code with options: one of several versions of its kind.
-    pub fn orchestrate_with<T, F, Answer>(&self, options: OrchestrationOptions, function: F) -> &Self
+    pub fn orchestrate_with<T, F, Fut>(&self, options: OrchestrationOptions, function: F) -> &Self
     where
         T: Task,
-        F: Fn(T, OrchestrationContext) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<T::Output, Failure>> + Send + 'static,
+        F: Fn(T, OrchestrationContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T::Output, Failure>> + Send + 'static,
     {
         self.inner.register_orchestration(options, function);
         self
@@ -94,7 +94,7 @@ impl Engine {
 
     /// Sends an orchestration something under a name; its code takes it by
     /// [`event`](OrchestrationContext::event), now or when it comes by there. Durable when
-    /// answered, and taken in exactly once.
+    /// answered, and consumed exactly once.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended),

@@ -13,10 +13,10 @@ use crate::orchestration::turn::Instance;
 
 impl Engine {
     /// Asks the code of an orchestration, by what it answers
-    /// [`on_query`](crate::orchestration::OrchestrationContext::on_query). The code is replayed for that in this
-    /// process, up to the last turn that was written: nothing is written, nobody is disturbed, and
-    /// one that has ended answers too. It takes a read of the history, and this engine needs the
-    /// code.
+    /// [`on_query`](crate::orchestration::OrchestrationContext::on_query). The code is replayed for
+    /// that in this process, up to the last turn that was written: nothing is written, nobody is
+    /// disturbed, and one that has ended answers too. It takes a read of the history, and this
+    /// engine needs the code.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if there is no code

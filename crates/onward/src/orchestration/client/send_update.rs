@@ -15,10 +15,10 @@ use crate::{bounds, timer};
 
 impl Engine {
     /// Asks an orchestration for something, and waits for the answer of its code
-    /// ([`updates`](crate::orchestration::OrchestrationContext::updates)). The request is durable before it is
-    /// waited for, and is taken in exactly once; the answer is durable before it is given. If the
-    /// future is dropped, it may be carried out all the same. An answer that nobody fetches is kept
-    /// until as many as [`bounds::UPDATE_REPLIES`] newer ones are there.
+    /// ([`updates`](crate::orchestration::OrchestrationContext::updates)). The request is durable
+    /// before it is waited for, and is consumed exactly once; the answer is durable before it is
+    /// given. If the future is dropped, it may be carried out all the same. An answer that nobody
+    /// fetches is kept until as many as [`bounds::UPDATE_REPLIES`] newer ones are there.
     ///
     /// It waits for up to [`bounds::UPDATE_TIMEOUT`] (30 s);
     /// [`update_within`](Self::update_within) sets another time.

@@ -20,10 +20,10 @@ impl Engine {
     /// Registers the code of a kind of orchestrations by its name: it is given the payload as JSON,
     /// and what it answers is kept as JSON. An empty payload is `null`. What is wrong with it (no
     /// name, a second one of the kind and version) is told by the run.
-    pub fn orchestrate_json<F, Answer>(&self, kind: &str, options: OrchestrationOptions, function: F) -> &Self
+    pub fn orchestrate_json<F, Fut>(&self, kind: &str, options: OrchestrationOptions, function: F) -> &Self
     where
-        F: Fn(Value, OrchestrationContext) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<Value, Failure>> + Send + 'static,
+        F: Fn(Value, OrchestrationContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Value, Failure>> + Send + 'static,
     {
         self.inner.register_orchestration_json(kind, options, function);
         self
@@ -31,10 +31,10 @@ impl Engine {
 
     /// Registers the handler of a kind, or of a [pattern](Self::handle), that is given the payload
     /// as JSON and answers JSON.
-    pub fn handle_json<F, Answer>(&self, kind: impl AsRef<str>, handler: F) -> &Self
+    pub fn handle_json<F, Fut>(&self, kind: impl AsRef<str>, handler: F) -> &Self
     where
-        F: Fn(Value, Context) -> Answer + Send + Sync + 'static,
-        Answer: Future<Output = Result<Value, Failure>> + Send + 'static,
+        F: Fn(Value, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Value, Failure>> + Send + 'static,
     {
         self.handle(kind, move |context: Context| {
             let answer = json_payload(context.payload(), context.kind()).map(|payload| handler(payload, context));
@@ -45,8 +45,8 @@ impl Engine {
     /// Starts an orchestration of a kind by its name; with a key, only if none with it is active.
     ///
     /// # Errors
-    /// [`is_invalid`](crate::Error::is_invalid) if the kind is no [`Name`](crate::Name) or the payload is too
-    /// large; what the store reports if it could not keep it.
+    /// [`is_invalid`](crate::Error::is_invalid) if the kind is no [`Name`](crate::Name) or the
+    /// payload is too large; what the store reports if it could not keep it.
     pub async fn start_json(&self, kind: &str, key: Option<&str>, payload: &Value) -> Result<Handle<Value>> {
         let unique =
             key.map(|key| UniqueKey { key: key.to_owned(), on_duplicate: OnDuplicate::Skip, keep_for: Duration::ZERO });

@@ -24,7 +24,8 @@ use crate::submit::{Task, typed};
 ///
 /// The code must do the same when it is given the same: no clock, no random numbers, no I/O but
 /// through this. `tokio::select!` chooses at random unless it is `biased`;
-/// [`select`](super::combinators::select) and [`join_all`](super::combinators::join_all) are always the same.
+/// [`select`](super::combinators::select) and [`join_all`](super::combinators::join_all) are always
+/// the same.
 #[derive(Debug, Clone)]
 pub struct OrchestrationContext {
     replay_context: Arc<ReplayContext>,
@@ -166,11 +167,11 @@ impl OrchestrationContext {
     ///
     /// The result is kept as JSON. A failure is kept too, and not tried again. A step whose name is
     /// no [`Name`] is not run, and fails with what is wrong with it.
-    pub fn step<O, F, Answer>(&self, name: impl Into<String>, step: F) -> Step<O>
+    pub fn step<O, F, Fut>(&self, name: impl Into<String>, step: F) -> Step<O>
     where
         O: Serialize + DeserializeOwned,
-        F: FnOnce() -> Answer + Send + 'static,
-        Answer: Future<Output = Result<O, Failure>> + Send + 'static,
+        F: FnOnce() -> Fut + Send + 'static,
+        Fut: Future<Output = Result<O, Failure>> + Send + 'static,
     {
         let (name, refused) = named(name.into());
         let future: StepFuture = match refused {
@@ -317,7 +318,7 @@ impl OrchestrationContext {
     }
 
     /// Begins again with another payload and an empty history: return it as the error. For what
-    /// goes on for ever, whose history would grow without end. What was sent and not yet taken in
+    /// goes on for ever, whose history would grow without end. What was sent and not yet consumed
     /// goes with it.
     #[must_use]
     pub fn continue_as_new<T: Serialize>(&self, payload: &T) -> Failure {
@@ -343,8 +344,8 @@ fn named(name: String) -> (String, Option<String>) {
     }
 }
 
-fn step_end<O: Serialize>(answer: Result<O, Failure>) -> StepEnd {
-    match answer.map(|output| encode(&output)) {
+fn step_end<O: Serialize>(result: Result<O, Failure>) -> StepEnd {
+    match result.map(|output| encode(&output)) {
         Ok(Ok(result)) => StepEnd::Done { result: Vec::from(result).into() },
         Ok(Err(error)) => StepEnd::Failed { error: format!("its result cannot be written as JSON: {error}") },
         Err(failure) => StepEnd::Failed { error: failure.message().to_owned() },

@@ -150,10 +150,10 @@ impl OrchestrationContext {
     /// # Errors
     /// The failure of `code`; one that ends the orchestration as cancelled; either with the errors
     /// of compensations.
-    pub async fn saga<T, F, Answer>(&self, code: F) -> Result<T, Failure>
+    pub async fn saga<T, F, Fut>(&self, code: F) -> Result<T, Failure>
     where
-        F: FnOnce(Saga, Self) -> Answer,
-        Answer: Future<Output = Result<T, Failure>>,
+        F: FnOnce(Saga, Self) -> Fut,
+        Fut: Future<Output = Result<T, Failure>>,
     {
         // It is held to the end: a request to cancel that comes while compensations run must not
         // stop them.

@@ -3,7 +3,7 @@
 use minicbor::decode::Error;
 use minicbor::{Decode, Decoder, Encode, Encoder};
 
-/// Numbers of ways in which engines differ though the code that they play is the same, from 0
+/// Numbers of ways in which engines differ though the code that they run is the same, from 0
 /// to 63. A history keeps those with which it began, and whoever replays it behaves as they say. A
 /// number means one thing for ever: it is part of the file format.
 ///

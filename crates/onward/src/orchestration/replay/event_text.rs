@@ -131,17 +131,17 @@ mod tests {
 
     #[test]
     fn events_are_named_with_what_they_are_about() {
-        let said = |event: &HistoryEvent, begun: Option<&HistoryEvent>| {
+        let text_of = |event: &HistoryEvent, begun: Option<&HistoryEvent>| {
             EventText { event, begun, now: Timestamp::from_microseconds(0) }.to_string()
         };
         let submitted = HistoryEvent::TaskSubmitted { operation: 3, kind: "charge".into() };
         let timer = HistoryEvent::TimerStarted { operation: 4, until: 3_600_000_000 };
         let ended = HistoryEvent::TaskEnded { operation: 3, end: TaskEnd::Completed { result: None } };
-        assert_eq!(said(&ended, Some(&submitted)), "the end of a `charge` task (completed)");
-        assert_eq!(said(&timer, None), "a timer of 1 h, until 1970-01-01T01:00:00Z");
+        assert_eq!(text_of(&ended, Some(&submitted)), "the end of a `charge` task (completed)");
+        assert_eq!(text_of(&timer, None), "a timer of 1 h, until 1970-01-01T01:00:00Z");
         let cancelled = HistoryEvent::OperationCancelled { operation: 4 };
-        assert_eq!(said(&cancelled, Some(&timer)), "the cancellation of the timer until 1970-01-01T01:00:00Z");
+        assert_eq!(text_of(&cancelled, Some(&timer)), "the cancellation of the timer until 1970-01-01T01:00:00Z");
         let signal = HistoryEvent::SignalReceived { name: "update.seat".into(), payload: vec![].into() };
-        assert_eq!(said(&signal, None), "the update `seat`");
+        assert_eq!(text_of(&signal, None), "the update `seat`");
     }
 }

@@ -23,8 +23,8 @@ pub enum HistoryEvent {
         /// From which its random numbers follow.
         #[n(1)]
         seed: u64,
-        /// The [version](crate::orchestration::OrchestrationOptions::version) of the code that began it; none
-        /// is 0.
+        /// The [version](crate::orchestration::OrchestrationOptions::version) of the code that
+        /// began it; none is 0.
         #[n(2)]
         version: Option<u32>,
         /// How the engine behaves that began it; nothing is no flag.

@@ -344,7 +344,7 @@ impl Machine {
         let polled = catch_unwind(AssertUnwindSafe(|| without_store(|| Pin::new(&mut code).poll(&mut context))));
         match polled {
             Ok(Poll::Pending) => return false,
-            Ok(Poll::Ready(answer)) => self.stop(outcome_of(answer)),
+            Ok(Poll::Ready(returned)) => self.stop(outcome_of(returned)),
             Err(panic) => self.stop(panicked(&*panic)),
         }
         true
@@ -375,8 +375,8 @@ fn panicked(panic: &(dyn Any + Send)) -> CodeOutcome {
     CodeOutcome::Panicked(Failure::of_panic(panic).message().to_owned())
 }
 
-fn outcome_of(answer: Result<Option<Bytes>, Failure>) -> CodeOutcome {
-    match answer {
+fn outcome_of(returned: Result<Option<Bytes>, Failure>) -> CodeOutcome {
+    match returned {
         Ok(result) => CodeOutcome::Completed(result),
         Err(failure) => match failure.alternative_end() {
             Some(AlternativeEnd::ContinueAsNew(payload)) => CodeOutcome::ContinuedAsNew(payload.clone()),

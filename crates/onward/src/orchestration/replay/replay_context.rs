@@ -175,8 +175,8 @@ struct State {
     is_closed: bool,
 }
 
-/// The journal of one orchestration. Everything in it happens in the turns of that, one after the
-/// other.
+/// The replay context of one orchestration. Everything in it happens in the turns of that, one
+/// after the other.
 pub(in crate::orchestration) struct ReplayContext {
     pub(in crate::orchestration) task: TaskId,
     pub(in crate::orchestration) kind: Name,
@@ -419,7 +419,7 @@ impl State {
         }
     }
 
-    /// Answers what is to be dropped when the journal is free again.
+    /// Answers what is to be dropped when the lock is free again.
     fn abandon(&mut self, operation: u64) -> Option<NewStep> {
         let Operation { kind, result, .. } = self.operations.remove(&operation)?;
         match (kind, result) {
@@ -548,7 +548,7 @@ impl ReplayContext {
 
     pub(super) fn end_step(&self, operation: u64, end: StepEnd) {
         let mut state = self.state();
-        // What a replay does not run is dropped when the journal is free again: it may hold on to
+        // What a replay does not run is dropped when the lock is free again: it may hold on to
         // what locks that.
         let _step = state.take_step(operation);
         state.complete(operation, OperationResult::Step(end));
@@ -672,11 +672,11 @@ impl ReplayContext {
         has_operations || !state.cancellation.waiting.is_empty()
     }
 
-    /// From now on nothing that the code lets go of is cancelled: it is put away, not ended.
+    /// From now on nothing that the code lets go of is cancelled: it is evicted, not ended.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.is_closed = true;
-        // What answers and what was to be run may hold on to the journal.
+        // What answers and what was to be run may hold on to this context.
         let _held = (std::mem::take(&mut state.queries), std::mem::take(&mut state.steps));
         drop(state);
     }

@@ -18,7 +18,7 @@ use crate::engine::Run;
 /// twentieth of the time at most.
 pub(crate) struct Evictor {
     run: Arc<Run>,
-    news: NewsReceiver,
+    notifications: NewsReceiver,
     /// Orchestrations that are still to be looked up.
     unchecked: BTreeSet<TaskId>,
     /// True if all of them are to be looked up again after that.
@@ -30,8 +30,8 @@ pub(crate) struct Evictor {
 impl Evictor {
     /// Listens from now on.
     pub(crate) fn new(run: &Arc<Run>) -> Self {
-        let news = run.inner.store.news();
-        Self { run: Arc::clone(run), news, unchecked: BTreeSet::new(), missed: false, next: Instant::now() }
+        let notifications = run.inner.store.news();
+        Self { run: Arc::clone(run), notifications, unchecked: BTreeSet::new(), missed: false, next: Instant::now() }
     }
 
     /// Evicts until the store is gone.
@@ -39,8 +39,8 @@ impl Evictor {
         loop {
             let next = self.is_behind().then_some(self.next);
             tokio::select! {
-                heard = self.news.next() => match heard {
-                    Some(Heard::News(news)) => self.run.instances.evict(news.iter().filter_map(ended)),
+                received = self.notifications.next() => match received {
+                    Some(Heard::News(notifications)) => self.run.instances.evict(notifications.iter().filter_map(ended)),
                     Some(Heard::Missed) => self.missed = true,
                     None => return,
                 },
@@ -83,8 +83,8 @@ fn pause(took: Duration) -> Duration {
 }
 
 /// Returns the task that has ended, if the news says so.
-fn ended(news: &TaskNews) -> Option<TaskId> {
-    match news {
+fn ended(notification: &TaskNews) -> Option<TaskId> {
+    match notification {
         TaskNews::Completed { task, .. } | TaskNews::Ended { task } => Some(*task),
         _ => None,
     }

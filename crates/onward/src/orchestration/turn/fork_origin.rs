@@ -17,8 +17,8 @@ pub(in crate::orchestration) struct ForkOrigin {
     pub(in crate::orchestration) events: u64,
     /// Of which of the origin's generations.
     pub(in crate::orchestration) generation: u32,
-    /// In which generation the operations of that are [numbered](crate::orchestration::replay::ReplayContext): the
-    /// origin may be a fork itself.
+    /// In which generation the operations of that are
+    /// [numbered](crate::orchestration::replay::ReplayContext): the origin may be a fork itself.
     pub(in crate::orchestration) numbered: u32,
 }
 

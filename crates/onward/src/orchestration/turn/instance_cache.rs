@@ -31,7 +31,7 @@ pub(crate) struct InstanceCache {
     running: AtomicUsize,
     /// Those of them whose code may still do something: that have a slot, or wait for one.
     executing: AtomicUsize,
-    /// How many turns have played to their end.
+    /// How many turns have run to their end.
     executed: AtomicUsize,
     slots: Arc<Semaphore>,
     /// How many turns are under way in a session.
@@ -65,7 +65,7 @@ impl std::fmt::Debug for InstanceCache {
 }
 
 impl InstanceCache {
-    /// A stage that keeps so many orchestrations, and on which so many play at once.
+    /// A cache of so many instances, of which so many run at once.
     pub(crate) fn new(cached: usize, slots: usize, telemetry: &OrchestrationTelemetry) -> Self {
         let cached = NonZeroUsize::new(cached).unwrap_or(NonZeroUsize::MIN);
         let mut parked = LruCache::unbounded();
@@ -108,7 +108,7 @@ impl InstanceCache {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many turns have played to their end since the run began.
+    /// How many turns have run to their end since the run began.
     pub(crate) fn executed(&self) -> usize {
         self.executed.load(Ordering::Acquire)
     }
@@ -190,7 +190,7 @@ impl InstanceCache {
         CheckIn { instances: self, task, sender: Some(sender) }
     }
 
-    /// Hands in the last write of a turn. What is claimed after it, such as what it submits, is in
+    /// Submits the last write of a turn. What is claimed after it, such as what it submits, is in
     /// the same commit.
     pub(super) fn submit_turn(&self, turn: Box<Turn>) -> oneshot::Receiver<onward_store::Result<Outcome>> {
         let (reply, receiver) = oneshot::channel();
@@ -198,7 +198,7 @@ impl InstanceCache {
         receiver
     }
 
-    /// Takes the writes that were handed in.
+    /// Takes the writes that were submitted.
     pub(crate) fn take_unwritten(&self) -> Vec<TurnWrite> {
         std::mem::take(&mut self.unwritten.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -292,7 +292,7 @@ impl Drop for TurnSlot {
     }
 }
 
-/// An orchestration whose turn is being written. Dropped before it is kept, it is put away.
+/// An orchestration whose turn is being written. Dropped before it is kept, it is evicted.
 pub(super) struct CheckIn<'a> {
     instances: &'a InstanceCache,
     task: TaskId,
@@ -301,7 +301,7 @@ pub(super) struct CheckIn<'a> {
 
 impl CheckIn<'_> {
     /// Keeps it until its next turn, or hands it to that turn, if it has begun; of too many, that
-    /// which has had none for the longest time is put away.
+    /// which has had none for the longest time is evicted.
     pub(super) fn finish(mut self, instance: Box<Instance>) {
         let Some(sender) = self.sender.take() else { return };
         let mut cached = self.instances.cached();

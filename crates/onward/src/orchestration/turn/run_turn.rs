@@ -102,7 +102,7 @@ pub(super) struct TurnRun<'a> {
     pub(in crate::orchestration) task: ClaimedTask,
     lease: Lease,
     pub(super) instance: Box<Instance>,
-    /// What is still to be taken in.
+    /// What is still to be consumed.
     pub(super) messages: Vec<Message>,
     /// When the turn began, or a step of it ended last.
     now: Timestamp,
@@ -160,7 +160,7 @@ impl<'a> TurnRun<'a> {
         })
     }
 
-    /// Plays until the code waits for something that is not there; answers where the orchestration
+    /// Runs until the code waits for something that is not there; answers where the orchestration
     /// is to be kept, if it is parked.
     async fn run(&mut self) -> Result<ClosedTurn<'a>, TurnAbort> {
         self.begin_turn();
@@ -185,7 +185,7 @@ impl<'a> TurnRun<'a> {
         }
     }
 
-    /// What is next taken in comes later than what the code knows of.
+    /// What is consumed next comes later than what the code knows of.
     fn resume_turn(&mut self) {
         self.now = self.run.inner.clock.now().max(self.now);
         if self.instance.machine.replay_context().now() != self.now {
@@ -260,7 +260,7 @@ impl<'a> TurnRun<'a> {
         }
     }
 
-    /// Runs steps until one has ended, and takes in all that have by then.
+    /// Runs steps until one has ended, and consumes all that have by then.
     async fn run_steps(&mut self) -> Result<(), TurnAbort> {
         let ended = tokio::select! {
             biased;
@@ -301,7 +301,7 @@ impl<'a> TurnRun<'a> {
         }
         let check_in =
             matches!(next, AfterTurn::Park { .. }).then(|| self.run.instances.begin_check_in(self.lease.task));
-        // Others may play while this is written, and what they claim is in the same commit.
+        // Others may run while this is written, and what they claim is in the same commit.
         self.slot = None;
         let state = match self.write(next).await {
             Err(TurnAbort::Unread) => {
