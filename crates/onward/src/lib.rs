@@ -69,10 +69,10 @@
 //!
 //! | event | effect on the task |
 //! |---|---|
-//! | The handler returns `Ok`, even late. | Completed; an oversized result is a permanent failure. |
+//! | The handler returns `Ok`, even late. | Completed; a result above the limit fails the task. |
 //! | It [finishes](Context::finish) the task itself. | Completed by that commit in any case. |
 //! | It returns [`Failure::await_completion`]. | Blocked until completed externally or timed out. |
-//! | It returns an error, or panics. | Retried, dead or failed, as [`Failure`] and policy decide. |
+//! | It returns an error or panics. | Retried, dead or failed, as [`Failure`] and policy decide. |
 //! | Its timeout or deadline passes. | Stopped; then as for an error. |
 //! | It misses its [heartbeat timeout](Context::heartbeat). | Stopped; then as for an error. |
 //! | The task is cancelled. | Stopped; cancelled. |
