@@ -1,4 +1,4 @@
-//! What people and programs do to tasks and queues from outside.
+//! Operations of people and programs on tasks and queues.
 
 mod bulk;
 mod external_completion;
