@@ -182,7 +182,7 @@ pub const ORCHESTRATIONS_KEPT: usize = 10_000_000;
 /// another process has ended.
 pub const EVICTION_BATCH: usize = 256;
 
-/// The shortest time between two such looks.
+/// The shortest time between two such lookups.
 pub const EVICTION_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The number of connections for handlers' transactions that are kept open while idle. More may be

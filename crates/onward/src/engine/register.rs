@@ -110,7 +110,7 @@ impl Engine {
         self.register_with(HandlerOptions::new(), handler)
     }
 
-    /// Registers the handler of a typed task with options that hold for its kind.
+    /// Registers the handler of a typed task with options for its kind.
     pub fn register_with<T, F, Answer>(&self, options: HandlerOptions, handler: F) -> &Self
     where
         T: Task,

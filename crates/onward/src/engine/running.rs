@@ -170,7 +170,7 @@ fn evict_ended(run: &Arc<Run>) -> JoinSet<()> {
     evicting
 }
 
-/// Returns the error for a second run. It tells apart a run that is about to end.
+/// Returns the error for a second run. Its text depends on whether the first run is stopping.
 #[cold]
 fn runs_already(is_stopping: bool) -> Error {
     Error::invalid(if is_stopping {

@@ -86,7 +86,7 @@ impl Failure {
     /// Ends the attempt without a failure or a result. The task continues when all of its children
     /// have ended, however they did. Its handler is then called once more, and finds `memo` in
     /// [`Context::memo`](crate::Context::memo) and the children in
-    /// [`Context::children`](crate::Context::children). This attempt does not count. The memo has
+    /// [`Context::children`](crate::Context::children). This attempt does not count. `memo` has
     /// the size limit of a payload.
     ///
     /// The tasks that the attempt has spawned are submitted in the same commit. A task without live

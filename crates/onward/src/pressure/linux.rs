@@ -39,8 +39,8 @@ enum Resource {
 }
 
 impl StallPressure {
-    /// Returns a source for the processor. Programs that compute a lot wait for it most of the time,
-    /// without harm.
+    /// Returns a source for the processor. Programs that compute a lot wait for it most of the
+    /// time, without harm.
     ///
     /// # Errors
     /// An error if the kernel does not report it.

@@ -137,7 +137,7 @@ pub enum HistoryEvent {
         #[n(0)]
         from: i64,
     },
-    /// The number of updates that the code answered before it began again. Their replies may not
+    /// The number of updates that the code replied to before it began again. Their replies may not
     /// have been read yet.
     #[n(15)]
     RepliesCarried {

@@ -168,7 +168,7 @@ struct State {
     replies: u64,
     /// The patches of the history that is replayed; `None` outside of a replay.
     replayed_patches: Option<Arc<HashSet<String>>>,
-    /// The patches that the code was refused. They stay refused.
+    /// The patches that the code is without. It stays without them.
     refused_patches: HashSet<String>,
     /// Running steps that the code has dropped.
     abandoned_steps: Vec<u64>,
@@ -298,7 +298,7 @@ impl ReplayContext {
     }
 
     /// Returns true if the code takes the branch of a patch: always, except for a history from
-    /// before the patch. A refused patch stays refused, however often the code asks.
+    /// before the patch. The result never changes, however often the code asks.
     pub(in crate::orchestration) fn is_patched(&self, patch: &str) -> bool {
         let mut state = self.state();
         // In a replay the history decides. After it the code stays on the branch that it has taken.
@@ -517,7 +517,7 @@ impl ReplayContext {
         state.commands.extend(commands);
     }
 
-    /// Numbers operations as in a generation.
+    /// Sets the generation in which operations are numbered.
     pub(in crate::orchestration) fn number_in(&self, generation: u32) {
         self.state().next_operation = first_operation(generation);
     }
