@@ -1,4 +1,4 @@
-//! The repository's documents, read here so that `cargo test` compiles the examples in them.
+//! The repository's documents, included here so that `cargo test` compiles their examples.
 
 mod readme {
     #![doc = include_str!("../../../README.md")]

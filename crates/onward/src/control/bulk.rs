@@ -1,4 +1,4 @@
-//! The same done to many tasks.
+//! Operations on many tasks.
 
 use onward_store::bounds::BULK;
 use onward_store::{Bulk, BulkDone, BulkVerb, Name, Outcome, StateCounts, StoreReads, TaskFilter, Write};
@@ -6,58 +6,62 @@ use onward_store::{Bulk, BulkDone, BulkVerb, Name, Outcome, StateCounts, StoreRe
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 
-/// What was done to many tasks.
+/// The result of an operation on many tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct BulkSummary {
-    /// To how many tasks it was done.
+    /// The number of tasks that were changed.
     pub tasks: u64,
     /// Their number by the state that each had before.
     pub states: StateCounts,
-    /// How many of them run and were asked to stop.
+    /// The number of running ones among them that were asked to stop.
     pub asked: u64,
-    /// To how many it could not be done: their key is taken, or they changed meanwhile.
+    /// The number of tasks that could not be changed: their key is taken, or they changed at the
+    /// same time.
     pub passed_over: u64,
 }
 
-/// Looking after many tasks at once. A filter says which; an empty one means all. Each goes in
-/// steps of up to 1000 tasks, each a commit of its own, from the newest task there is down to the
-/// oldest, so that nobody is held up for long: a future that is dropped has done a part.
+/// Operations on many tasks. A filter selects the tasks; an empty one selects all. Each operation
+/// works in steps of up to 1000 tasks, each in its own commit, from the newest task to the oldest,
+/// so that other writers wait only briefly. If its future is dropped, a part of the tasks has been
+/// changed.
 impl Engine {
-    /// Cancels every live task that a filter selects: one that has not started ends; the handler of
-    /// a running one is asked to stop, at once in this process, else when its process hears of it.
+    /// Cancels every live task that a filter selects. A task that has not started ends. The handler
+    /// of a running one is asked to stop: at once in this process, and otherwise when its process
+    /// is notified.
     ///
     /// # Errors
-    /// What the store reports if it could not do it. What was done before stays done.
+    /// The store's error if it failed. Earlier steps stay done.
     pub async fn cancel_all(&self, filter: TaskFilter) -> Result<BulkSummary> {
         self.bulk(BulkVerb::Cancel, filter).await
     }
 
-    /// Makes every ended task that a filter selects wait again under its old number. A filter
-    /// without states selects those that failed, were cancelled, expired or are dead letters; name
-    /// [`Completed`](onward_store::TaskState::Completed) to repeat finished work. Of tasks with the
-    /// same key the newest waits again.
+    /// Makes every ended task that a filter selects wait again under its old id. A filter without
+    /// states selects tasks that failed, were cancelled, expired or are dead letters; name
+    /// [`Completed`](onward_store::TaskState::Completed) to repeat finished work. Of several tasks
+    /// with the same key only the newest waits again.
     ///
     /// # Errors
-    /// As [`cancel_all`](Self::cancel_all).
+    /// The errors of [`cancel_all`](Self::cancel_all).
     pub async fn retry_all(&self, filter: TaskFilter) -> Result<BulkSummary> {
         self.bulk(BulkVerb::Retry, filter).await
     }
 
-    /// Removes every task that a filter selects without a trace, running ones excepted.
+    /// Removes every task that a filter selects without a trace, except running ones.
     ///
     /// # Errors
-    /// As [`cancel_all`](Self::cancel_all).
+    /// The errors of [`cancel_all`](Self::cancel_all).
     pub async fn delete_all(&self, filter: TaskFilter) -> Result<BulkSummary> {
         self.bulk(BulkVerb::Delete, filter).await
     }
 
-    /// Moves every live task that a filter selects to another queue, which is made if it is not
-    /// there. As [`move_to`](Self::move_to): one that runs goes on in the other queue if it goes on
-    /// after its attempt, and counts here all the same; so does one that is there already.
+    /// Moves every live task that a filter selects to another queue, which is created if it does
+    /// not exist. As with [`move_to`](Self::move_to), a running task continues in the other queue
+    /// if it continues after its attempt. It counts here anyway, and so does a task that is there
+    /// already.
     ///
     /// # Errors
-    /// As [`cancel_all`](Self::cancel_all), and [`is_invalid`](Error::is_invalid) if `queue` is no
-    /// name.
+    /// The errors of [`cancel_all`](Self::cancel_all), and [`is_invalid`](Error::is_invalid) if
+    /// `queue` is not a name.
     pub async fn move_all(&self, filter: TaskFilter, queue: impl AsRef<str>) -> Result<BulkSummary> {
         self.bulk(BulkVerb::Move(Name::new(queue)?), filter).await
     }
@@ -65,7 +69,7 @@ impl Engine {
     /// Makes every scheduled task that a filter selects due now.
     ///
     /// # Errors
-    /// As [`cancel_all`](Self::cancel_all).
+    /// The errors of [`cancel_all`](Self::cancel_all).
     pub async fn run_all_now(&self, filter: TaskFilter) -> Result<BulkSummary> {
         self.bulk(BulkVerb::RunNow, filter).await
     }
@@ -73,15 +77,15 @@ impl Engine {
     /// Ends every live task that a filter selects and that does not run as a dead letter.
     ///
     /// # Errors
-    /// As [`cancel_all`](Self::cancel_all).
+    /// The errors of [`cancel_all`](Self::cancel_all).
     pub async fn kill_all(&self, filter: TaskFilter) -> Result<BulkSummary> {
         self.bulk(BulkVerb::Kill, filter).await
     }
 
-    /// How many tasks a filter selects.
+    /// Returns the number of tasks that a filter selects.
     ///
     /// # Errors
-    /// What the store reports if it could not be read.
+    /// The store's error if it could not be read.
     pub async fn count(&self, filter: TaskFilter) -> Result<u64> {
         Ok(self.inner.store.count(filter).await?)
     }

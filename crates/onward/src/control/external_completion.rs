@@ -1,4 +1,4 @@
-//! Finishing tasks from elsewhere, moving them, and finding them by their keys.
+//! Completes tasks externally, moves them, and finds them by their keys.
 
 use std::time::Duration;
 
@@ -11,22 +11,21 @@ use crate::error::{Error, Result};
 use crate::handlers::{Context, Failure, Output};
 
 impl Context {
-    /// What names this attempt when it is to be finished from elsewhere
-    /// ([`Failure::await_completion`]). Hand it out as text to whoever will finish it: a person, a
-    /// webhook, another program. It is good as soon as it is known, and of no use after this
-    /// attempt.
+    /// Returns the token that names this attempt for external completion
+    /// ([`Failure::await_completion`]). Pass it as text to the person, webhook or program that will
+    /// complete the task. It is valid from now on, and useless after this attempt.
     #[must_use]
     pub fn completion_token(&self) -> CompletionToken {
         self.attempt.task.lease.into()
     }
 }
 
-/// Finishing attempts whose handlers have [let go of them](Failure::await_completion), from any
-/// process on the store. Who knows no token may give the task's number: then whichever attempt
-/// waits is meant.
+/// External completion of attempts whose handlers have [released them](Failure::await_completion),
+/// from any process on the store. A caller without a token may pass the task's id, which names the
+/// attempt that waits.
 impl Engine {
-    /// Completes a task. By its token this also works while the handler still runs and has not let
-    /// go of it.
+    /// Completes a task. With its token this also works while the handler still runs and has not
+    /// released it.
     ///
     /// ```
     /// # use onward::{CompletionToken, Engine, Result};
@@ -38,28 +37,28 @@ impl Engine {
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended) for the
-    /// second of two that finish it, and a [refusal](Error::refusal) if nothing waits to be
-    /// finished or the token is that of an earlier attempt.
+    /// second of two completions, and a [refusal](Error::refusal) if no attempt waits for
+    /// completion or the token is that of an earlier attempt.
     pub async fn complete(&self, token: impl Into<CompletionToken>, output: impl Into<Output>) -> Result<()> {
         let result = output.into().0;
         self.finish(token.into(), Finish::Complete { result }).await.map(drop)
     }
 
-    /// Fails an attempt; whether the task is tried again follows from the failure and the retry
-    /// policy that held for its handler. Answers where the task stands then.
+    /// Fails an attempt. The failure and the retry policy of its handler decide whether the task is
+    /// retried. Returns the state of the task after that.
     ///
     /// # Errors
-    /// As [`complete`](Self::complete); and a refusal while the handler still runs.
+    /// The errors of [`complete`](Self::complete); a refusal while the handler still runs.
     pub async fn fail(&self, token: impl Into<CompletionToken>, failure: Failure) -> Result<TaskState> {
         let (error, class) = failure.into_parts();
         self.finish(token.into(), Finish::Fail { error, class }).await
     }
 
-    /// Has the time within which an attempt must be finished begin anew, from now: the heartbeat of
-    /// whoever works on it. `None`: for ever.
+    /// Restarts the time within which an attempt must be completed, from now on: the heartbeat of
+    /// the process that works on it. `None` removes the limit.
     ///
     /// # Errors
-    /// As [`fail`](Self::fail).
+    /// The errors of [`fail`](Self::fail).
     pub async fn extend(&self, token: impl Into<CompletionToken>, within: Option<Duration>) -> Result<()> {
         self.finish(token.into(), Finish::Extend { within }).await.map(drop)
     }
@@ -72,24 +71,24 @@ impl Engine {
     }
 }
 
-/// What moving a task did.
+/// The result of moving a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moved {
-    /// It is in the other queue.
+    /// The task is in the other queue.
     Now,
-    /// It runs: if it goes on after the attempt that runs, it does so in the other queue.
+    /// The task runs. If it continues after this attempt, it does so in the other queue.
     WhenItsAttemptIsOver,
 }
 
-/// Where tasks are.
+/// Queues of tasks.
 impl Engine {
-    /// Moves a task to another queue, which is made if it is not there. A running one is left to
-    /// its attempt, which counts in the queue where it started; a handler moves its own task with
+    /// Moves a task to another queue, which is created if it does not exist. A running task keeps
+    /// its attempt, which counts in the queue where it started. A handler moves its own task with
     /// [`Failure::move_to`].
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended);
-    /// [`is_invalid`](Error::is_invalid) if `queue` is no name.
+    /// [`is_invalid`](Error::is_invalid) if `queue` is not a name.
     pub async fn move_to(&self, task: TaskId, queue: impl AsRef<str>) -> Result<Moved> {
         match self.apply(Write::Move { task, queue: Name::new(queue)? }).await? {
             Outcome::Moved => Ok(Moved::Now),
@@ -98,13 +97,12 @@ impl Engine {
         }
     }
 
-    /// The task of a kind that has a key, by which the submitter may know it: the live one, else
-    /// the newest that had it, as long as history keeps it. To be waited for, or cancelled, by the
-    /// number that it has.
+    /// Returns the task of a kind that has a key: the live one, or else the newest that had it, as
+    /// long as the history keeps it. The caller may wait for it or cancel it by its id.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if `kind` is no name; what the store reports if it could
-    /// not be read.
+    /// [`is_invalid`](Error::is_invalid) if `kind` is not a name; the store's error if it could not
+    /// be read.
     pub async fn find(&self, kind: impl AsRef<str>, key: impl Into<String>) -> Result<Option<TaskRecord>> {
         let filter = TaskFilter {
             kind: Some(Name::new(kind)?),
@@ -124,37 +122,39 @@ impl Engine {
 }
 
 impl Failure {
-    /// Nothing went wrong: the handler has set something going that somebody else will finish, by
-    /// the [token](Context::completion_token) of this attempt, with [`Engine::complete`] or
+    /// Ends the attempt without a failure: the task will be completed externally, by the
+    /// [token](Context::completion_token) of this attempt, with [`Engine::complete`] or
     /// [`Engine::fail`] in any process, or `onward task complete`. Until then the task holds
-    /// neither a slot nor a lease and is neither run nor lost, however long that takes and whatever
-    /// happens to this process.
+    /// neither a slot nor a lease. It neither runs nor gets lost, however long that takes and
+    /// whatever happens to this process.
     ///
     /// ```
     /// use onward::{Context, Failure};
     ///
     /// async fn approve(context: Context) -> Result<(), Failure> {
-    ///     ask_somebody(&format!("approve: onward task complete {}", context.completion_token())).await;
+    ///     let token = context.completion_token();
+    ///     ask_somebody(&format!("approve: onward task complete {token}")).await;
     ///     Err(Failure::await_completion())
     /// }
     /// # async fn ask_somebody(_: &str) {}
     /// ```
     ///
-    /// What the attempt has spawned is submitted in the same commit.
+    /// The tasks that the attempt has spawned are submitted in the same commit.
     #[must_use]
     pub fn await_completion() -> Self {
         Self::letting_go(None)
     }
 
-    /// The same, for a time: if the attempt was neither finished nor [extended](Engine::extend)
-    /// within it, it has failed, and the retry policy says what follows.
+    /// Waits as [`await_completion`](Self::await_completion) does, with a limit. If the attempt was
+    /// neither completed nor [extended](Engine::extend) within it, it has failed, and the retry
+    /// policy decides what follows.
     #[must_use]
     pub fn await_completion_within(within: Duration) -> Self {
         Self::letting_go(Some(within))
     }
 
-    /// This attempt ends without counting, and the task goes on in another queue, which is made if
-    /// it is not there. An invalid name is a permanent failure that says so.
+    /// Ends this attempt without counting it, and continues the task in another queue, which is
+    /// created if it does not exist. An invalid name is a permanent failure.
     pub fn move_to(queue: impl AsRef<str>) -> Self {
         match Name::new(queue) {
             Ok(queue) => Self::moving(queue),

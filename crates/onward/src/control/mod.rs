@@ -1,4 +1,4 @@
-//! Control of tasks and queues from outside: cancelling, pausing, moving, bulk changes, retention.
+//! Operations of people and programs on tasks and queues.
 
 mod bulk;
 mod external_completion;

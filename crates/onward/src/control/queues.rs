@@ -1,19 +1,19 @@
-//! How an engine's store works queues off.
+//! Settings of an engine's queues.
 
 use onward_store::{Outcome, QueueMode, QueueSettings, SetQueue, Write};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 
-/// Queues. What is set here is kept in the store and holds for every engine on it, in every
-/// process, from the next claim on; what was claimed before and has not started is given back.
+/// Queues. The store keeps their settings, which apply to every engine on it, in every process,
+/// from the next claim on. Tasks that were claimed before and have not started are released.
 impl Engine {
-    /// Changes a queue's weight, its concurrency, or both, and answers what holds now. What runs
-    /// goes on, also beyond a new limit.
+    /// Changes a queue's weight, its concurrency, or both, and returns the settings that now apply.
+    /// Running tasks continue, even beyond a new limit.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a value out of its range, and for a change of nothing;
-    /// what the store reports if it could not keep it.
+    /// [`is_invalid`](Error::is_invalid) for a value out of its range, and for an empty change; the
+    /// store's error if it could not keep the change.
     pub async fn set_queue(&self, set: SetQueue) -> Result<QueueSettings> {
         match self.apply(Write::SetQueue(set)).await? {
             Outcome::QueueSet(settings) => Ok(settings),
@@ -21,11 +21,11 @@ impl Engine {
         }
     }
 
-    /// Changes how engines choose among queues, where they were not opened with [a mode of their
-    /// own](crate::EngineBuilder::queue_mode).
+    /// Changes how engines choose among queues, except for those that were opened with [their own
+    /// mode](crate::EngineBuilder::queue_mode).
     ///
     /// # Errors
-    /// What the store reports if it could not keep it.
+    /// The store's error if it could not keep the change.
     pub async fn set_queue_mode(&self, mode: QueueMode) -> Result<()> {
         self.done(Write::SetQueueMode(mode)).await
     }

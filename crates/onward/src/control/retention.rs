@@ -1,4 +1,4 @@
-//! Forgetting what ended long ago.
+//! Forgets tasks that ended long ago.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -10,18 +10,17 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::{bounds, timer};
 
-/// Which ended tasks an engine forgets while it runs: those for which either holds.
+/// The ended tasks that an engine forgets while it runs: those for which either condition holds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Retention {
     /// They ended longer ago than this.
     pub(crate) age: Option<Duration>,
-    /// So many have ended since.
+    /// This many tasks have ended since.
     pub(crate) count: Option<u64>,
 }
 
-/// Until when tasks are kept that an engine has run and that said how long that is: the last of
-/// these moments. An engine that has run none has no need to look again and again for some that are
-/// over.
+/// The end of the longest retention among the tasks that an engine has run and that set their own
+/// retention. An engine without such tasks does not need to look for expired ones.
 #[derive(Debug)]
 pub(crate) struct OwnRetentions(AtomicI64);
 
@@ -32,22 +31,22 @@ impl Default for OwnRetentions {
 }
 
 impl OwnRetentions {
-    /// Notes a task that ends about now.
+    /// Records a task that ends about now.
     pub(crate) fn note(&self, now: Timestamp, retention: Option<Duration>) {
         if let Some(retention) = retention {
             self.0.fetch_max(now.plus(retention).as_microseconds(), Ordering::Relaxed);
         }
     }
 
-    /// Whether one may be over that was not at a moment.
+    /// Returns true if the retention of a task may have ended since a moment.
     fn any_since(&self, moment: Timestamp) -> bool {
         self.0.load(Ordering::Relaxed) >= moment.as_microseconds()
     }
 }
 
 impl Retention {
-    /// Forgets what is over, now and every [`bounds::RETENTION_INTERVAL`], until the run is over.
-    /// What the store cannot do now is tried again then.
+    /// Forgets expired tasks, now and every [`bounds::RETENTION_INTERVAL`], until the run is over.
+    /// After an error of the store it tries again at the next interval.
     pub(crate) async fn run(self, engine: &Engine, over: &CancellationToken) {
         let clock = &*engine.inner.clock;
         let keep = async {
@@ -57,7 +56,7 @@ impl Retention {
                 if self.has_work(engine, last) {
                     match self.forget(engine).await {
                         Ok(()) => last = Some(now),
-                        // The run ends with this error, which it reports.
+                        // The dispatcher ends the run with this error and reports it.
                         Err(error) if error.is_replaced() => return,
                         Err(error) => {
                             tracing::warn!(%error, "ended tasks could not be forgotten; trying again later");
@@ -71,14 +70,14 @@ impl Retention {
         over.run_until_cancelled(keep).await;
     }
 
-    /// Whether anything may be over that was not when it was looked last. What other processes left
-    /// behind is looked for once.
+    /// Returns true if anything may have expired since the last look. Tasks of other processes are
+    /// looked for once.
     fn has_work(self, engine: &Engine, last: Option<Timestamp>) -> bool {
         let is_told = self.age.is_some() || self.count.is_some();
         is_told || last.is_none_or(|last| engine.inner.own_retentions.any_since(last))
     }
 
-    /// In small writes, so that none holds others up for long.
+    /// Forgets expired tasks in small writes, so that other writers wait only briefly.
     async fn forget(self, engine: &Engine) -> Result<()> {
         loop {
             let prune = Prune { older_than: self.age, keep: self.count, limit: bounds::PRUNE_BATCH };

@@ -1,11 +1,11 @@
-//! Cancelling, retrying, hurrying, ending and deleting one task.
+//! Cancels, retries, hurries, kills and deletes single tasks.
 
 use onward_store::{Outcome, TaskId, Write};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 
-/// What a cancellation did.
+/// The result of a cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancellation {
     /// The task had not started and has ended.
@@ -14,10 +14,10 @@ pub enum Cancellation {
     Requested,
 }
 
-/// Changing one task.
+/// Operations on single tasks.
 impl Engine {
-    /// Cancels a task, wherever it is: one that has not started ends; the handler of a running one
-    /// is asked to stop, at once in this process, else when its process hears of it.
+    /// Cancels a task, wherever it is. A task that has not started ends. The handler of a running
+    /// one is asked to stop: at once in this process, and otherwise when its process is notified.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended).
@@ -32,14 +32,14 @@ impl Engine {
         }
     }
 
-    /// Has the handlers of those of the tasks that run here know at once that they should stop.
+    /// Asks the handlers of tasks that run in this process to stop at once.
     pub(crate) fn ask_to_stop(&self, tasks: &[TaskId]) {
         if let Some(run) = self.inner.run() {
             tasks.iter().for_each(|task| run.state.cancel(*task));
         }
     }
 
-    /// Makes an ended task wait again under its old number, with its attempts counted from zero.
+    /// Makes an ended task wait again under its old id, with its attempts counted from zero.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found), and a [refusal](Error::refusal) if the task has not
@@ -48,8 +48,8 @@ impl Engine {
         self.done(Write::Retry { task }).await
     }
 
-    /// Makes a scheduled task due now: one that was to run later, or that waits for its next
-    /// attempt. One that is due already is left as it is.
+    /// Makes a scheduled task due now: a delayed task, or one that waits for its next attempt. A
+    /// task that is already due is left as it is.
     ///
     /// # Errors
     /// [`is_not_found`](crate::Error::is_not_found),
@@ -59,8 +59,8 @@ impl Engine {
         self.done(Write::RunNow { task }).await
     }
 
-    /// Ends a task that does not run as a dead letter: it will not run, and is kept to be looked at
-    /// and, perhaps, [tried again](Self::retry). Other systems call it archiving.
+    /// Ends a task that does not run as a dead letter. It will not run, and is kept for inspection
+    /// and possibly a [retry](Self::retry). Other systems call this archiving.
     ///
     /// # Errors
     /// [`is_not_found`](crate::Error::is_not_found),

@@ -9,25 +9,25 @@ use super::fair_queueing::FairQueueing;
 use super::last_claim::StartOrder;
 use crate::handlers::Attempt;
 
-/// Attempts in the order in which they start. What is urgent and comes late goes before what is
-/// here: of all queues, or of its own where queues take turns, or of its own group where groups
-/// share queues. Where queues take turns, what comes late goes before what queues have here beyond
-/// their share.
+/// Attempts in the order in which they start. An urgent attempt that comes late goes ahead of
+/// buffered ones: of all queues, or of its own queue if queues take turns, or of its own group if
+/// groups share queues. If queues take turns, a late attempt also goes ahead of what other queues
+/// have buffered beyond their share.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
     entries: VecDeque<Entry>,
     fair: FairQueueing,
-    /// How often attempts were added.
+    /// The number of calls that added attempts.
     claims: u64,
 }
 
-/// A place in the order, which an attempt of the same line may take over.
+/// A position in the order, which another attempt of the same sub-queue may take over.
 #[derive(Debug)]
 struct Entry {
     attempt: Arc<Attempt>,
-    /// With which claim it came.
+    /// The number of the claim that brought the attempt.
     claim: u64,
-    /// When its turn is, where queues take turns.
+    /// The virtual start time, if queues take turns.
     start_tag: u64,
 }
 
@@ -44,7 +44,7 @@ impl Buffer {
         self.entries.iter().map(|entry| &entry.attempt)
     }
 
-    /// Adds attempts that were claimed after those that are here.
+    /// Adds attempts that were claimed after those in the buffer.
     pub(crate) fn add<Attempts: IntoIterator<Item = Arc<Attempt>>>(&mut self, attempts: Attempts, order: StartOrder) {
         self.claims += 1;
         self.fair.prune();
@@ -60,6 +60,7 @@ impl Buffer {
         let before = self.len();
         let claim = self.claims;
         self.entries.extend(attempts.into_iter().map(|attempt| Entry { attempt, claim, start_tag: 0 }));
+        // Late attempts are rarely urgent, so a check for order mostly avoids the sort.
         let sorted = self.iter().skip(before.saturating_sub(1)).is_sorted_by_key(|attempt| attempt.order());
         if !sorted {
             self.entries.make_contiguous().sort_by_key(|entry| entry.attempt.order());
@@ -67,7 +68,7 @@ impl Buffer {
     }
 
     /// Adds attempts of queues or groups that take turns: in the order in which they come, but
-    /// within a line the most urgent first.
+    /// within a sub-queue the most urgent first.
     fn add_fairly<Attempts: IntoIterator<Item = Arc<Attempt>>>(
         &mut self,
         attempts: Attempts,
@@ -83,14 +84,14 @@ impl Buffer {
         }
     }
 
-    /// Has the last attempt go before those of queues of a smaller weight; answers where it is
-    /// then.
+    /// Moves the last attempt ahead of those of queues of a smaller weight, and returns its new
+    /// position.
     fn pass_lighter_queues(&mut self) -> usize {
         self.move_ahead(|before, new| before.attempt.task.weight < new.attempt.task.weight)
     }
 
-    /// Has the last attempt go before those of earlier claims whose turn is later; answers where it
-    /// is then. What came with the same claim stays in the order in which that chose.
+    /// Moves the last attempt ahead of those of earlier claims with a later start tag, and returns
+    /// its new position. Attempts of the same claim keep the order that the claim chose.
     fn pass_later_start_tags(&mut self) -> usize {
         self.move_ahead(|before, new| before.claim < new.claim && new.start_tag < before.start_tag)
     }
@@ -104,8 +105,8 @@ impl Buffer {
         at
     }
 
-    /// Has an attempt take the turn of the first of its line that is to start after it, that one
-    /// the turn of the next, and so on.
+    /// Lets an attempt take the position of the first less urgent one of its sub-queue, which takes
+    /// the position of the next, and so on.
     fn order_sub_queue(&mut self, mut at: usize, is_same_sub_queue: impl Fn(&Attempt, &Attempt) -> bool) {
         for before in (0..at).rev() {
             let (earlier, new) = (&self.entries[before].attempt, &self.entries[at].attempt);
@@ -120,7 +121,7 @@ impl Buffer {
         }
     }
 
-    /// Exchanges the attempts of two places.
+    /// Exchanges the attempts of two positions.
     fn swap_attempts(&mut self, one: usize, other: usize) {
         let attempt = Arc::clone(&self.entries[one].attempt);
         self.entries[one].attempt = std::mem::replace(&mut self.entries[other].attempt, attempt);
@@ -136,7 +137,7 @@ impl Buffer {
         Some(entry.attempt)
     }
 
-    /// Takes the `count` that would start last.
+    /// Takes the `count` attempts that would start last.
     pub(crate) fn take_last(&mut self, count: usize) -> Vec<Arc<Attempt>> {
         let last = self.entries.split_off(self.len().saturating_sub(count));
         for entry in last.iter().rev() {

@@ -1,29 +1,28 @@
-//! Decides how many tasks to claim and how many to give back: plain functions from values to
-//! values.
+//! The size of a claim and the number of tasks to release, as pure functions.
 
 use super::throughput::Throughput;
 use crate::bounds;
 
-/// The load that decides the size of a claim.
+/// The load on which the size of a claim depends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
-    /// How many handlers may run at once.
+    /// The number of handlers that may run at once.
     pub(crate) concurrency: usize,
-    /// How many tasks may be claimed ahead of free slots.
+    /// The number of tasks that may be claimed ahead of free slots.
     pub(crate) prefetch: usize,
-    /// How many slots are taken.
+    /// The number of taken slots.
     pub(crate) running: usize,
-    /// How many tasks are claimed and have not started.
+    /// The number of tasks that are claimed and have not started.
     pub(crate) buffered: usize,
-    /// How many attempts have ended and are not durable.
+    /// The number of attempts that have ended and are not durable.
     pub(crate) uncommitted: usize,
-    /// How fast attempts end.
+    /// The throughput of attempts.
     pub(crate) throughput: Throughput,
 }
 
-/// How many tasks to claim: what free slots can start at once, and ahead of them what will start
-/// before a further claim could bring it. Slow handlers thus get nothing ahead, and no-op handlers
-/// do not starve on a slow disk.
+/// Returns the number of tasks to claim: those that free slots can start at once, and ahead of them
+/// those that will start before a further claim could bring more. Slow handlers thus get nothing
+/// ahead, and no-op handlers do not starve on a slow disk.
 pub(crate) fn claim_size(load: Load) -> usize {
     let ahead = load.throughput.expected_starts().min(load.prefetch);
     let held = load.running + load.buffered;
@@ -31,7 +30,7 @@ pub(crate) fn claim_size(load: Load) -> usize {
     (load.concurrency + ahead).saturating_sub(held).min(room).min(onward_store::bounds::CLAIM)
 }
 
-/// How many buffered tasks to give back when `started` have started in the last
+/// Returns the number of buffered tasks to release if `started` tasks have started in the last
 /// [`bounds::BUFFER_WAIT`].
 pub(crate) fn over_fetched(buffered: usize, started: usize) -> usize {
     buffered.saturating_sub(started)

@@ -1,4 +1,4 @@
-//! When the dispatcher is to act next if nothing happens before. All times are steady ones.
+//! The deadlines of the dispatcher. All times are steady ones.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use onward_store::{Clock, Timestamp};
 use super::run_state::Occupancy;
 use crate::bounds;
 
-/// What the dispatcher has to do at some time, or as soon as it can.
+/// The actions that the dispatcher takes at some time, or as soon as it can.
 #[derive(Debug)]
 pub(crate) struct Deadlines {
-    /// There may be something to claim.
+    /// True if there may be something to claim.
     pub(crate) may_claim: bool,
-    /// How many tasks to claim although enough are buffered: something new arrived, and it may go
-    /// before what is buffered.
+    /// The number of tasks to claim although enough are buffered, because new tasks arrived that
+    /// may sort before the buffered ones.
     pub(crate) look_ahead: usize,
-    /// Somebody may have asked for the cancellation of what runs here.
+    /// True if the cancellation of a running task may have been requested.
     pub(crate) check_cancellations: bool,
     due: Option<Due>,
     renewed: Duration,
@@ -26,14 +26,15 @@ pub(crate) struct Deadlines {
     failures: u32,
 }
 
-/// When time alone changes something: by the steady clock, or by wall time if that is set forward.
+/// The time at which time alone changes something: by the steady clock, or by wall time if that is
+/// set forward.
 #[derive(Debug, Clone, Copy)]
 struct Due {
     steady: Duration,
     wall: Timestamp,
 }
 
-/// Since when the buffer is watched, and how many attempts had started then.
+/// The time since which the buffer is watched, and the number of attempts started by then.
 #[derive(Debug, Clone, Copy)]
 struct BufferWatch {
     since: Duration,
@@ -41,7 +42,7 @@ struct BufferWatch {
 }
 
 impl Deadlines {
-    /// The first thing to do is to look for work.
+    /// Returns the deadlines of a new run, whose first action is to look for work.
     pub(crate) fn new(lease: Duration, now: Duration) -> Self {
         Self {
             may_claim: true,
@@ -57,13 +58,13 @@ impl Deadlines {
         }
     }
 
-    /// Notes that time alone changes something `after` this moment; replaces what was noted before.
+    /// Sets the time after which time alone changes something, and replaces an earlier one.
     pub(crate) fn set_due(&mut self, after: Option<Duration>, clock: &dyn Clock) {
         self.due = after.map(|after| due(after, clock));
         self.may_claim |= after.is_some_and(|after| after.is_zero());
     }
 
-    /// Notes that something is due at the latest `after` this moment.
+    /// Moves that time forward to at most `after` from now.
     pub(crate) fn due_by(&mut self, after: Duration, clock: &dyn Clock) {
         let new = due(after, clock);
         if self.due.is_none_or(|known| new.steady < known.steady) {
@@ -75,7 +76,8 @@ impl Deadlines {
         self.due.is_some_and(|due| due.steady <= clock.steady() || due.wall <= clock.now())
     }
 
-    /// Notes that the session's lease counts from `now`, and that its cancellations were asked for.
+    /// Records that the lease counts from `now`, and that the reply had the session's
+    /// cancellations.
     pub(crate) fn renewed(&mut self, now: Duration) {
         self.renewed = now;
         self.check_cancellations = false;
@@ -103,7 +105,7 @@ impl Deadlines {
         self.reported = now;
     }
 
-    /// Begins to watch the buffer anew.
+    /// Starts a new watch of the buffer.
     pub(crate) fn watch_buffer(&mut self, started: usize, now: Duration) {
         self.buffer_watch = BufferWatch { since: now, started };
     }
@@ -112,13 +114,13 @@ impl Deadlines {
         self.buffer_watch.since.saturating_add(bounds::BUFFER_WAIT)
     }
 
-    /// How many attempts have started since the buffer is watched; `None` while that is too short a
-    /// time to tell.
+    /// Returns the number of attempts that have started since the buffer is watched, or `None`
+    /// while that time is too short.
     pub(crate) fn started_in_buffer_wait(&self, started: usize, now: Duration) -> Option<usize> {
         (self.buffer_wait_over() <= now).then(|| started.saturating_sub(self.buffer_watch.started))
     }
 
-    /// Notes a store error; nothing is to be written for a while.
+    /// Records a store error: the next write waits for a pause.
     pub(crate) fn store_failed(&mut self, now: Duration) {
         self.failures = self.failures.saturating_add(1);
         self.retry = Some(now.saturating_add(store_retry_delay(self.failures)));
@@ -129,14 +131,14 @@ impl Deadlines {
         self.retry = None;
     }
 
-    /// Whether the store may be written to, or is left alone after an error.
+    /// Returns true if the store may be written to, and false during the pause after an error.
     pub(crate) fn may_write(&mut self, now: Duration) -> bool {
         self.retry = self.retry.filter(|retry| now < *retry);
         self.retry.is_none()
     }
 
-    /// When to act next in a session if nothing happens before; `None` if only an event can bring
-    /// something to do.
+    /// Returns the time of the next action in a session if nothing happens before, or `None` if
+    /// only an event can bring one.
     pub(crate) fn wake_at(&self, occupancy: Occupancy, progressed: bool, claims: bool) -> Option<Duration> {
         [
             self.due.map(|due| due.steady).filter(|_| claims),
@@ -149,7 +151,7 @@ impl Deadlines {
         .min()
     }
 
-    /// When to try again after a store error.
+    /// Returns the time of the next try after a store error.
     pub(crate) fn retry_at(&self) -> Option<Duration> {
         self.retry
     }
@@ -159,7 +161,7 @@ fn due(after: Duration, clock: &dyn Clock) -> Due {
     Due { steady: clock.steady().saturating_add(after), wall: clock.now().plus(after) }
 }
 
-/// How long to wait after the `failures`-th store error in a row (counted from 1).
+/// Returns the pause after the `failures`-th store error in a row (counted from 1).
 fn store_retry_delay(failures: u32) -> Duration {
     let doublings = failures.saturating_sub(1).min(16);
     (bounds::STORE_RETRY_FIRST * 2u32.pow(doublings)).min(bounds::STORE_RETRY_LONGEST)

@@ -23,53 +23,53 @@ use crate::error::Result;
 use crate::observe::DrainSummary;
 use crate::timer::Alarm;
 
-/// When a run is over, if nobody stops it before.
+/// The end of a run that is not stopped before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goal {
-    /// Never.
+    /// The run never ends by itself.
     Stopped,
-    /// When nothing is due and nothing runs here.
+    /// The run ends when nothing is due and nothing runs here.
     Idle,
-    /// When nothing can start before time passes and nothing runs here: as `Idle`, but what a rate
-    /// or pressure holds back is left.
+    /// The run ends when nothing can start before time passes and nothing runs here. Unlike `Idle`,
+    /// it leaves tasks that a rate or pressure holds back.
     Settled,
-    /// When every task that this engine could run has ended.
+    /// The run ends when every task that this engine could run has ended.
     Drained,
 }
 
-/// Claims tasks, hands them to slots and writes how they ended.
+/// The loop of a run, which claims tasks, passes them to workers and writes their ends.
 pub(crate) struct Dispatcher {
     pub(super) run: Arc<Run>,
     pub(super) stop: CancellationToken,
     pub(super) shutdown: Shutdown,
     /// The session in which tasks are claimed.
     pub(super) session: Option<SessionId>,
-    /// Sessions in which nothing more is claimed, because the answer to a claim was lost: what it
-    /// may have given is given back by closing them, which waits until what is known to be held has
-    /// ended.
+    /// Sessions in which nothing more is claimed because the reply to a claim was lost. Closing
+    /// such a session releases the tasks that the claim may have given. The dispatcher closes it
+    /// when everything that it knows to be held has ended.
     pub(super) retired: Vec<SessionId>,
     pub(super) deadlines: Deadlines,
     pub(super) summary: DrainSummary,
-    /// How the last claim chose among queues.
+    /// The choice among queues of the last claim.
     pub(super) last_claim: LastClaim,
-    /// Whether the last claim would have got more but for a rate.
+    /// True if a rate limited the last claim.
     pub(super) is_limited_by_rate: bool,
-    /// Whether the last claim would have got more but for the pressure.
+    /// True if pressure limited the last claim.
     pub(super) is_limited_by_pressure: bool,
-    /// Whether it is to be said that the session claims nothing more.
+    /// True if the store is to be notified that the session claims nothing more.
     pub(super) must_retire: bool,
-    /// What gives way to what.
+    /// The state of preemption.
     pub(super) preemption: PreemptionState,
-    /// Something may have come for an orchestration.
+    /// True if there may be orchestrations to claim.
     pub(super) may_claim_turns: bool,
     goal: Goal,
     changes: Changes,
     seen_hint: Hint,
     alarm: Alarm,
     pub(super) calls: StoreCalls,
-    /// How fast handlers end.
+    /// The throughput of handlers.
     pub(super) ends: ThroughputMeter,
-    /// How fast turns of orchestrations end.
+    /// The throughput of turns of orchestrations.
     pub(super) turns: ThroughputMeter,
 }
 
@@ -102,13 +102,13 @@ impl Dispatcher {
         }
     }
 
-    /// What stops it.
+    /// Returns the token that stops the run.
     pub(crate) fn stop_token(&self) -> &CancellationToken {
         &self.stop
     }
 
-    /// Runs to the end. If the store fails for good, running handlers are stopped, their tasks go
-    /// to others when the lease is over, and the error is returned.
+    /// Runs to the end. If the store fails permanently, running handlers are stopped and the error
+    /// is returned; other engines take their tasks when the lease has expired.
     pub(crate) async fn run(mut self) -> Result<DrainSummary> {
         let open_outbox = (!self.run.orchestrations.is_empty()).then(|| OpenOutbox::of(&self.run));
         let worked = self.work().await;
@@ -142,40 +142,38 @@ impl Dispatcher {
         }
     }
 
-    /// What to write now; empty if nothing.
+    /// Returns the batch to write now, which is empty if there is nothing to write.
     fn next_batch(&mut self) -> WriteBatch {
         let now = self.now();
         self.read_hint();
         self.sample_pressure(now);
         if !self.deadlines.may_write(now) {
-            // Who waits for it is to hear at once that the store fails.
+            // Callers with queued writes learn at once that the store fails.
             self.run.outbox.return_to_caller();
             return WriteBatch::default();
         }
         self.return_over_fetched(now);
         let mut batch = WriteBatch::with_capacity(self.run.state.occupancy().ended);
-        // First, so that what is given back goes to others at once.
+        // First, so that other engines get the released tasks at once.
         if let Some(session) = self.session.filter(|_| std::mem::take(&mut self.must_retire)) {
             batch.retire(session);
         }
         self.close_retired(&mut batch);
         for ended in self.run.state.take_ended() {
-            // Its end may be what an orchestration waits for: the claim of that is in the same
-            // commit.
+            // An orchestration may wait for this end: it is claimed in the same commit.
             self.may_claim_turns |= ended.attempt.task.parent.is_some();
             if let Some(finished) = batch.end(ended) {
                 self.count(&finished.attempt, TaskState::Completed);
-                // No outcome will say that room is free, nor that nothing is left.
+                // This end has no outcome that would report the free slot, or that nothing is left.
                 self.deadlines.may_claim = true;
             }
         }
         self.add_turns(&mut batch);
-        // Not before: the slots of what has ended are free, and nothing says so again.
+        // Only now, because the ended attempts above have freed their slots.
         let occupancy = self.run.state.occupancy();
         self.add_reports(&mut batch, now);
         let is_due = !self.shutdown.is_stopping() && self.deadlines.is_due(&*self.run.inner.clock);
-        // Before a claim or a sweep, either of which takes tasks back from sessions that have
-        // lapsed.
+        // Before a claim or a sweep, because both take tasks back from lapsed sessions.
         self.renew_retired(&mut batch, is_due, now);
         match self.session {
             Some(session) => self.add_claim(&mut batch, session, occupancy, is_due, now),
@@ -184,8 +182,8 @@ impl Dispatcher {
         batch
     }
 
-    /// Turns and signals go before claims, so that what they submit and whom they wake is claimed
-    /// with them.
+    /// Adds turns and signals before claims, so that the claims include the tasks that they submit
+    /// and the orchestrations that they wake.
     fn add_turns(&mut self, batch: &mut WriteBatch) {
         for queued in self.run.outbox.take() {
             self.may_claim_turns = true;
@@ -213,8 +211,8 @@ impl Dispatcher {
         }
     }
 
-    /// Renews retired sessions whenever there is something to write or to sweep, and when it is
-    /// time to.
+    /// Renews retired sessions whenever there is something to write or to sweep, and when a renewal
+    /// is due.
     fn renew_retired(&self, batch: &mut WriteBatch, is_due: bool, now: Duration) {
         if !batch.is_empty() || is_due || self.deadlines.must_renew(now) {
             let held = self.retired.iter().filter(|session| self.holds(**session));
@@ -222,7 +220,7 @@ impl Dispatcher {
         }
     }
 
-    /// Whether a handler or a turn here has a lease of a session.
+    /// Returns true if a handler or a turn here has a lease of a session.
     fn holds(&self, session: SessionId) -> bool {
         self.run.state.holds(session) || self.run.instances.holds(session)
     }
@@ -252,10 +250,10 @@ impl Dispatcher {
         if (self.deadlines.may_claim || is_due || self.preemption.must_claim) && limit > 0 {
             batch.claim(self.claim(session, limit));
         } else if batch.claims() {
-            // That renews the session too, and does what is due.
+            // A claim renews the session too, and sweeps what is due.
         } else {
-            // The lease first: a process that was stopped for longer than its lease would otherwise
-            // take its own tasks back.
+            // The renewal comes before the sweep: a process that was suspended for longer than its
+            // lease would otherwise take its own tasks back.
             if self.holds_anything(occupancy) && self.deadlines.must_renew(now) {
                 batch.renew(session);
             }
@@ -265,13 +263,13 @@ impl Dispatcher {
         }
     }
 
-    /// Whether the session holds tasks, orchestrations among them.
+    /// Returns true if the session holds tasks or orchestrations.
     fn holds_anything(&self, occupancy: Occupancy) -> bool {
         !occupancy.is_empty() || self.run.instances.running() > 0
     }
 
-    /// How many turns to claim: for free slots, and as with handlers ahead of them what will begin
-    /// before a further claim could bring it.
+    /// Returns the number of turns to claim: those for free slots, and ahead of them those that
+    /// will begin before a further claim could bring more.
     fn claimable_turns(&self, now: Duration) -> usize {
         if self.run.orchestrations.is_empty() {
             return 0;
@@ -281,7 +279,7 @@ impl Dispatcher {
         self.run.instances.claimable(self.run.inner.settings.turns.saturating_add(ahead))
     }
 
-    /// For how long handlers have run, as if all slots had always been taken.
+    /// Returns the slot time divided by the number of slots.
     pub(super) fn time_of_each_slot(&self, occupancy: Occupancy, now: Duration) -> Duration {
         let slots = u32::try_from(self.run.inner.settings.concurrency).unwrap_or(u32::MAX);
         occupancy.slot_time.at(now) / slots.max(1)
@@ -320,15 +318,17 @@ impl Dispatcher {
         claim
     }
 
-    /// Keeps what a failed commit should have written, to write it later.
+    /// Keeps the writes of a failed commit, to write them later.
     pub(super) fn keep_unwritten(&mut self, pending: Vec<PendingWrite>, error: onward_store::Error) -> Result<()> {
         self.run.inner.telemetry.store_errors.increment(1);
+        // The commit may have happened although it failed here. Its leases are unknown, so this
+        // session may claim nothing more.
         if pending.iter().any(PendingWrite::gives_leases) {
             self.retired.extend(self.session.take());
             self.deadlines.may_claim = true;
         }
         let mut unwritten = Vec::new();
-        // What is wrong may be wrong with what somebody else submitted, who is told.
+        // The error may be the fault of a queued write of another caller, who gets it below.
         let is_ours = !pending.iter().any(|write| matches!(write, PendingWrite::Queued(_)));
         for write in pending {
             match write {
@@ -338,7 +338,7 @@ impl Dispatcher {
                     self.run.state.progressed();
                 }
                 PendingWrite::ClaimTurns { .. } => self.may_claim_turns = true,
-                // Whoever ran it submits it again.
+                // The instance that ran the turn sends it again.
                 PendingWrite::Turn(reply) => drop(reply.send(Err(error.clone()))),
                 PendingWrite::Queued(reply) => drop(reply.send(OutboxReply::Applied(Err(error.clone())))),
                 PendingWrite::Open
@@ -355,7 +355,7 @@ impl Dispatcher {
             return Err(error.into());
         }
         tracing::warn!(%error, "the store could not write; trying again after a pause");
-        // Calls that were under way together fail together, which is one failure.
+        // Calls that were in flight together fail together, which counts as one failure.
         if self.deadlines.may_write(self.now()) {
             self.deadlines.store_failed(self.now());
         }
@@ -379,8 +379,8 @@ impl Dispatcher {
         self.seen_hint = hint;
     }
 
-    /// Handlers have become slower than they were when the buffer was filled: others may have what
-    /// would wait here for long.
+    /// Releases buffered tasks if handlers have become slower since the buffer was filled, because
+    /// other engines may start them earlier.
     fn return_over_fetched(&mut self, now: Duration) {
         let occupancy = self.run.state.occupancy();
         let started = occupancy.counts.started;
@@ -415,12 +415,12 @@ impl Dispatcher {
                 }
             }
         }
-        // What arrived while that was read is not yet done. Its hint is left unseen: the wait that
-        // follows ends by it.
+        // Work that arrived during the reads above is not done yet. Its hint stays unseen, so that
+        // the wait that follows ends at once.
         Ok(self.changes.peek().work == self.seen_hint.work)
     }
 
-    /// When to act next if nothing happens before.
+    /// Returns the time of the next action if nothing happens before.
     fn wake_at(&self) -> Option<Duration> {
         let claims = !self.shutdown.is_stopping();
         let has_session = self.session.is_some() || !self.retired.is_empty();
@@ -436,14 +436,14 @@ impl Dispatcher {
         [deadlines, self.shutdown.wake_at(), self.preemption.wake_at, self.next_sample()].into_iter().flatten().min()
     }
 
-    /// Waits for the next thing to do.
+    /// Waits for the next event.
     async fn wait(&mut self) -> Result<()> {
         let (wake, may_call) = (self.wake_at(), self.may_call());
         tokio::select! {
             biased;
             () = self.stop.cancelled(), if !self.shutdown.is_stopping() => {}
             reply = self.calls.next(), if !self.calls.is_empty() => return reply.map_or(Ok(()), |it| self.apply_reply(it)),
-            // Handlers that end at about the same time shall be in one commit.
+            // Handlers that end at about the same time share one commit.
             () = self.run.state.woken(), if may_call => gather(&self.run.state).await,
             hint = self.changes.changed(), if may_call => return hint.map(drop).ok_or_else(|| onward_store::Error::closed().into()),
             () = tick(&mut self.alarm, &self.run, wake), if may_call => {}
@@ -456,8 +456,8 @@ impl Dispatcher {
     }
 }
 
-/// Lets handlers that end at about the same time be in one commit: while others are buffered and
-/// some end at each look, it is not over.
+/// Waits for handlers that end at about the same time, so that they share one commit. It continues
+/// while tasks are buffered and each round brings another end.
 async fn gather(run_state: &RunState) {
     let mut ended = run_state.occupancy().ended;
     for _ in 0..bounds::GATHER_ROUNDS {

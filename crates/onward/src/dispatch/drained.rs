@@ -1,4 +1,4 @@
-//! Whether anything is left that an engine could still do.
+//! Checks whether an engine has anything left to run.
 
 use onward_store::{
     Claim, KindSelection, Name, Page, QueueRecord, QueueSelection, Scope, Store, StoreReads, TaskFilter, TaskRecord,
@@ -7,11 +7,12 @@ use onward_store::{
 
 use crate::error::Result;
 
-/// Whether every task that `claim` could ever hand out has ended. Asked when a claim has just
-/// handed out nothing, so what waits is paused, which counts only if the pause ends by itself, or
-/// held back by a limit, which gives way by itself when others that run have ended. What is blocked
-/// counts if something anywhere runs, or will, that it may be waiting for, or if it is being
-/// collected, for time will hand it over.
+/// Returns true if every task that `claim` could ever return has ended.
+///
+/// The caller has just made a claim that returned nothing, so a waiting task is paused or held back
+/// by a limit. A paused task counts if the pause has an end. A task behind a limit counts because
+/// the limit gives way when other tasks end. A blocked task counts if anything runs or is scheduled
+/// that it may be waiting for, or if it is collected into a batch, which becomes ready by time.
 pub(crate) async fn is_drained(store: &dyn Store, claim: &Claim) -> Result<bool> {
     let queues = store.queues().await?;
     let live: Vec<&QueueRecord> =
@@ -68,8 +69,8 @@ fn goes_on(queue: &QueueRecord) -> bool {
     queue.scheduled + queue.running > 0
 }
 
-/// Whether a queue has a task that a claim selects, in one of these states, of which `counts` is
-/// true.
+/// Returns true if a queue has a task that a claim selects, in one of these states, for which
+/// `counts` returns true.
 async fn has_task(
     store: &dyn Store,
     queue: &Name,
@@ -90,6 +91,7 @@ async fn has_task(
         KindSelection::Only(kinds) => kinds.iter().map(|kind| of(Some(kind.clone()))).collect(),
     };
     for filter in filters {
+        // The first page has one task, because that one mostly decides.
         let (mut before, mut limit) = (None, 1);
         loop {
             let page = store.tasks(filter.clone(), Page { before, limit }).await?;

@@ -1,32 +1,34 @@
-//! When buffered tasks of queues that take turns are to start, beside those that were claimed
+//! Start order of buffered tasks of queues that take turns, relative to tasks that were claimed
 //! later.
 
 use std::collections::HashMap;
 
 use onward_store::Name;
 
-/// What a start costs a queue of weight 1, in virtual time.
+/// The virtual time that a start costs a queue of weight 1.
 const START_COST: u64 = 1 << 20;
 
-/// Virtual time in which each start costs a queue the less, the greater its weight: start-time fair
-/// queueing (Goyal, Vin and Cheng, 1996). A task is to start when the one of its queue before it
-/// has been paid for, or now if that is over, so that a queue which had nothing for a while does
-/// not wait behind all that others have buffered, and does not catch up either.
+/// Start-time fair queueing (Goyal, Vin and Cheng, 1996): a virtual time in which each start costs
+/// a queue less, the greater its weight.
+///
+/// A task's start tag is the finish tag of the task before it in its queue, or the present virtual
+/// time if that is later. A queue that was empty for a while thus does not wait behind everything
+/// that other queues have buffered, and does not catch up either.
 #[derive(Debug, Default)]
 pub(crate) struct FairQueueing {
     virtual_time: u64,
-    /// When what a queue has claimed will be paid for, where that is not over.
+    /// The finish tags of the queues' last tasks, if they lie in the future.
     finish_tags: HashMap<Name, u64>,
 }
 
 impl FairQueueing {
-    /// Forgets the queues that have paid for all that they had.
+    /// Forgets queues whose finish tag has passed.
     pub(crate) fn prune(&mut self) {
         let virtual_time = self.virtual_time;
         self.finish_tags.retain(|_, finish_tag| *finish_tag > virtual_time);
     }
 
-    /// When the next task of a queue is to start.
+    /// Returns the start tag of the next task of a queue.
     pub(crate) fn next_start_tag(&mut self, queue: &Name, weight: u32) -> u64 {
         let cost = START_COST / u64::from(weight.max(1));
         let Some(finish_tag) = self.finish_tags.get_mut(queue) else {
@@ -38,14 +40,14 @@ impl FairQueueing {
         start
     }
 
-    /// Notes that the last task that a queue has will not start, whose turn it was at this time.
+    /// Takes back the start of a queue's last task, which will not start, by its start tag.
     pub(crate) fn give_back(&mut self, queue: &Name, start_tag: u64) {
         if let Some(finish_tag) = self.finish_tags.get_mut(queue) {
             *finish_tag = start_tag.min(*finish_tag);
         }
     }
 
-    /// Notes that a task has started whose turn it was at this time.
+    /// Advances the virtual time to the start tag of a task that has started.
     pub(crate) fn started(&mut self, start_tag: u64) {
         self.virtual_time = self.virtual_time.max(start_tag);
     }

@@ -1,22 +1,22 @@
-//! How claims choose among queues, as the last one told.
+//! The choice among queues, as the last claim reported it.
 
 use onward_store::{Claimed, QueueMode, QueueTurn};
 
-/// In which order claimed tasks start.
+/// The order in which claimed tasks start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StartOrder {
     /// The most urgent first, whenever it was claimed.
     MostUrgent,
-    /// As they were claimed, but within a queue the most urgent first.
+    /// In claim order, but within a queue the most urgent first.
     FairQueues,
-    /// As they were claimed, but those of queues of a greater weight first, and within a group of a
-    /// queue the most urgent first.
+    /// In claim order, but queues of a greater weight first, and within a group of a queue the most
+    /// urgent first.
     FairGroups,
-    /// As they were claimed, but within a group of a queue the most urgent first.
+    /// In claim order, but within a group of a queue the most urgent first.
     FairQueuesAndGroups,
 }
 
-/// What is remembered of the last claim.
+/// The state of the last claim.
 #[derive(Debug, Default)]
 pub(crate) struct LastClaim {
     mode: QueueMode,
@@ -27,18 +27,18 @@ pub(crate) struct LastClaim {
 }
 
 impl LastClaim {
-    /// Where this engine's round stands.
+    /// Returns this engine's position in the round of queues.
     pub(crate) fn turn(&self) -> QueueTurn {
         self.turn.clone()
     }
 
-    /// Whether what a claim hands out depends on whose turn it is, as it may before the first has
-    /// said that.
+    /// Returns true if the result of a claim depends on whose turn it is. That is also assumed
+    /// before the first claim, which reports it.
     pub(crate) fn is_fair(&self) -> bool {
         self.groups_share || self.mode != QueueMode::Strict || self.configuration.is_none()
     }
 
-    /// In which order what was claimed is to start.
+    /// Returns the order in which claimed tasks start.
     pub(crate) fn start_order(&self) -> StartOrder {
         match (self.groups_share, self.mode) {
             (true, QueueMode::Strict) => StartOrder::FairGroups,
@@ -48,8 +48,8 @@ impl LastClaim {
         }
     }
 
-    /// Notes what a claim told; answers whether pauses, weights, concurrencies or the mode have
-    /// changed since the one before.
+    /// Records the report of a claim. Returns true if pauses, weights, concurrencies or the mode
+    /// have changed since the claim before.
     pub(crate) fn update(&mut self, claimed: &Claimed) -> bool {
         self.mode = claimed.mode;
         self.groups_share = claimed.groups_share;

@@ -1,10 +1,10 @@
-//! Running tasks: one dispatcher for each run of an engine.
+//! Runs tasks: one dispatcher for each run of an engine.
 //!
-//! The [`Dispatcher`] is a loop around calls of the store: it takes every attempt that has ended,
+//! The [`Dispatcher`] is a loop around calls of the store. It takes every attempt that has ended,
 //! adds a claim for as many tasks as slots will soon have room for, and applies both together.
-//! While that commit is under way, slots go on with what is buffered, and further such calls may
-//! begin. [`RunState`] is what dispatcher and slots share. What is decided is decided in
-//! `claim_size`, `deadlines`, `throughput` and `attempts`, which are plain functions of values.
+//! During that commit, workers continue with buffered tasks, and further calls may begin.
+//! [`RunState`] is the state that dispatcher and workers share. The decisions are pure functions in
+//! `claim_size`, `deadlines`, `throughput` and `attempts`.
 
 mod attempts;
 mod buffer;

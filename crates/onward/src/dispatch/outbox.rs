@@ -1,5 +1,5 @@
-//! Signals that go with what the dispatcher writes next: whom they wake is then claimed in the same
-//! commit, and not in the one after it.
+//! Writes that are committed with the dispatcher's next batch. The orchestrations that they wake
+//! are then claimed in the same commit instead of the one after it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,11 +8,11 @@ use tokio::sync::oneshot;
 
 use crate::engine::Run;
 
-/// What the dispatcher of a run takes along for others, while it takes something.
+/// The writes that a run's dispatcher commits for other callers. `None` while it accepts none.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox(Mutex<Option<Vec<QueuedWrite>>>);
 
-/// A write, and who waits for what becomes of it.
+/// A write and the sender for its result.
 #[derive(Debug)]
 pub(crate) struct QueuedWrite {
     pub(crate) write: Write,
@@ -22,15 +22,15 @@ pub(crate) struct QueuedWrite {
 /// The result of a queued write.
 #[derive(Debug)]
 pub(crate) enum OutboxReply {
-    /// The store was asked, and this is what it said.
+    /// The store was called and returned this.
     Applied(onward_store::Result<Outcome>),
-    /// The store was not asked: whoever wrote it sends it by itself.
+    /// The store was not called: the caller sends the write itself.
     Returned(Box<Write>),
 }
 
 impl QueuedWrite {
     fn return_to_caller(self) {
-        // Who has gone does not want it.
+        // A caller that was dropped does not need its write.
         let _ = self.reply.send(OutboxReply::Returned(Box::new(self.write)));
     }
 }
@@ -40,23 +40,23 @@ impl Outbox {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on something is taken along.
+    /// Opens the outbox for writes.
     pub(crate) fn open(&self) {
         self.lock().get_or_insert_default();
     }
 
-    /// Nothing more is taken along; what waits is given back.
+    /// Closes the outbox and returns the queued writes to their callers.
     pub(crate) fn close(&self) {
         let waiting = self.lock().take();
         waiting.into_iter().flatten().for_each(QueuedWrite::return_to_caller);
     }
 
-    /// Gives back what waits.
+    /// Returns the queued writes to their callers.
     pub(crate) fn return_to_caller(&self) {
         self.take().into_iter().for_each(QueuedWrite::return_to_caller);
     }
 
-    /// Queues a write, or gives it back at once where nothing is taken along.
+    /// Queues a write, or returns it at once if the outbox is closed.
     pub(crate) fn enqueue(&self, write: Write) -> Result<oneshot::Receiver<OutboxReply>, Write> {
         let mut queued = self.lock();
         let Some(queued) = queued.as_mut() else { return Err(write) };
@@ -65,14 +65,14 @@ impl Outbox {
         Ok(receiver)
     }
 
-    /// Takes what was queued.
+    /// Takes the queued writes.
     pub(crate) fn take(&self) -> Vec<QueuedWrite> {
         self.lock().as_mut().map(std::mem::take).unwrap_or_default()
     }
 }
 
-/// As long as this is there, the outbox of a run is open (until it is [closed](Outbox::close)
-/// before): whatever ends the dispatcher, nobody waits for ever.
+/// A guard that keeps the outbox of a run open until it is dropped, or [closed](Outbox::close)
+/// before. However the dispatcher ends, no caller waits for ever.
 pub(crate) struct OpenOutbox(Arc<Run>);
 
 impl OpenOutbox {

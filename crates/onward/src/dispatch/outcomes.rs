@@ -78,7 +78,7 @@ impl Dispatcher {
         let attempts = self.attempts(claimed.tasks);
         let came = attempts.len();
         let go_first = came > 0 && self.start(attempts);
-        // There may be more such, and the more of them came now, the more there may be.
+        // More such tasks may come, and the more of them came now, the more are likely.
         self.deadlines.look_ahead = if go_first { (came * 2).min(bounds::LOOK_AHEAD) } else { 0 };
         self.cancel(&claimed.cancel);
     }
@@ -87,6 +87,7 @@ impl Dispatcher {
         self.deadlines.renewed(began);
         self.may_claim_turns = claimed.tasks.len() >= limit;
         self.deadlines.set_due(claimed.next_due, &*self.run.inner.clock);
+        // Orchestrations that are due now may not have been in the claim.
         if claimed.next_due.is_some_and(|after| after.is_zero()) {
             self.may_claim_turns = true;
         }
@@ -103,7 +104,8 @@ impl Dispatcher {
         }
     }
 
-    /// Tasks that were submitted as such, under a kind that has the code of an orchestration.
+    /// Fails tasks that were submitted as plain tasks under a kind that has the code of an
+    /// orchestration.
     fn reject_plain_tasks(&self, tasks: Vec<ClaimedTask>) {
         let refused = self.attempts(tasks).into_iter().map(|attempt| {
             let kind = &attempt.task.kind;
@@ -118,7 +120,7 @@ impl Dispatcher {
     fn attempts(&self, tasks: Vec<ClaimedTask>) -> Vec<Arc<Attempt>> {
         let mut attempts: Vec<Arc<Attempt>> = Vec::with_capacity(tasks.len());
         for task in tasks {
-            // Tasks of one kind come in rows.
+            // Tasks of one kind often follow each other, so the last telemetry usually fits.
             let telemetry = match attempts.last() {
                 Some(last) if last.task.kind == task.kind => Arc::clone(&last.telemetry),
                 _ => self.run.inner.telemetry.kind(&task.kind),
@@ -128,15 +130,16 @@ impl Dispatcher {
         attempts
     }
 
-    /// Queues are worked off in another way than when the buffer was filled: it is chosen anew.
+    /// Returns the buffer to the store after the queues' configuration has changed, so that tasks
+    /// are chosen again.
     fn return_buffer(&mut self) {
         let unstarted = self.run.state.clear_buffer();
         self.deadlines.may_claim |= !unstarted.is_empty();
         self.run.state.add_ended(unstarted.into_iter().map(EndedAttempt::released));
     }
 
-    /// Buffers attempts and takes slots for them; answers whether all of them go before something
-    /// that was buffered. Once the run stops, what comes is given back.
+    /// Buffers attempts and starts workers for them. Returns true if all of them sort before
+    /// something that was buffered. A stopping run releases them instead.
     fn start(&mut self, attempts: Vec<Arc<Attempt>>) -> bool {
         if self.shutdown.is_stopping() {
             self.run.state.add_ended(attempts.into_iter().map(EndedAttempt::released));
@@ -219,7 +222,8 @@ impl Dispatcher {
         }
     }
 
-    /// The session keeps the task: its next attempt starts without a trip through the queue.
+    /// Starts the next attempt in this session, which keeps the task instead of returning it to the
+    /// queue.
     fn start_next_attempt(&mut self, attempt: &Attempt, uses_attempt: bool, lease: Lease) {
         let mut task = attempt.task.clone();
         task.lease = lease;
@@ -249,8 +253,8 @@ impl Dispatcher {
         }
     }
 
-    /// A refusal that is about what was written: the task fails with the store's words, so that its
-    /// result is not lost in silence.
+    /// Handles a refusal that concerns the written end. The task fails with the store's message, so
+    /// that its result is not lost silently.
     fn apply_end_refusal(&mut self, attempt: Arc<Attempt>, end: &AttemptEnd, refusal: &Refusal) {
         let task = attempt.id();
         if matches!(
@@ -274,8 +278,8 @@ impl Dispatcher {
         self.summary.lost += 1;
     }
 
-    /// Lets go of everything that the session held. Handlers are asked to stop; what they still
-    /// answer will be refused.
+    /// Drops everything that the session held. Handlers are asked to stop; the store will reject
+    /// what they still return.
     fn drop_session(&mut self, session: SessionId) {
         tracing::info!(session = session.0, "the session lapsed");
         self.session = self.session.filter(|current| *current != session);
@@ -285,7 +289,7 @@ impl Dispatcher {
     }
 }
 
-/// The change by which a task came to a state in which it has ended.
+/// Returns the change by which a task reached an ended state.
 fn change_of_end(state: TaskState) -> Option<Change> {
     match state {
         TaskState::Completed => Some(Change::Completed),
@@ -297,7 +301,8 @@ fn change_of_end(state: TaskState) -> Option<Change> {
     }
 }
 
-/// The outcome of an attempt's end, which may have been written together with what it spawned.
+/// Returns the outcome of an attempt's end. It may have been written together with spawned tasks,
+/// and is the last write then.
 fn outcome_of_end(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::All(mut outcomes) => outcomes.pop().unwrap_or(Outcome::Done),

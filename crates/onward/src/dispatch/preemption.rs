@@ -1,9 +1,10 @@
-//! Which running tasks give way to which waiting ones, and how the dispatcher has them do it.
+//! Preemption: running tasks give way to more urgent ones.
 //!
-//! While every slot is taken and something may wait, the dispatcher looks at what it would claim
-//! next. If that is urgent, it claims it, so that it is certain that neither a limit nor another
-//! engine has it, and asks a running task to stop. The urgent task starts in the slot that becomes
-//! free. The other one is released when its handler is over, and not before.
+//! While every slot is taken and something may wait, the dispatcher peeks at the task that it would
+//! claim next. If that task is urgent, the dispatcher claims it, which makes certain that neither a
+//! limit nor another engine has it. It then asks a running task to stop, and the urgent task starts
+//! in the slot that becomes free. The preempted task is released when its handler has ended, and
+//! not before.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,28 +19,28 @@ use crate::error::Result;
 use crate::handlers::{Attempt, Interruption};
 use crate::limits::Preemption;
 
-/// What is remembered between looks.
+/// The state between two looks for urgent tasks.
 #[derive(Debug, Default)]
 pub(super) struct PreemptionState {
-    /// Something may have come that is urgent.
+    /// True if an urgent task may have arrived.
     must_check: bool,
-    /// What would be claimed next is urgent, and something can give way to it.
+    /// True if the task that would be claimed next is urgent, and a running one can give way to it.
     pub(super) must_claim: bool,
-    /// No look at the store before then, in steady time.
+    /// The earliest time of the next look at the store, in steady time.
     next_check: Duration,
-    /// A look waits for that moment.
+    /// The time for which a look is scheduled.
     pub(super) wake_at: Option<Duration>,
-    /// How often tasks that are not over have given way.
+    /// The number of preemptions of each task that has not ended.
     preempted: BTreeMap<TaskId, u32>,
 }
 
 impl PreemptionState {
-    /// Notes that something may have come that is urgent.
+    /// Records that an urgent task may have arrived.
     pub(super) fn recheck(&mut self) {
         self.must_check = true;
     }
 
-    /// Notes that a task is over.
+    /// Records that a task has ended.
     pub(super) fn forget(&mut self, task: TaskId) {
         self.preempted.remove(&task);
     }
@@ -61,13 +62,13 @@ impl PreemptionState {
 struct Candidate {
     task: TaskId,
     priority: Priority,
-    /// In steady time; `None` if it is just about to.
+    /// In steady time; `None` if it is just about to start.
     started: Option<Duration>,
 }
 
-/// The running tasks that are to give way: to each of the waiting ones for which no slot is about
-/// to become free, the most urgent first, the least urgent of them that may, and of these the one
-/// that started last.
+/// Returns the running tasks to preempt. Each waiting task needs one, except for as many as slots
+/// are already becoming free. The most urgent waiting tasks are served first. The least urgent
+/// running task gives way first, and among equals the one that started last.
 fn victims(
     policy: Preemption,
     mut running: Vec<Candidate>,
@@ -76,12 +77,13 @@ fn victims(
 ) -> Vec<TaskId> {
     running.sort_unstable_by_key(|it| (it.priority, Reverse(it.started.unwrap_or(Duration::MAX)), Reverse(it.task)));
     waiting.sort_unstable_by_key(|priority| Reverse(*priority));
+    // `stopping` slots are already becoming free, so the most urgent waiting tasks get those.
     let pairs = running.iter().zip(waiting.into_iter().skip(stopping));
     pairs.take_while(|(it, urgent)| policy.gives_way(it.priority, *urgent)).map(|(it, _)| it.task).collect()
 }
 
 impl Dispatcher {
-    /// Has less urgent tasks give way, where that is wanted and every slot is taken.
+    /// Preempts less urgent tasks if preemption is enabled and every slot is taken.
     pub(super) async fn preempt_if_needed(&mut self) -> Result<()> {
         let Some(policy) = self.run.inner.settings.preemption else { return Ok(()) };
         self.preemption.wake_at = None;
@@ -91,6 +93,7 @@ impl Dispatcher {
             return Ok(());
         }
         let running = self.run.state.running();
+        // Tasks in the buffer are claimed already, so they need no look at the store.
         if self.preempt(policy, &running, self.run.state.buffered_priorities()) {
             return Ok(());
         }
@@ -105,7 +108,7 @@ impl Dispatcher {
         self.check_for_urgent(policy, &running, now).await
     }
 
-    /// Whether nothing more is claimed because every slot is taken.
+    /// Returns true if nothing more is claimed because every slot is taken.
     fn is_full(&mut self, now: Duration) -> bool {
         let occupancy = self.run.state.occupancy();
         self.session.is_some()
@@ -132,7 +135,7 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Asks running tasks to stop for urgent ones that are buffered; answers whether it asked any.
+    /// Asks running tasks to stop for urgent ones in the buffer, and returns true if it asked any.
     fn preempt(&mut self, policy: Preemption, running: &[Arc<Attempt>], waiting: Vec<Priority>) -> bool {
         if waiting.iter().all(|priority| *priority < policy.from) {
             return false;
@@ -164,7 +167,7 @@ impl Dispatcher {
         running.iter().filter(may).map(candidate).collect()
     }
 
-    /// How many buffered tasks wait for a slot that is about to become free for them.
+    /// Returns the number of slots that are becoming free for buffered tasks.
     pub(super) fn slots_being_freed(&self) -> usize {
         if self.run.inner.settings.preemption.is_none() {
             return 0;

@@ -1,4 +1,4 @@
-//! When the sources of pressure are asked, and what the engine makes of a change.
+//! Samples the sources of pressure and reacts to a change.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::dispatcher::Dispatcher;
 use crate::pressure::Pressure;
 
 impl Dispatcher {
-    /// Asks the sources of pressure, if it is time and anything runs or waits.
+    /// Samples the sources of pressure, if it is time and anything runs or waits.
     pub(super) fn sample_pressure(&mut self, now: Duration) {
         let gauge = &self.run.inner.gauge;
         if !gauge.has_sources() || gauge.next_sample() > now || !(self.deadlines.may_claim || self.is_busy()) {
@@ -21,7 +21,7 @@ impl Dispatcher {
         }
     }
 
-    /// When to ask them again; `None` while nothing runs or waits.
+    /// Returns the time of the next sample; `None` while nothing runs or waits.
     pub(super) fn next_sample(&self) -> Option<Duration> {
         let gauge = &self.run.inner.gauge;
         (gauge.has_sources() && !self.shutdown.is_stopping() && self.is_busy()).then(|| gauge.next_sample())
@@ -32,7 +32,7 @@ impl Dispatcher {
     }
 }
 
-/// Says what starts from now on, and which source is the reason.
+/// Logs which tasks start from now on, and which source is the reason.
 fn log_pressure(pressure: &Pressure) {
     let source = pressure.highest_source().map(|source| source.name.as_str());
     match pressure.least {

@@ -1,5 +1,5 @@
-//! What the dispatcher and the slots share: the buffer, who runs what, and which attempts have
-//! ended.
+//! The state that the dispatcher and the workers share: the buffer, the running attempts and the
+//! ended attempts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use super::last_claim::StartOrder;
 use super::slot_time::SlotTime;
 use crate::handlers::{Attempt, ChildrenWait, Interruption};
 
-/// How an attempt ended, to be written.
+/// The end of an attempt, to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum AttemptEnd {
     Complete(Option<Bytes>),
@@ -24,11 +24,11 @@ pub(crate) enum AttemptEnd {
     },
     AwaitChildren(ChildrenWait),
     AwaitCompletion(CompletionWait),
-    /// It goes on in another queue.
+    /// The task continues in another queue.
     Move(Name),
     Release,
     ConfirmCancel(String),
-    /// Its handler has completed the task in a transaction of its own: there is nothing to write.
+    /// The handler has completed the task in its own transaction: there is nothing to write.
     Finished,
 }
 
@@ -40,14 +40,14 @@ pub(crate) struct EndedAttempt {
 }
 
 impl EndedAttempt {
-    /// An attempt that is given back without having started.
+    /// Returns the end of an attempt that is released without having started.
     pub(crate) fn released(attempt: Arc<Attempt>) -> Self {
         Self { attempt, end: AttemptEnd::Release }
     }
 }
 
-/// The shared state of one engine's run. One lock, taken once per attempt: a slot adds an end
-/// and takes its next task.
+/// The shared state of one engine's run. A worker takes its one lock once per attempt, to submit an
+/// end and take its next task.
 #[derive(Debug, Default)]
 pub(crate) struct RunState {
     state: Mutex<Slots>,
@@ -58,25 +58,25 @@ pub(crate) struct RunState {
 #[derive(Debug, Default)]
 struct Slots {
     buffer: Buffer,
-    /// What each slot runs; grows to the most slots that were ever needed at once.
+    /// The attempt of each slot. It grows to the largest number of slots ever needed at once.
     slots: Vec<Option<Arc<Attempt>>>,
-    /// Numbers of slots that run nothing.
+    /// The numbers of the free slots.
     free: Vec<usize>,
     ended: Vec<EndedAttempt>,
     counts: Counts,
     slot_time: SlotTime,
 }
 
-/// Counts of what has happened in the run; they only grow.
+/// Counters of the run, which only grow.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     /// Attempts that started.
     pub(crate) started: usize,
-    /// Attempts that ended by a slot.
+    /// Attempts that ended in a slot.
     pub(crate) ended: usize,
 }
 
-/// The number of attempts in slots and in the buffer at one moment.
+/// The contents of the slots and the buffer at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Occupancy {
     pub(crate) running: usize,
@@ -86,17 +86,17 @@ pub(crate) struct Occupancy {
     pub(crate) slot_time: SlotTime,
 }
 
-/// What came of buffering attempts.
+/// The result of buffering attempts.
 #[derive(Debug)]
 pub(crate) struct Added {
     /// The numbers of the slots for which workers should be started.
     pub(crate) slots: Vec<usize>,
-    /// Whether all of them go before something that was buffered.
+    /// True if all of the attempts sort before something that was buffered.
     pub(crate) go_first: bool,
 }
 
 impl Occupancy {
-    /// Whether nothing is buffered, running or waiting for its commit.
+    /// Returns true if nothing is buffered, running or waiting for its commit.
     pub(crate) fn is_empty(self) -> bool {
         self.running + self.buffered + self.ended == 0
     }
@@ -126,7 +126,7 @@ impl RunState {
         Added { slots: state.take_slots(concurrency, now), go_first }
     }
 
-    /// A slot's first task; `None`, where others were quicker, frees the slot.
+    /// Returns a slot's first task, or frees the slot and returns `None` if other workers took all.
     pub(crate) fn first_attempt(&self, slot: usize, clock: &dyn Clock) -> Option<Arc<Attempt>> {
         let next = self.lock().next(slot, clock);
         if next.is_none() {
@@ -136,9 +136,8 @@ impl RunState {
         next
     }
 
-    /// Adds how a slot's attempt ended and takes the slot's next task; `None` frees the slot.
-    /// Answers too whether the dispatcher was told just now, so that the slot can step aside for
-    /// it.
+    /// Submits the end of a slot's attempt and takes the slot's next task; `None` frees the slot.
+    /// Also returns true if this call woke the dispatcher, so that the worker can yield to it.
     pub(crate) fn next_attempt(
         &self,
         slot: usize,
@@ -157,35 +156,35 @@ impl RunState {
         (next, first)
     }
 
-    /// Has the dispatcher look what there is to do.
+    /// Wakes the dispatcher.
     pub(crate) fn wake(&self) {
         self.ended.notify_one();
     }
 
-    /// Submits the end of attempts that no slot had.
+    /// Submits ends of attempts that had no slot.
     pub(crate) fn add_ended(&self, ended: impl IntoIterator<Item = EndedAttempt>) {
         self.lock().ended.extend(ended);
         self.ended.notify_one();
     }
 
-    /// Takes everything that has ended.
+    /// Takes all ended attempts.
     pub(crate) fn take_ended(&self) -> Vec<EndedAttempt> {
         std::mem::take(&mut self.lock().ended)
     }
 
-    /// Puts back, before what has ended since, what could not be written.
+    /// Puts back ends that could not be written, before those that came since.
     pub(crate) fn put_back_ended(&self, mut unwritten: Vec<EndedAttempt>) {
         let mut state = self.lock();
         unwritten.append(&mut state.ended);
         state.ended = unwritten;
     }
 
-    /// Waits until an attempt has ended or progress is to be looked at. Cancel-safe.
+    /// Waits until an attempt has ended or progress was reported. Cancel-safe.
     pub(crate) async fn woken(&self) {
         self.ended.notified().await;
     }
 
-    /// Takes all that has not started.
+    /// Takes all attempts that have not started.
     pub(crate) fn clear_buffer(&self) -> Vec<Arc<Attempt>> {
         self.take_last(usize::MAX)
     }
@@ -195,12 +194,12 @@ impl RunState {
         self.lock().buffer.take_last(count)
     }
 
-    /// How urgent the buffered tasks are.
+    /// Returns the priorities of the buffered tasks.
     pub(crate) fn buffered_priorities(&self) -> Vec<Priority> {
         self.lock().buffer.iter().map(|attempt| attempt.task.priority).collect()
     }
 
-    /// Every attempt that a slot runs.
+    /// Returns every attempt that a slot runs.
     pub(crate) fn running(&self) -> Vec<Arc<Attempt>> {
         self.lock().slots.iter().flatten().cloned().collect()
     }
@@ -212,7 +211,7 @@ impl RunState {
         }
     }
 
-    /// Lets go of what a lapsed session held: running attempts are asked to stop, buffered ones are
+    /// Drops the tasks of a lapsed session: running attempts are asked to stop, buffered ones are
     /// dropped.
     pub(crate) fn drop_session(&self, session: SessionId) {
         for attempt in self.running().iter().filter(|attempt| attempt.task.lease.session == session) {
@@ -221,7 +220,7 @@ impl RunState {
         self.lock().buffer.retain(|attempt| attempt.task.lease.session != session);
     }
 
-    /// Whether anything here has a lease of this session.
+    /// Returns true if an attempt here has a lease of this session.
     pub(crate) fn holds(&self, session: SessionId) -> bool {
         let state = self.lock();
         let mut ended = state.ended.iter().map(|ended| &ended.attempt);
@@ -230,8 +229,8 @@ impl RunState {
             || state.buffer.iter().any(|it| it.task.lease.session == session)
     }
 
-    /// Cancels a task if it is here: a running one is asked to stop, a buffered one ends without
-    /// having started.
+    /// Cancels a task if it is here. A running attempt is asked to stop; a buffered one ends
+    /// without having started.
     pub(crate) fn cancel(&self, task: TaskId) {
         let mut state = self.lock();
         let buffered = state.buffer.take(task);
@@ -246,7 +245,8 @@ impl RunState {
         }
     }
 
-    /// Notes that a running task's progress changed. Tells the dispatcher once until it has looked.
+    /// Records that a running task's progress changed, and wakes the dispatcher unless it was woken
+    /// already.
     pub(crate) fn progressed(&self) {
         if !self.progressed.load(Ordering::Relaxed) && !self.progressed.swap(true, Ordering::AcqRel) {
             self.ended.notify_one();
@@ -257,8 +257,9 @@ impl RunState {
         self.progressed.load(Ordering::Acquire)
     }
 
-    /// The running attempts whose progress changed since the last call.
+    /// Returns the running attempts whose progress changed since the last call.
     pub(crate) fn take_progressed(&self) -> Vec<Arc<Attempt>> {
+        // The flag is cleared first: progress during the loop sets it again.
         self.progressed.store(false, Ordering::Release);
         let mut running = self.running();
         running.retain(|attempt| attempt.progress.take_unsaved());

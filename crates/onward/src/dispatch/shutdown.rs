@@ -1,5 +1,5 @@
-//! How a run stops: give back what has not started, wait for the rest, then cancel, abort and
-//! release it.
+//! Stops a run: it releases what has not started, waits for the rest, then cancels, aborts and
+//! releases that too.
 
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ use crate::error::Result;
 use crate::handlers::Interruption;
 use crate::timer;
 
-/// How far the stop is. Times are steady ones.
+/// The progress of a stop. Times are steady ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shutdown {
-    /// The run goes on.
+    /// The run continues.
     No,
-    /// Running handlers may end by themselves until then.
+    /// Running handlers may end by themselves.
     Waiting {
-        /// When they are asked to stop.
+        /// The time at which they are asked to stop.
         until: Duration,
     },
     /// Running handlers were asked to stop.
     Aborting {
-        /// When the run ends even if some have not.
+        /// The time at which the run ends even if some have not.
         until: Duration,
     },
 }
@@ -41,14 +41,14 @@ impl Shutdown {
         }
     }
 
-    /// Whether the run ends whatever still runs: handlers that block their thread cannot be
-    /// aborted.
+    /// Returns true if the run ends regardless of what still runs: handlers that block their thread
+    /// cannot be aborted.
     pub(crate) fn is_time_over(self, now: Duration) -> bool {
         matches!(self, Self::Aborting { until } if until <= now)
     }
 }
 
-/// Slots notice the end of the grace by timers of their own: so long are they waited for beyond it.
+/// The extra wait for workers after the grace, which they measure with their own timers.
 const SLOT_MARGIN: Duration = Duration::from_millis(100);
 
 impl Dispatcher {
@@ -59,6 +59,7 @@ impl Dispatcher {
             Shutdown::No if self.stop.is_cancelled() => {
                 let until = now.saturating_add(self.run.inner.settings.shutdown_limit);
                 self.shutdown = Shutdown::Waiting { until };
+                // Writes that wait go back to their callers: no further commit may follow.
                 self.run.outbox.close();
                 self.must_retire = !self.run.state.occupancy().is_empty();
                 let unstarted = self.run.state.clear_buffer();
@@ -74,7 +75,7 @@ impl Dispatcher {
         }
     }
 
-    /// How long slots may take to stop what they run, where handlers do not block.
+    /// Returns the time that workers need at most to stop their handlers, if these do not block.
     fn time_to_stop(&self) -> Duration {
         let settings = &self.run.inner.settings;
         let cleans_up = self.run.state.running().iter().any(|attempt| attempt.cleanup.is_set());
@@ -82,7 +83,7 @@ impl Dispatcher {
         settings.grace.saturating_add(cleanup).saturating_add(SLOT_MARGIN)
     }
 
-    /// Ends the sessions. What handlers that could not be stopped still hold is released by it.
+    /// Closes the sessions, which releases the tasks of handlers that could not be stopped.
     pub(super) async fn close(&mut self) -> Result<()> {
         for attempt in self.run.state.running() {
             let (task, kind) = (attempt.id().0, attempt.task.kind.as_str());
@@ -106,6 +107,7 @@ impl Dispatcher {
                 self.apply_outcomes(batch.pending, outcomes, began);
                 Ok(())
             }
+            // Ends that were not written would be lost, so only a clean close may ignore an error.
             Err(error) if is_clean && error.is_replaced() => Err(error.into()),
             Err(error) if is_clean => {
                 tracing::warn!(%error, "the session could not be closed and lapses with its lease");
@@ -115,13 +117,14 @@ impl Dispatcher {
         }
     }
 
-    /// Stops what runs without writing anything, for a store that has failed.
+    /// Stops everything that runs without writing, after the store has failed.
     pub(super) async fn abandon(&mut self) {
         let until = self.now().saturating_add(self.time_to_stop());
         self.run.state.clear_buffer();
         self.run.state.interrupt_all(Interruption::SessionLost);
         self.run.instances.abort();
         while self.run.state.occupancy().running > 0 && self.now() < until {
+            // Ended attempts are dropped: the store cannot be written to.
             self.run.state.take_ended();
             tokio::select! {
                 () = self.run.state.woken() => {}

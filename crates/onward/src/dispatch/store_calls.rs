@@ -1,10 +1,10 @@
-//! The calls of the store that are under way.
+//! The store calls in flight.
 //!
-//! One call after the other would leave every second commit of a busy store without the dispatcher:
-//! what ends while a call is under way would wait for its answer, and then for the commit that has
-//! begun meanwhile. So calls that only end attempts and claim tasks may be under way together. They
-//! are answered in the order in which they were made, so that what a later one says replaces what
-//! an earlier one said.
+//! With one call at a time, every second commit of a busy store would be without the dispatcher: an
+//! end during a call would wait for its reply, and then for the commit that has begun in the
+//! meantime. Calls that only end attempts and claim tasks may therefore be in flight together.
+//! Their replies are applied in the order of the calls, so that a later report replaces an earlier
+//! one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,23 +20,23 @@ use super::write_batch::{PendingWrite, WriteBatch};
 use crate::bounds;
 use crate::error::Result;
 
-/// Calls that have not answered.
+/// The calls without a reply.
 #[derive(Default)]
 pub(super) struct StoreCalls {
     in_flight: FuturesOrdered<BoxFuture<'static, CallReply>>,
-    /// How many tasks they claim at the most.
+    /// The largest number of tasks that they may claim.
     claiming: usize,
-    /// How many writes they carry.
+    /// The number of writes that they carry.
     writing: usize,
 }
 
-/// A call and what the store answered.
+/// A call and the store's reply.
 pub(super) struct CallReply {
     call: StoreCall,
     result: onward_store::Result<Vec<Outcome>>,
 }
 
-/// What a call is about, and how it stood when it began.
+/// The contents of a call, and the counters at its beginning.
 struct StoreCall {
     pending: Vec<PendingWrite>,
     began: Duration,
@@ -51,17 +51,17 @@ impl StoreCalls {
         self.in_flight.is_empty()
     }
 
-    /// How many tasks may come by them.
+    /// Returns the largest number of tasks that they may claim.
     pub(super) fn claiming(&self) -> usize {
         self.claiming
     }
 
-    /// How many writes are not durable yet.
+    /// Returns the number of writes that are not durable yet.
     pub(super) fn writing(&self) -> usize {
         self.writing
     }
 
-    /// Waits for the next answer; `None` if there is no call. Cancel-safe.
+    /// Waits for the next reply, or returns `None` if there is no call. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<CallReply> {
         let reply = self.in_flight.next().await?;
         self.claiming -= claimed_by(&reply.call);
@@ -80,20 +80,21 @@ impl StoreCalls {
     }
 }
 
-/// How many tasks a call claims at the most.
+/// Returns the largest number of tasks that a call may claim.
 fn claimed_by(call: &StoreCall) -> usize {
     call.pending.iter().map(|write| if let PendingWrite::Claim { limit } = write { *limit } else { 0 }).sum()
 }
 
 impl Dispatcher {
-    /// Whether this engine makes several calls at once. One that runs orchestrations does not: the
-    /// end of an activity shall be in one commit with the claim of whoever waits for it.
+    /// Returns true if this engine makes several calls at once. An engine with orchestrations does
+    /// not: the end of an activity shares a commit with the claim of the orchestration that waits
+    /// for it.
     fn allows_concurrent_calls(&self) -> bool {
         self.run.orchestrations.is_empty()
     }
 
-    /// How many tasks a claim may ask for. What depends on whose turn it is waits for the claim
-    /// before, which says that.
+    /// Returns the largest size of a claim. A claim that depends on whose turn it is waits for the
+    /// claim before it, which reports that.
     pub(super) fn claimable(&self) -> usize {
         match (self.last_claim.is_fair(), self.calls.claiming()) {
             (false, _) if self.allows_concurrent_calls() => self.run.inner.store.claim_size(),
@@ -102,7 +103,7 @@ impl Dispatcher {
         }
     }
 
-    /// Whether a call may begin: the first, or beside others one that ends attempts and claims
+    /// Returns true if a call may begin: the first, or a further one that ends attempts and claims
     /// tasks, if nothing else is to be done.
     pub(super) fn may_call(&self) -> bool {
         self.calls.is_empty()
@@ -116,7 +117,7 @@ impl Dispatcher {
                 && !self.deadlines.is_due(&*self.run.inner.clock)
     }
 
-    /// Hands a batch to the store.
+    /// Sends a batch to the store.
     pub(super) fn begin_call(&mut self, batch: WriteBatch) {
         let began = self.now();
         let occupancy = self.run.state.occupancy();
@@ -134,7 +135,7 @@ impl Dispatcher {
         self.calls.begin(call, async move { store.apply(writes).await });
     }
 
-    /// What is claimed is no longer to be looked for; what is noticed until the answer comes is.
+    /// Clears the flags of what is being claimed. Events before the reply set them again.
     fn clear_expected(&mut self, pending: &[PendingWrite]) {
         for write in pending {
             match write {
@@ -145,7 +146,7 @@ impl Dispatcher {
         }
     }
 
-    /// Hears the answers that have come.
+    /// Applies the replies that have arrived.
     pub(super) fn apply_replies(&mut self) -> Result<()> {
         while let Some(reply) = self.calls.next().now_or_never().flatten() {
             self.apply_reply(reply)?;
@@ -162,6 +163,7 @@ impl Dispatcher {
         match result {
             Ok(outcomes) => {
                 self.deadlines.store_replied();
+                // Flags that were set since the call began must survive its outcomes.
                 let (may_claim, may_claim_turns) = (self.deadlines.may_claim, self.may_claim_turns);
                 self.apply_outcomes(pending, outcomes, began);
                 self.deadlines.may_claim |= may_claim;

@@ -1,29 +1,28 @@
-//! The rate at which attempts end, from which the number of tasks to claim ahead of free slots
-//! follows.
+//! The throughput of attempts, which determines how many tasks are claimed ahead of free slots.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::bounds;
 
-/// The rate at which attempts ended recently.
+/// The recent throughput of attempts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Throughput {
-    /// How many ended.
+    /// The number of attempts that ended.
     pub(crate) ended: usize,
-    /// In what time, as if all slots had been taken for all of it.
+    /// The slot time in which they ended, as if all slots had been taken for all of it.
     pub(crate) elapsed: Duration,
-    /// How many of them ended since the newest commit that began two commits' time ago; since the
-    /// last one where none is so old.
+    /// The number of them that ended since the newest sample that is at least two commits old, or
+    /// since the last sample if none is so old.
     pub(crate) recently_ended: usize,
-    /// How long a commit takes.
+    /// The duration of a commit.
     pub(crate) commit: Duration,
 }
 
 impl Throughput {
-    /// How many tasks will start within two commits, and at least within
-    /// [`bounds::BUFFER_HORIZON`], at this throughput. A small sample does not count for much: at
-    /// most eight times as many as ended lately.
+    /// Returns the number of tasks that will start within two commits, or within
+    /// [`bounds::BUFFER_HORIZON`] if that is longer, at this throughput. A small sample has little
+    /// weight: the number is at most eight times the recent ends.
     pub(crate) fn expected_starts(self) -> usize {
         let horizon = (self.commit * 2).max(bounds::BUFFER_HORIZON);
         if self.elapsed.is_zero() {
@@ -38,36 +37,36 @@ fn scaled(count: usize, numerator: Duration, denominator: Duration) -> usize {
     usize::try_from(product / denominator.as_nanos().max(1)).unwrap_or(usize::MAX)
 }
 
-/// Tells the throughput of the last [`bounds::THROUGHPUT_WINDOW`] for which slots were taken, or of
-/// four commits if those take longer. A burst of handlers that end at once thus says little: what
-/// is claimed ahead because of it may be slow. Time in which slots had nothing to do says nothing
-/// at all, and what was longer than [`bounds::THROUGHPUT_MEMORY`] ago says nothing any more.
+/// A meter of the throughput over the last [`bounds::THROUGHPUT_WINDOW`] of slot time, or over four
+/// commits if those take longer. A burst of handlers that end at once has little weight, because
+/// the tasks claimed ahead because of it may be slow. Idle time of slots is not counted, and
+/// samples older than [`bounds::THROUGHPUT_MEMORY`] are ignored.
 #[derive(Debug, Default)]
 pub(crate) struct ThroughputMeter {
-    /// Some commits of that time, the oldest first.
+    /// Some samples of that time, the oldest first.
     samples: VecDeque<ThroughputSample>,
     last: ThroughputSample,
-    /// Those of the last two commits' time, and one from before it, the oldest first. What ended
-    /// since the last one alone would not do: handlers that are done while a commit is under way
-    /// and then wait for it would have ended none, and nothing would be claimed ahead of them.
+    /// The samples of the last two commits' time, and one from before it, the oldest first. The
+    /// ends since the last sample would not be enough. Handlers that end during a commit and then
+    /// wait for it would count as none, and nothing would be claimed ahead of them.
     recent: VecDeque<ThroughputSample>,
-    /// How long the last two commits took.
+    /// The durations of the last two commits.
     durations: [Duration; 2],
 }
 
-/// The counts when a commit began.
+/// The counters at the beginning of a commit.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ThroughputSample {
-    /// When, in steady time.
+    /// The steady time.
     pub(crate) at: Duration,
-    /// How long slots had been taken by then, each.
+    /// The time for which each slot had been taken by then.
     pub(crate) time: Duration,
-    /// How many had ended by then.
+    /// The number of attempts that had ended by then.
     pub(crate) ended: usize,
 }
 
 impl ThroughputMeter {
-    /// Notes a commit: how it stood when it began, and how long it took.
+    /// Records a commit: the counters at its beginning, and its duration.
     pub(crate) fn note(&mut self, sample: ThroughputSample, duration: Duration) {
         self.last = sample;
         self.durations = [self.durations[1], duration];
@@ -89,12 +88,13 @@ impl ThroughputMeter {
         }
     }
 
-    /// Whether what has come since a sample says something at this time.
+    /// Returns true if a sample is recent enough at this time.
     fn counts(&self, sample: &ThroughputSample, time: Duration, now: Duration) -> bool {
         sample.time.saturating_add(self.window()) >= time && sample.at.saturating_add(bounds::THROUGHPUT_MEMORY) >= now
     }
 
-    /// The throughput, if by now `ended` have ended and slots have been taken for this time each.
+    /// Returns the throughput if `ended` attempts have ended by now and each slot was taken for
+    /// `time`.
     pub(crate) fn throughput(&self, ended: usize, time: Duration, now: Duration) -> Throughput {
         let sample = self.samples.iter().find(|sample| self.counts(sample, time, now)).unwrap_or(&self.last);
         Throughput {
@@ -114,7 +114,8 @@ impl ThroughputMeter {
         (self.commit() * 4).max(bounds::THROUGHPUT_WINDOW)
     }
 
-    /// The quicker of the last two: one that the disk held up says nothing about the next.
+    /// Returns the shorter of the last two durations: one commit that the disk delayed does not
+    /// predict the next.
     fn commit(&self) -> Duration {
         self.durations[0].min(self.durations[1])
     }
@@ -128,8 +129,8 @@ mod tests {
         Duration::from_micros(count)
     }
 
-    /// A meter after commits of 100 µs that began at these microseconds, when so many had ended and
-    /// all slots were always taken.
+    /// Returns a meter after commits of 100 µs that began at these microseconds, with these numbers
+    /// of ended attempts. All slots were always taken.
     fn meter(commits: &[(u64, usize)]) -> ThroughputMeter {
         let mut meter = ThroughputMeter::default();
         for &(began, ended) in commits {
@@ -169,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_ended_while_the_last_commit_was_under_way_and_before_it_counts_alike() {
-        // Two hundred handlers are done within 100 µs, and then wait for the commit.
+        // Two hundred handlers end within 100 µs, and then wait for the commit.
         let meter = meter(&[(0, 0), (200, 200), (400, 400), (600, 600)]);
         let now = microseconds(700);
         assert!(meter.throughput(600, now, now).expected_starts() >= 200);

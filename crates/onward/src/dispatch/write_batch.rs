@@ -1,4 +1,4 @@
-//! What one call of the store carries.
+//! The writes of one store call.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use super::run_state::{AttemptEnd, EndedAttempt};
 use crate::handlers::{Attempt, ChildrenWait};
 use crate::orchestration::TurnWrite;
 
-/// Writes, and for each what it is, so that its outcome can be told.
+/// Writes, and for each its purpose, by which its outcome is applied.
 #[derive(Debug, Default)]
 pub(crate) struct WriteBatch {
     pub(crate) writes: Vec<Write>,
     pub(crate) pending: Vec<PendingWrite>,
 }
 
-/// What a write of a batch is.
+/// The purpose of a write in a batch.
 #[derive(Debug)]
 pub(crate) enum PendingWrite {
     Open,
@@ -43,7 +43,7 @@ impl WriteBatch {
         self.writes.is_empty()
     }
 
-    /// Whether something is claimed.
+    /// Returns true if the batch has a claim.
     pub(crate) fn claims(&self) -> bool {
         self.pending
             .iter()
@@ -59,8 +59,8 @@ impl WriteBatch {
         self.add(Write::OpenSession(open), PendingWrite::Open);
     }
 
-    /// Ends an attempt, after the last progress that it told and what it has moved; one whose end
-    /// is written already is handed back.
+    /// Ends an attempt, after its last progress and the bytes that it has moved. Returns an attempt
+    /// whose end is already written.
     pub(crate) fn end(&mut self, ended: EndedAttempt) -> Option<EndedAttempt> {
         let Some(end) = write_of(&ended) else { return Some(ended) };
         if ended.attempt.progress.take_unsaved() {
@@ -93,17 +93,17 @@ impl WriteBatch {
         self.add(Write::Claim(claim), PendingWrite::Claim { limit });
     }
 
-    /// Writes a turn; whoever ran it is told what became of that.
+    /// Writes a turn, and sends the result to the instance that ran it.
     pub(crate) fn turn(&mut self, TurnWrite { turn, reply }: TurnWrite) {
         self.add(Write::Turn(turn), PendingWrite::Turn(reply));
     }
 
-    /// Writes what somebody has queued, who is told what became of it.
+    /// Writes a queued write, and sends the result to its caller.
     pub(crate) fn queued(&mut self, QueuedWrite { write, reply }: QueuedWrite) {
         self.add(write, PendingWrite::Queued(reply));
     }
 
-    /// Claims orchestrations for which something has come.
+    /// Claims orchestrations that have something to process.
     pub(crate) fn claim_turns(&mut self, claim: Claim) {
         let limit = claim.limit;
         self.add(Write::Claim(claim), PendingWrite::ClaimTurns { limit });
@@ -113,7 +113,7 @@ impl WriteBatch {
         self.add(Write::CloseSession { session }, PendingWrite::Close(session));
     }
 
-    /// Lets others have what prefers a session that claims nothing more.
+    /// Gives other sessions the tasks that prefer a session which claims nothing more.
     pub(crate) fn retire(&mut self, session: SessionId) {
         self.add(Write::Retire { session }, PendingWrite::Retire);
     }
@@ -124,7 +124,7 @@ impl WriteBatch {
 }
 
 impl PendingWrite {
-    /// Whether the write may give the session a lease of which only its answer tells.
+    /// Returns true if the write may give the session a lease that only its reply reports.
     pub(crate) fn gives_leases(&self) -> bool {
         match self {
             Self::Claim { .. } | Self::ClaimTurns { .. } => true,
@@ -144,7 +144,8 @@ impl PendingWrite {
     }
 }
 
-/// The end of an attempt that ended well, with what its handler has spawned: all of it, or nothing.
+/// Returns a successful end together with the tasks that the handler has spawned, as one atomic
+/// write.
 fn with_spawned(end: Write, ended: &EndedAttempt) -> Write {
     let spawned = match ended.end {
         AttemptEnd::Complete(_) | AttemptEnd::AwaitChildren(_) | AttemptEnd::AwaitCompletion(_) => {
@@ -167,7 +168,7 @@ fn release(lease: Lease) -> Write {
     Write::Release { lease, after: std::time::Duration::ZERO }
 }
 
-/// What ends an attempt; `None` if its handler has written that itself.
+/// Returns the write that ends an attempt, or `None` if its handler has written the end itself.
 fn write_of(ended: &EndedAttempt) -> Option<Write> {
     let lease = ended.attempt.task.lease;
     Some(match &ended.end {

@@ -1,11 +1,11 @@
-//! Application state, found by its type.
+//! Application state, keyed by type.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// One value of each type. Cheap to clone: the values are shared.
+/// A map with one value per type. It is cheap to clone because the values are shared.
 #[derive(Clone, Default)]
 pub(crate) struct AppState(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
 
@@ -16,12 +16,12 @@ impl fmt::Debug for AppState {
 }
 
 impl AppState {
-    /// Keeps `value`, in place of one of the same type.
+    /// Inserts `value` and replaces a value of the same type.
     pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
         self.0.insert(TypeId::of::<T>(), Arc::new(value));
     }
 
-    /// Whether there is one of a type.
+    /// Returns true if there is a value of a type.
     pub(crate) fn has(&self, of: TypeId) -> bool {
         self.0.contains_key(&of)
     }

@@ -1,4 +1,4 @@
-//! Application state as an argument of typed handlers.
+//! Passes application state as an argument to typed handlers.
 
 use std::any::{TypeId, type_name};
 use std::future::Future;
@@ -7,19 +7,19 @@ use std::sync::Arc;
 use crate::handlers::{Context, Failure, Handler, HandlerOptions};
 use crate::submit::{Task, typed};
 
-/// Whether there is a state of a type.
+/// A function that returns true if there is a state of a type.
 pub(crate) type Has<'a> = &'a dyn Fn(TypeId) -> bool;
 
-/// What a handler of [`register_stateful`](crate::Engine::register_stateful) may take: an `Arc` of
-/// one state, or a tuple of up to four.
+/// The state that a handler of [`register_stateful`](crate::Engine::register_stateful) may take: an
+/// `Arc` of one state, or a tuple of up to four.
 pub trait FromState: sealed::Sealed + Sized + Send + 'static {
-    /// Takes it from what the attempt's engine or module was given.
+    /// Takes the state from the module of the attempt's handler or from its engine.
     ///
     /// # Errors
-    /// A permanent failure that names the type which was not given.
+    /// A permanent failure that names the missing type.
     fn of(context: &Context) -> Result<Self, Failure>;
 
-    /// The name of a type that it needs and that is not there.
+    /// Returns the name of a type that is needed and missing.
     #[doc(hidden)]
     fn missing(has: &dyn Fn(TypeId) -> bool) -> Option<&'static str>;
 }
@@ -72,7 +72,7 @@ impl<A: FromState, B: FromState, C: FromState, D: FromState> FromState for (A, B
     }
 }
 
-/// The untyped form of a typed handler that takes state.
+/// Returns the untyped form of a typed handler that takes state.
 pub(crate) fn stateful<T, S, F, Fut>(options: HandlerOptions, function: F) -> Handler
 where
     T: Task,

@@ -1,4 +1,4 @@
-//! The engine: what a program embeds.
+//! The engine: a program embeds it.
 
 use std::fmt;
 use std::future::Future;
@@ -26,10 +26,11 @@ use crate::pressure::Gauge;
 use crate::schedules::Providers;
 use crate::submit::{Task, Waiters};
 
-/// Submits tasks to a store and runs them. Cheap to clone; all clones are one engine.
+/// An engine that submits tasks to a store and runs them. It is cheap to clone; all clones are one
+/// engine.
 ///
-/// Any number of engines, in one process or several, may share a store: each task is run by one of
-/// them at a time.
+/// Any number of engines, in one process or several, may share a store. Each task is run by one
+/// engine at a time.
 pub struct Engine {
     pub(crate) inner: Arc<Inner>,
     origin: HandleOrigin,
@@ -55,10 +56,10 @@ pub(crate) struct Inner {
     pub(crate) settings: Settings,
     pub(crate) telemetry: Telemetry,
     pub(crate) waiters: Waiters,
-    /// Told by the dispatcher when schedules may have been changed.
+    /// Notified by the dispatcher when schedules may have changed.
     pub(crate) schedules_changed: Notify,
     pub(crate) providers: Providers,
-    /// How high the pressure is.
+    /// The present pressure.
     pub(crate) gauge: Gauge,
     pub(crate) connections: Connections,
     pub(crate) own_retentions: OwnRetentions,
@@ -70,7 +71,7 @@ pub(crate) struct Inner {
     pub(super) current: Mutex<CurrentRun>,
 }
 
-/// The run under way, and what stops it or the next one.
+/// The current run, and the token that stops it or the next one.
 #[derive(Default)]
 pub(super) struct CurrentRun {
     pub(super) run: Option<Arc<Run>>,
@@ -86,7 +87,7 @@ impl Inner {
         lock(&self.current).run.clone()
     }
 
-    /// The code of orchestrations as it is registered now.
+    /// Returns the code of the orchestrations that are registered now.
     pub(crate) fn codes(&self) -> Result<CodeTable> {
         lock(&self.orchestrations).table()
     }
@@ -115,12 +116,12 @@ impl Inner {
 
 /// Opening.
 impl Engine {
-    /// Opens an engine with the default settings on a SQLite file, which is made if it is missing;
-    /// or, with the feature `postgres`, on a PostgreSQL database (`postgres://user@host/database`),
-    /// where many processes on many machines work together.
+    /// Opens an engine with the default settings on a SQLite file, which is created if it does not
+    /// exist. With the feature `postgres` it also opens a PostgreSQL database
+    /// (`postgres://user@host/database`), where many processes on many machines work together.
     ///
     /// # Errors
-    /// What the store reports if it cannot be opened.
+    /// The store's error if it cannot be opened.
     pub async fn open(place: impl AsRef<Path>) -> Result<Self> {
         Self::builder().location(place.as_ref()).open().await
     }
@@ -157,7 +158,7 @@ impl Engine {
         Self { inner, origin }
     }
 
-    /// The store, for what it can be asked: tasks, queues, statistics, sessions, pauses.
+    /// Returns the store, for reads of tasks, queues, statistics, sessions and pauses.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.inner.store
@@ -177,14 +178,14 @@ impl Engine {
         }
     }
 
-    /// Applies one write; a refusal is an error.
+    /// Applies one write and returns a refusal as an error.
     pub(crate) async fn apply(&self, write: Write) -> Result<Outcome> {
         self.origin.note_use(&self.inner);
         refusal_as_error(self.inner.store.apply(vec![write]).await?.pop())
     }
 
-    /// The same of one that wakes orchestrations: where they run in this process, it goes with the
-    /// claim of whom it wakes.
+    /// Applies a write that wakes orchestrations. If they run in this process, the write is
+    /// committed together with the claim of the orchestrations that it wakes.
     pub(crate) async fn apply_and_wake(&self, write: Write) -> Result<Outcome> {
         self.origin.note_use(&self.inner);
         store_guard::check()?;
@@ -202,7 +203,7 @@ impl Engine {
     }
 }
 
-/// Turns a refusal into an error.
+/// Returns the outcome of a single write, with a refusal as an error.
 fn refusal_as_error(outcome: Option<Outcome>) -> Result<Outcome> {
     match outcome {
         Some(Outcome::Refused(refusal)) => Err(refusal.into()),

@@ -1,4 +1,4 @@
-//! Which kinds a handler, or what is said of handlers, is for.
+//! Patterns of kinds, for handlers and their options.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use onward_store::text::Shown;
 
 use crate::error::{Error, Result};
 
-/// A kind, or all kinds whose name begins with a text: written with a `*` behind it.
+/// A kind, or all kinds with a prefix. A prefix is written with a `*` at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum KindPattern {
     Prefix(String),
@@ -30,7 +30,7 @@ impl KindPattern {
         Ok(Self::Prefix(prefix.to_owned()))
     }
 
-    /// The pattern of one kind, whatever is in its name.
+    /// Returns the pattern of one kind, whatever characters its name has.
     pub(crate) fn kind(text: &str) -> Result<Self> {
         Ok(Self::Kind(Name::new(text)?))
     }
@@ -42,7 +42,7 @@ impl KindPattern {
         }
     }
 
-    /// Whether it matches all that another one does.
+    /// Returns true if this pattern matches every kind that `other` matches.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (_, Self::Kind(kind)) => self.matches(kind),
@@ -51,8 +51,8 @@ impl KindPattern {
         }
     }
 
-    /// The order from what is said of many kinds to what is said of one: shorter beginnings first,
-    /// whole kinds last.
+    /// Returns a sort key that orders patterns from wide to narrow: shorter prefixes first, whole
+    /// kinds last.
     pub(crate) fn precision(&self) -> (bool, usize) {
         match self {
             Self::Prefix(prefix) => (false, prefix.len()),

@@ -1,4 +1,4 @@
-//! The engine: what a program opens, registers handlers with and runs.
+//! The engine: a program opens it, registers handlers with it and runs it.
 
 mod app_state;
 mod builder;

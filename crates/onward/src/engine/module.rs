@@ -1,4 +1,4 @@
-//! Parts that a library offers and an engine mounts.
+//! Modules: handlers that a library offers and an engine mounts.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use super::registrations::Target;
 use crate::handlers::{Context, Failure, Handler, HandlerOptions, Next, Output};
 use crate::submit::{Task, typed};
 
-/// Handlers with what belongs to them (state, middleware, options), which an engine takes over as a
-/// whole with [`Engine::mount`](crate::Engine::mount).
+/// Handlers with their state, middleware and options, which an engine adds as a whole with
+/// [`Engine::mount`](crate::Engine::mount).
 ///
-/// What a module says holds for its own handlers: two modules may each have a state of the same
+/// A module's settings apply to its own handlers. Two modules may each have a state of the same
 /// type, and neither sees the other's. Two handlers for one kind or pattern are an error of the run
 /// that names both modules.
 ///
@@ -38,10 +38,12 @@ use crate::submit::{Task, typed};
 ///
 ///     fn register(self, parts: &mut ModuleParts) {
 ///         parts.state(Sender { from: self.from });
-///         parts.register_stateful(|mail: Mail, sender: Arc<Sender>, _context: Context| async move {
-///             println!("from {} to {}", sender.from, mail.to);
-///             Ok(())
-///         });
+///         parts.register_stateful(
+///             |mail: Mail, sender: Arc<Sender>, _context: Context| async move {
+///                 println!("from {} to {}", sender.from, mail.to);
+///                 Ok(())
+///             },
+///         );
 ///     }
 /// }
 ///
@@ -54,14 +56,14 @@ use crate::submit::{Task, typed};
 /// # Ok(()) }
 /// ```
 pub trait Module {
-    /// Its name, for messages.
+    /// Returns the name of the module, for messages.
     fn name(&self) -> &str;
 
-    /// Says what it is made of.
+    /// Adds the handlers, options and state of the module to `parts`.
     fn register(self, parts: &mut ModuleParts);
 }
 
-/// What a module is made of.
+/// The handlers, options and state of a module.
 #[derive(Debug, Default)]
 pub struct ModuleParts {
     handlers: Vec<(Target, Handler)>,
@@ -70,7 +72,7 @@ pub struct ModuleParts {
 }
 
 impl ModuleParts {
-    /// As [`Engine::handle`](crate::Engine::handle).
+    /// Registers a handler as [`Engine::handle`](crate::Engine::handle) does.
     pub fn handle<F, Fut, R>(&mut self, kind: impl AsRef<str>, handler: F) -> &mut Self
     where
         F: Fn(Context) -> Fut + Send + Sync + 'static,
@@ -80,7 +82,7 @@ impl ModuleParts {
         self.handle_with(kind, HandlerOptions::new(), handler)
     }
 
-    /// As [`Engine::handle_with`](crate::Engine::handle_with).
+    /// Registers a handler as [`Engine::handle_with`](crate::Engine::handle_with) does.
     pub fn handle_with<F, Fut, R>(&mut self, kind: impl AsRef<str>, options: HandlerOptions, handler: F) -> &mut Self
     where
         F: Fn(Context) -> Fut + Send + Sync + 'static,
@@ -91,7 +93,7 @@ impl ModuleParts {
         self
     }
 
-    /// As [`Engine::register`](crate::Engine::register).
+    /// Registers a handler as [`Engine::register`](crate::Engine::register) does.
     pub fn register<T, F, Fut>(&mut self, handler: F) -> &mut Self
     where
         T: Task,
@@ -101,7 +103,7 @@ impl ModuleParts {
         self.register_with(HandlerOptions::new(), handler)
     }
 
-    /// As [`Engine::register_with`](crate::Engine::register_with).
+    /// Registers a handler as [`Engine::register_with`](crate::Engine::register_with) does.
     pub fn register_with<T, F, Fut>(&mut self, options: HandlerOptions, handler: F) -> &mut Self
     where
         T: Task,
@@ -112,8 +114,8 @@ impl ModuleParts {
         self
     }
 
-    /// As [`Engine::register_stateful`](crate::Engine::register_stateful); the module's own state
-    /// goes before the engine's.
+    /// Registers a handler as [`Engine::register_stateful`](crate::Engine::register_stateful) does.
+    /// The module's own state takes precedence over the engine's.
     pub fn register_stateful<T, S, F, Fut>(&mut self, handler: F) -> &mut Self
     where
         T: Task,
@@ -125,22 +127,22 @@ impl ModuleParts {
         self
     }
 
-    /// Gives the module's handlers a value to share, found by its type before one that the engine
-    /// was given. One of the same type is replaced.
+    /// Adds a value that the module's handlers share and find by its type. It takes precedence over
+    /// a value of the engine and replaces one of the module of the same type.
     pub fn state<T: Send + Sync + 'static>(&mut self, value: T) -> &mut Self {
         self.state.insert(value);
         self
     }
 
-    /// Says what holds for all handlers of the module, nearer than what the engine was told of
-    /// their kinds, and less near than a handler's own options. Replaces what was said before.
+    /// Sets options for all handlers of the module. They override the engine's options for their
+    /// kinds, and a handler's own options override them. Replaces earlier options of the module.
     pub fn options(&mut self, options: HandlerOptions) -> &mut Self {
         self.options = options;
         self
     }
 
-    /// Runs a middleware around all handlers of the module, inside of the engine's and outside of a
-    /// handler's own.
+    /// Runs a middleware around all handlers of the module, inside the engine's middleware and
+    /// outside a handler's own.
     pub fn wrap<F, Fut>(&mut self, middleware: F) -> &mut Self
     where
         F: Fn(Context, Next) -> Fut + Send + Sync + 'static,
@@ -150,7 +152,7 @@ impl ModuleParts {
         self
     }
 
-    /// The handlers, each with what the module says for all of them.
+    /// Returns the handlers, each merged with the module's options and state.
     pub(crate) fn into_handlers(self) -> impl Iterator<Item = (Target, Handler)> {
         let (state, of_all) = (Arc::new(self.state), self.options);
         self.handlers.into_iter().map(move |(target, mut handler)| {

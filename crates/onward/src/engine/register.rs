@@ -1,4 +1,4 @@
-//! Registering handlers, middleware, hooks and state.
+//! Registers handlers, middleware, hooks and state.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,17 +12,16 @@ use crate::handlers::{Context, Failure, Handler, HandlerOptions, Next, Output, b
 use crate::observe::{Hook, Transition};
 use crate::submit::{Task, typed};
 
-/// Handlers. They count from the next run on. Several that belong together are a
-/// [`Module`].
+/// Handlers. They take effect from the next run. Handlers that belong together form a
+/// [`Module`](crate::Module).
 impl Engine {
-    /// Registers the handler of a kind, or of a pattern: the beginning of kinds and a `*`
-    /// (`image:*`; `*` alone for every kind). A kind's own handler goes before those of patterns,
-    /// and of these the longest that matches holds. This engine leaves kinds that none of its
-    /// handlers is for to others.
+    /// Registers the handler of a kind or of a pattern. A pattern is the beginning of a kind
+    /// followed by `*`: `image:*`, or `*` alone for every kind. The handler of a kind takes
+    /// precedence over patterns, and a longer pattern over a shorter one. An engine leaves kinds
+    /// without a handler to other engines.
     ///
-    /// What is wrong with a registration (a bad name, a second handler of the same kind or pattern)
-    /// is told by the run. Kinds that begin with `onward.` are reserved, and no pattern matches
-    /// them.
+    /// An invalid registration (a bad name, a second handler of the same kind or pattern) is an
+    /// error of the run. Kinds that begin with `onward.` are reserved, and no pattern matches them.
     pub fn handle<F, Fut, R>(&self, kind: impl AsRef<str>, handler: F) -> &Self
     where
         F: Fn(Context) -> Fut + Send + Sync + 'static,
@@ -32,7 +31,7 @@ impl Engine {
         self.handle_with(kind, HandlerOptions::new(), handler)
     }
 
-    /// Registers the handler of a kind or a pattern with options that hold for it.
+    /// Registers the handler of a kind or a pattern with its own options.
     pub fn handle_with<F, Fut, R>(&self, kind: impl AsRef<str>, options: HandlerOptions, handler: F) -> &Self
     where
         F: Fn(Context) -> Fut + Send + Sync + 'static,
@@ -44,14 +43,14 @@ impl Engine {
         self
     }
 
-    /// Says what holds for every handler of a kind or of the kinds of a pattern (`*` for all): how
-    /// it is tried again, how long it may take, what becomes of failures, what runs around it.
+    /// Sets options for every handler of a kind or of the kinds of a pattern (`*` for all): retry
+    /// policy, timeouts, failure policy and middleware.
     ///
-    /// What is said of fewer kinds holds before what is said of more, and a handler's own options
-    /// before what is said of the pattern that it was registered for. All middleware counts: that
-    /// of the shorter pattern is outside, what was given first outside of what was given later, and
-    /// a handler's own is innermost. One pattern may be given options several times, but each
-    /// setting other than middleware once.
+    /// Options of a narrower pattern override those of a wider one, and a handler's own options
+    /// override those of the pattern that it was registered for. All middleware applies: that of a
+    /// shorter pattern is outside that of a longer one, earlier middleware is outside later
+    /// middleware, and a handler's own is innermost. A pattern may get options several times, but
+    /// each setting other than middleware only once.
     pub fn options(&self, pattern: impl AsRef<str>, options: HandlerOptions) -> &Self {
         let target = Target::Pattern(pattern.as_ref().to_owned());
         lock(&self.inner.registrations).add_options(target, options);
@@ -80,7 +79,8 @@ impl Engine {
         self.options("*", HandlerOptions::new().wrap(middleware))
     }
 
-    /// Registers the handler of every kind that has none of its own: that of the pattern `*`.
+    /// Registers the handler of every kind that has none of its own: the handler of the pattern
+    /// `*`.
     pub fn handle_any<F, Fut, R>(&self, handler: F) -> &Self
     where
         F: Fn(Context) -> Fut + Send + Sync + 'static,
@@ -110,7 +110,7 @@ impl Engine {
         self.register_with(HandlerOptions::new(), handler)
     }
 
-    /// Registers the handler of a typed task with options that hold for its kind.
+    /// Registers the handler of a typed task with options for its kind.
     pub fn register_with<T, F, Fut>(&self, options: HandlerOptions, handler: F) -> &Self
     where
         T: Task,
@@ -122,10 +122,10 @@ impl Engine {
         self
     }
 
-    /// Registers the handler of a typed task that is collected and handed over in
-    /// [bundles](crate::Aggregate): it gets the members, the oldest first. A task of the kind that
-    /// was not to be collected comes as the only one. A payload that is not what the type expects
-    /// fails all of them for good.
+    /// Registers the handler of a typed task that is collected into [batches](crate::Aggregate). It
+    /// gets the batch items, the oldest first. A task of the kind that was submitted without
+    /// batching comes as the only item. A payload that does not match the type fails the whole
+    /// batch permanently.
     pub fn register_bundles<T, F, Fut>(&self, handler: F) -> &Self
     where
         T: Task,
@@ -135,8 +135,7 @@ impl Engine {
         self.register_bundles_with(HandlerOptions::new(), handler)
     }
 
-    /// Registers the handler of a typed task that is handed over in bundles, with options that hold
-    /// for its kind.
+    /// Registers the handler of a typed task that runs in batches, with options for its kind.
     pub fn register_bundles_with<T, F, Fut>(&self, options: HandlerOptions, handler: F) -> &Self
     where
         T: Task,
@@ -149,21 +148,22 @@ impl Engine {
     }
 
     /// Calls a function after the commit of each change that this engine makes to a task it runs:
-    /// when it is claimed ([`Change::Started`](crate::Change::Started)) and however the attempt
-    /// ends. What is told is durable, in the class of the store; what was refused (a late result)
-    /// is not told. Counts from the next run on; each function is told everything.
+    /// when the task is claimed ([`Change::Started`](crate::Change::Started)) and when the attempt
+    /// ends. A change is reported once it is durable at the store's durability level. A rejected
+    /// change, such as a late result, is not reported. Takes effect from the next run; each
+    /// function gets every change.
     ///
-    /// Each function has a task of its own, in which it is called for one transition after the
-    /// other, in the order of the commits: those of one task come in their order. It holds nobody
-    /// up. One that is slow has up to [`bounds::HOOK_QUEUE`](crate::bounds::HOOK_QUEUE) transitions
-    /// wait for it; those that come then are left out, and the next that it is told says how many
-    /// were ([`Transition::missed`]). A panic in it is logged, and it is called for the next. When
-    /// the run ends it is waited for, up to the [shutdown
-    /// limit](crate::EngineBuilder::shutdown_limit) and at least a second.
+    /// Each function runs in its own task, and is called for one transition at a time in the order
+    /// of the commits, so the transitions of one task come in order. It blocks nothing else. Up to
+    /// [`bounds::HOOK_QUEUE`](crate::bounds::HOOK_QUEUE) transitions wait for a slow function.
+    /// Further ones are dropped, and the next call has their number ([`Transition::missed`]). A
+    /// panic in it is logged, and it is called for the next transition. At the end of the run the
+    /// engine waits for it up to the [shutdown limit](EngineBuilder::shutdown_limit), and at least
+    /// one second.
     ///
-    /// What waits for it is lost if the process dies. To miss nothing ever, and to see what others
-    /// do to tasks too (submits, other engines, cancellations of what waits), follow
-    /// [`events`](Self::events) from a cursor that you keep.
+    /// Transitions that wait for the function are lost if the process dies. To miss nothing, and to
+    /// see changes that other processes make (submits, other engines, cancellations of waiting
+    /// tasks), follow [`events`](Self::events) from a cursor that you keep.
     ///
     /// ```
     /// # use onward::{Change, Engine};
@@ -185,7 +185,7 @@ impl Engine {
     }
 
     /// Registers the handler of a typed task that takes application state: `Arc<Client>`, or a
-    /// tuple of such. What is missing is told by the run, before anything is claimed.
+    /// tuple of such. A missing state is an error of the run, before anything is claimed.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -195,7 +195,9 @@ impl Engine {
     /// # struct Fetch { path: String }
     /// # impl Task for Fetch { const KIND: &'static str = "fetch"; type Output = String; }
     /// # struct Client;
-    /// # impl Client { async fn get(&self, path: &str) -> std::io::Result<String> { Ok(path.to_owned()) } }
+    /// # impl Client {
+    /// #     async fn get(&self, path: &str) -> std::io::Result<String> { Ok(path.to_owned()) }
+    /// # }
     /// # fn stateful(engine: &Engine) {
     /// engine.state(Client);
     /// engine.register_stateful(|task: Fetch, client: Arc<Client>, _context: Context| async move {
@@ -215,7 +217,7 @@ impl Engine {
         self
     }
 
-    /// Takes over the handlers of a module, with their state, middleware and options.
+    /// Adds the handlers of a module, with their state, middleware and options.
     pub fn mount(&self, module: impl Module) -> &Self {
         let owner: Arc<str> = module.name().into();
         let mut parts = ModuleParts::default();
@@ -228,8 +230,8 @@ impl Engine {
         self
     }
 
-    /// Gives handlers a value to share, found by its type with [`Context::state`]; one of the same
-    /// type is replaced.
+    /// Adds a value that handlers share and find by its type with [`Context::state`]. It replaces a
+    /// value of the same type.
     pub fn state<T: Send + Sync + 'static>(&self, value: T) -> &Self {
         lock(&self.inner.app_state).insert(value);
         self

@@ -1,4 +1,4 @@
-//! Which handler a kind has.
+//! Maps kinds to handlers.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,22 +13,21 @@ use crate::handlers::{Handler, HandlerOptions};
 use crate::orchestration::CodeTable;
 use crate::submit::Task;
 
-/// Which kinds a registration is for, as the program said it.
+/// The kinds that a registration is for, as the program gave them.
 #[derive(Debug, Clone)]
 pub(crate) enum Target {
-    /// That of a type, whatever is in its name.
+    /// The kind of a type, whatever characters its name has.
     Type {
-        /// Its kind.
+        /// The kind.
         kind: &'static str,
-        /// True if it declares itself an orchestration.
+        /// True if the type declares itself an orchestration.
         is_orchestration: bool,
     },
-    /// What a pattern says.
+    /// A pattern, not yet parsed.
     Pattern(String),
 }
 
 impl Target {
-    /// The kind of a type.
     pub(crate) fn of<T: Task>() -> Self {
         Self::Type { kind: T::KIND, is_orchestration: T::ORCHESTRATION }
     }
@@ -40,8 +39,8 @@ impl Target {
         }
     }
 
-    /// Refuses a handler of what has, or needs, the code of an orchestration: one of the two would
-    /// never run.
+    /// Rejects a handler for a kind that has, or needs, the code of an orchestration: one of the
+    /// two would never run.
     fn check(&self, pattern: &KindPattern, codes: &CodeTable, owner: &Owner) -> Result<()> {
         let of = owner.as_ref().map_or_else(String::new, |module| format!(" of the module `{module}`"));
         if matches!(self, Self::Type { is_orchestration: true, .. }) {
@@ -59,14 +58,14 @@ impl Target {
     }
 }
 
-/// The handlers as they were registered; what is wrong with them is told when the engine runs.
+/// The handlers as they were registered. Errors in them are reported when the engine runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Registrations {
     handlers: Vec<(Target, Handler, Owner)>,
     options: Vec<(Target, HandlerOptions)>,
 }
 
-/// The module that registered something; `None` for the program itself.
+/// The module that registered something, or `None` for the program itself.
 pub(crate) type Owner = Option<Arc<str>>;
 
 impl Registrations {
@@ -78,9 +77,10 @@ impl Registrations {
         self.options.push((target, options));
     }
 
-    /// Checks the registrations and makes them a table. `state` is what the engine was given, and
-    /// `codes` the code of its orchestrations; an engine without handlers and code could run
-    /// nothing. Only an engine of the program `onward` may have handlers of reserved kinds.
+    /// Checks the registrations and builds the handler table. `state` is the engine's state and
+    /// `codes` the code of its orchestrations. An engine without handlers and code is rejected
+    /// because it could run nothing. Only an engine of the program `onward` may have handlers of
+    /// reserved kinds.
     pub(crate) fn table(&self, state: &AppState, codes: &CodeTable, may_be_reserved: bool) -> Result<HandlerTable> {
         let options = self.ordered_options()?;
         let mut table = HandlerTable::default();
@@ -105,12 +105,13 @@ impl Registrations {
                 "the engine has no handler and could run nothing; register one with `handle` or `register`",
             ));
         }
+        // `get` takes the first prefix that matches, so the longest must come first.
         table.prefixes.sort_by_key(|served| std::cmp::Reverse(served.prefix.len()));
         table.kinds = table.selection();
         Ok(table)
     }
 
-    /// What is said of patterns, from what is said of many kinds to what is said of one.
+    /// Returns the options of patterns, from the widest pattern to the narrowest.
     fn ordered_options(&self) -> Result<Vec<PatternOptions>> {
         let mut entries = Vec::<PatternOptions>::with_capacity(self.options.len());
         for (target, options) in &self.options {
@@ -153,7 +154,7 @@ fn two_handlers(pattern: &KindPattern, first: &Owner, second: &Owner) -> Error {
     Error::invalid(format!("{what}{}; {remedy}", of_whom(first, second)))
 }
 
-/// Who registered the two of a thing, where a module did.
+/// Returns the text that names who registered the two handlers, or nothing if no module did.
 fn of_whom(first: &Owner, second: &Owner) -> String {
     let name =
         |owner: &Owner| owner.as_ref().map_or("the program".to_owned(), |module| format!("the module `{module}`"));
@@ -163,7 +164,7 @@ fn of_whom(first: &Owner, second: &Owner) -> String {
     format!(", one from {} and one from {}", name(first), name(second))
 }
 
-/// What is said of the kinds of a pattern.
+/// The options of the kinds of a pattern.
 #[derive(Debug)]
 struct PatternOptions {
     pattern: KindPattern,
@@ -171,7 +172,7 @@ struct PatternOptions {
 }
 
 impl PatternOptions {
-    /// What both this and `options` set.
+    /// Returns the name of a setting that both this and `options` set.
     fn clash(&self, options: &HandlerOptions) -> Option<&'static str> {
         let own = &self.options;
         [
@@ -185,23 +186,23 @@ impl PatternOptions {
     }
 }
 
-/// The handlers of one run, each with all that holds for it.
+/// The handlers of one run, each with all options that apply to it.
 #[derive(Debug, Default)]
 pub(crate) struct HandlerTable {
     exact: HashMap<Name, Handler>,
-    /// The longest beginning first.
+    /// Sorted by length, the longest prefix first.
     prefixes: Vec<PrefixHandler>,
     kinds: KindSelection,
 }
 
-/// The handler of all kinds that begin with a text and have none that is more precise.
+/// The handler of all kinds with a prefix that have no more precise handler.
 #[derive(Debug)]
 struct PrefixHandler {
     prefix: String,
-    /// With what holds for all of its kinds.
+    /// The handler with the options that apply to all of its kinds.
     handler: Handler,
     registered: Handler,
-    /// What is said of some of its kinds, in order.
+    /// The options of some of its kinds, from the widest pattern to the narrowest.
     narrower: Vec<(KindPattern, HandlerOptions)>,
 }
 
@@ -226,7 +227,7 @@ impl HandlerTable {
         }
     }
 
-    /// The handler of a kind: its own, else that of the longest pattern that matches.
+    /// Returns the handler of a kind: its own, or that of the longest pattern that matches.
     pub(crate) fn get(&self, kind: &Name) -> Option<Cow<'_, Handler>> {
         if let Some(handler) = self.exact.get(kind) {
             return Some(Cow::Borrowed(handler));
@@ -235,7 +236,7 @@ impl HandlerTable {
         Some(served.handler_of(kind))
     }
 
-    /// The kinds that have a handler.
+    /// Returns the kinds that have a handler.
     pub(crate) fn kinds(&self) -> KindSelection {
         self.kinds.clone()
     }
@@ -259,6 +260,7 @@ impl PrefixHandler {
         if narrower.peek().is_none() {
             return Cow::Borrowed(&self.handler);
         }
+        // The options depend on the kind, so they are merged for each lookup.
         let mut options = self.registered.options.clone();
         narrower.for_each(|(_, nearer)| options.nearer(nearer));
         Cow::Owned(self.registered.complete(options))

@@ -1,4 +1,4 @@
-//! One run of an engine: the state that all its slots share.
+//! The state that all slots of one run share.
 
 use std::sync::Arc;
 
@@ -11,24 +11,26 @@ use crate::dispatch::{Outbox, RunState};
 use crate::observe::Hooks;
 use crate::orchestration::{CodeTable, InstanceCache};
 
-/// One run of an engine: its handlers and state as they were when it began, and what it holds.
+/// One run of an engine: its handlers and state as they were when it began, and the tasks that it
+/// holds.
 pub(crate) struct Run {
     pub(crate) inner: Arc<Inner>,
     pub(crate) handlers: HandlerTable,
     pub(crate) app_state: AppState,
     pub(crate) state: RunState,
     pub(crate) hooks: Hooks,
-    /// The code of orchestrations.
+    /// The code of the orchestrations.
     pub(crate) orchestrations: CodeTable,
-    /// Orchestrations that are in memory.
+    /// The orchestrations in memory.
     pub(crate) instances: InstanceCache,
-    /// Signals that go with what is written next.
+    /// Signals that are sent with the next commit.
     pub(crate) outbox: Outbox,
 }
 
 impl Run {
-    /// A claim for the handlers of this run; its session and limit are to be filled in. No handler
-    /// is for an orchestration, whatever its kinds: what has no code here is left to others.
+    /// Returns a claim for the handlers of this run. The caller sets its session and limit. It
+    /// never claims orchestrations, whatever its kinds are: an orchestration without code here is
+    /// left to other engines.
     pub(crate) fn claim(&self) -> Claim {
         let queues = self.inner.settings.queues.as_ref();
         Claim {
@@ -46,12 +48,12 @@ impl Run {
 }
 
 impl Run {
-    /// A claim for the orchestrations whose code this run has.
+    /// Returns a claim for the orchestrations whose code this run has.
     pub(crate) fn claim_of_turns(&self) -> Claim {
         Claim { kinds: self.orchestrations.kinds(), orchestrations: true, ..self.claim() }
     }
 
-    /// Claims for everything that this run serves.
+    /// Returns the claims for everything that this run serves.
     pub(crate) fn claims(&self) -> Vec<Claim> {
         if self.orchestrations.is_empty() { vec![self.claim()] } else { vec![self.claim(), self.claim_of_turns()] }
     }

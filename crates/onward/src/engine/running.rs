@@ -1,4 +1,4 @@
-//! Running an engine: until it is stopped, idle or drained.
+//! Runs an engine until it is stopped, idle or drained.
 
 use std::sync::Arc;
 
@@ -15,21 +15,21 @@ use crate::orchestration::{Evictor, InstanceCache};
 use crate::schedules::Scheduler;
 use crate::{bounds, timer};
 
-/// Running. One run at a time; handlers run as tasks of the tokio runtime.
+/// Running. An engine has one run at a time; handlers run as tasks of the tokio runtime.
 ///
 /// Dropping the future of a run is like [`stop`](Engine::stop): the run ends in the background.
 impl Engine {
-    /// Runs tasks until [`stop`](Self::stop), and [schedules](Self::schedule) with them.
+    /// Runs tasks and fires [schedules](Self::schedule) until [`stop`](Self::stop).
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if the handlers are not in order or the engine runs
-    /// already; what the store reports if it failed for good. Passing failures of the store are
-    /// waited out.
+    /// [`is_invalid`](Error::is_invalid) if a registration is invalid or the engine runs already;
+    /// the store's error if the store failed permanently. The run waits out transient errors of the
+    /// store.
     pub async fn run(&self) -> Result<()> {
         self.run_to(Goal::Stopped).await.map(drop)
     }
 
-    /// Runs tasks as [`run`](Self::run) does, and returns what came of them.
+    /// Runs tasks as [`run`](Self::run) does, and returns a summary of their ends.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -37,11 +37,13 @@ impl Engine {
         self.run_to(Goal::Stopped).await
     }
 
-    /// Runs tasks until every task that this engine could run has ended: those due later and those
-    /// that others run are waited for, as are pauses that end by themselves, and limits that hold
-    /// tasks back until others have ended or a token comes. What is paused without an end, what
-    /// waits to be [finished elsewhere](crate::Failure::await_completion), and kinds and queues
-    /// that this engine does not serve, are left. No schedules are fired.
+    /// Runs tasks until every task that this engine could run has ended.
+    ///
+    /// It waits for tasks that are due later, for tasks that other engines run, for pauses with an
+    /// end, and for limits that hold tasks back until other tasks end or a token arrives. It leaves
+    /// tasks under a pause without an end, tasks that wait to be [completed
+    /// externally](Failure::await_completion), and kinds and queues that this engine does not
+    /// serve. It fires no schedules.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -50,8 +52,8 @@ impl Engine {
     }
 
     /// Fires the schedules that are due, and runs tasks until nothing is due and nothing runs here.
-    /// What a [rate](crate::Rate) holds back is due and is waited for. What is due later stays, and
-    /// so does what waits because others run as many tasks as a concurrency allows.
+    /// It waits for tasks that a [rate](crate::Rate) holds back. It leaves tasks that are due
+    /// later, and tasks that wait because other engines use up a concurrency limit.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -59,24 +61,27 @@ impl Engine {
         self.run_to(Goal::Idle).await
     }
 
-    /// As [`run_until_idle`](Self::run_until_idle), but leaves what a rate or pressure holds back.
+    /// Runs as [`run_until_idle`](Self::run_until_idle) does, but leaves tasks that a rate or
+    /// pressure holds back.
     pub(crate) async fn run_until_settled(&self) -> Result<DrainSummary> {
         self.run_to(Goal::Settled).await
     }
 
-    /// Stops the run: it claims nothing more, gives back what has not started, and waits for
-    /// running handlers up to the [shutdown limit](crate::EngineBuilder::shutdown_limit). Those
-    /// that still run are then asked to stop, aborted after their
-    /// [grace](crate::EngineBuilder::grace), and their tasks given back without the attempt being
-    /// counted. The run's future completes when that is done. If nothing runs, the next run ends at
-    /// once.
+    /// Stops the run. It claims nothing more, releases what has not started, and waits for running
+    /// handlers up to the [shutdown limit](EngineBuilder::shutdown_limit). Handlers that still run
+    /// are then asked to stop and aborted after their [grace](EngineBuilder::grace); their tasks
+    /// are released without counting the attempt. The run's future completes after that. If nothing
+    /// runs, the next run ends at once.
     pub fn stop(&self) {
         lock(&self.inner.current).stop.cancel();
     }
 
     async fn run_to(&self, goal: Goal) -> Result<DrainSummary> {
         let (run, stop) = self.begin()?;
+        // If the caller drops its future, the spawned run stops in the background.
         let stop_when_dropped = stop.clone().drop_guard();
+        // The spawned task drops `ending` last, so the next run can only begin when this one is
+        // over.
         let ending = EndOfRun(Arc::clone(&self.inner));
         let dispatcher = Dispatcher::new(Arc::clone(&run), goal, stop);
         let engine = self.clone();
@@ -97,8 +102,8 @@ impl Engine {
         }
     }
 
-    /// Runs the dispatcher, and fires schedules as long as it runs. In tasks of their own: the
-    /// dispatcher wakes up often.
+    /// Runs the dispatcher, and fires schedules as long as it runs. Schedules have a task of their
+    /// own because the dispatcher wakes up often.
     async fn run_with_schedules(self, goal: Goal, dispatcher: Dispatcher) -> Result<DrainSummary> {
         match goal {
             Goal::Drained => dispatcher.run().await,
@@ -117,7 +122,8 @@ impl Engine {
                 let providers = tokio::spawn(async move { self.inner.providers.run(&self, &over).await });
                 let result = dispatcher.run().await;
                 drop(over_when_dropped);
-                // They only end early if the runtime does, or if they have nothing to do.
+                // These tasks end early only if the runtime shuts down or if they have nothing to
+                // do.
                 let _ = tokio::join!(scheduler, retention, providers);
                 result
             }
@@ -155,7 +161,7 @@ impl Engine {
     }
 }
 
-/// Frees the memory of orchestrations that end, until what is returned is dropped.
+/// Frees the memory of orchestrations that end, until the returned set is dropped.
 fn evict_ended(run: &Arc<Run>) -> JoinSet<()> {
     let mut evicting = JoinSet::new();
     if !run.orchestrations.is_empty() {
@@ -164,7 +170,7 @@ fn evict_ended(run: &Arc<Run>) -> JoinSet<()> {
     evicting
 }
 
-/// Says why no run begins while there is one, which may be about to end.
+/// Returns the error for a second run. Its text depends on whether the first run is stopping.
 #[cold]
 fn runs_already(is_stopping: bool) -> Error {
     Error::invalid(if is_stopping {
@@ -175,8 +181,8 @@ fn runs_already(is_stopping: bool) -> Error {
     })
 }
 
-/// Waits until hooks have been told everything, or the shutdown limit has passed, or a second if
-/// that is longer.
+/// Waits until the hooks have received everything, but at most for the shutdown limit or
+/// [`bounds::HOOK_SHUTDOWN_LIMIT`], whichever is longer.
 async fn finish_hooks(run: &Run, mut hooks: JoinSet<()>) {
     if run.hooks.is_empty() {
         return;
@@ -192,7 +198,7 @@ async fn finish_hooks(run: &Run, mut hooks: JoinSet<()>) {
     }
 }
 
-/// Makes room for the next run, however this one ended.
+/// A guard that makes room for the next run when it is dropped, even after a panic.
 struct EndOfRun(Arc<Inner>);
 
 impl Drop for EndOfRun {

@@ -1,4 +1,4 @@
-//! What an engine was told when it was opened.
+//! The settings of an engine.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::limits::Preemption;
 use crate::pressure::PressureSettings;
 
-/// What an engine was told when it was opened.
+/// The settings of an engine.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) name: String,
@@ -26,9 +26,9 @@ pub(crate) struct Settings {
     pub(crate) timeout: Option<Duration>,
     pub(crate) retry: RetryPolicy,
     pub(crate) queue_retry: HashMap<Name, RetryPolicy>,
-    /// `None`: every queue.
+    /// `None` for every queue.
     pub(crate) queues: Option<Vec<Name>>,
-    /// `None`: the store's.
+    /// `None` for the store's mode.
     pub(crate) queue_mode: Option<QueueMode>,
     pub(crate) preemption: Option<Preemption>,
     pub(crate) pressure: PressureSettings,
@@ -37,7 +37,7 @@ pub(crate) struct Settings {
     pub(crate) orchestrations_kept: usize,
     pub(crate) history_events: u64,
     pub(crate) history_bytes: u64,
-    /// True if handlers may be of kinds that Onward keeps for itself.
+    /// True if handlers may be of kinds that Onward reserves.
     pub(crate) serves_reserved: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Where an engine's work is kept, and how that is opened.
+//! Locates and opens the store of an engine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use onward_store::{Clock, Durability, MemoryStore, SqliteStore, Store, SystemClo
 
 use crate::error::{Error, Result};
 
-/// What the builder was told about the store.
+/// The store settings of the builder.
 #[derive(Debug, Default)]
 pub(crate) struct StoreLocation {
     pub(crate) path: Option<PathBuf>,
@@ -19,7 +19,7 @@ pub(crate) struct StoreLocation {
     pub(crate) clock: Option<Arc<dyn Clock>>,
 }
 
-/// A store that was named.
+/// The one store that was named.
 enum NamedStore {
     File(PathBuf),
     Server(String),
@@ -28,7 +28,7 @@ enum NamedStore {
 }
 
 impl StoreLocation {
-    /// Keeps the work where a path says, or a URL.
+    /// Sets the location from a path or a URL.
     pub(crate) fn set(&mut self, location: &Path) {
         match location.to_str() {
             Some(url) if is_server(url) => self.url = Some(url.to_owned()),
@@ -42,7 +42,7 @@ impl StoreLocation {
             NamedStore::File(path) => self.open_sqlite(&path).await,
             #[cfg(feature = "postgres")]
             NamedStore::Server(url) => self.open_postgres(&url).await,
-            // Not named in the error: it may hold a password.
+            // The URL is not in the error because it may contain a password.
             #[cfg(not(feature = "postgres"))]
             NamedStore::Server(url) => {
                 drop(url);
@@ -85,19 +85,17 @@ impl StoreLocation {
         self.payload_limit.unwrap_or(store_bounds::PAYLOAD_BYTES)
     }
 
-    /// Opens a SQLite file.
     async fn open_sqlite(mut self, path: &Path) -> Result<Arc<dyn Store>> {
         let options = SqliteStore::options().durability(self.durability.unwrap_or_default());
         let options = options.payload_limit(self.payload_limit()).clock(self.clock());
         Ok(Arc::new(options.open(path).await?))
     }
 
-    /// Opens a store in a PostgreSQL database.
     #[cfg(feature = "postgres")]
     async fn open_postgres(self, url: &str) -> Result<Arc<dyn Store>> {
         let options = onward_store::PostgresStore::options().durability(self.durability.unwrap_or_default());
         let mut options = options.payload_limit(self.payload_limit());
-        // The server's clock, unless another one is given.
+        // The default is the server's clock.
         if let Some(clock) = self.clock {
             options = options.clock(clock);
         }

@@ -1,9 +1,10 @@
-//! Handles of an engine that do not keep it, and the notice of those that keep it by mistake.
+//! Handles that do not keep an engine open, and a warning about handles that keep it open by
+//! mistake.
 //!
-//! An engine owns its handlers. A handler that owns a handle of its engine closes a circle: the
-//! engine and its store stay open for as long as the process lives. Which handles handlers own is
-//! not seen from outside, but it shows when they use them: a handle that was not made in a handler,
-//! and is cloned or writes in one, is one that handlers hold.
+//! An engine owns its handlers. A handler that owns a handle of its engine forms a reference cycle:
+//! the engine and its store stay open for as long as the process lives. The engine cannot see which
+//! handles its handlers own, but it can see their use. A handle that was made outside of a handler,
+//! and is cloned or writes inside one, is held by a handler.
 
 use std::cell::Cell;
 use std::fmt;
@@ -15,12 +16,12 @@ use std::task::{Context, Poll};
 use super::inner::{Engine, Inner};
 
 thread_local! {
-    /// The address of the engine whose handler runs on this thread; zero for none.
+    /// The address of the engine whose handler runs on this thread, or zero.
     static CURRENT_HANDLER_ENGINE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A handle of an engine that does not keep it open: for handlers, their state, hooks, and whatever
-/// the engine owns itself.
+/// A handle that does not keep its engine open, for handlers, their state, hooks and everything
+/// else that the engine owns.
 ///
 /// A handler that gets a [`Context`](crate::Context) needs none:
 /// [`Context::engine`](crate::Context::engine) returns its engine.
@@ -61,8 +62,9 @@ impl fmt::Debug for WeakEngine {
 impl Engine {
     /// Returns a handle that does not keep the engine open.
     ///
-    /// A handler that keeps an `Engine` keeps it and its store open for as long as the process
-    /// lives. A warning is logged when the last other handle is dropped and such handles remain.
+    /// A handler that owns an `Engine` keeps the engine and its store open for as long as the
+    /// process lives. The engine logs a warning when the last handle outside of handlers is dropped
+    /// while such handles remain.
     #[must_use]
     pub fn downgrade(&self) -> WeakEngine {
         WeakEngine(Arc::downgrade(&self.inner))
@@ -76,7 +78,7 @@ pub(crate) struct HeldHandles {
     has_warned: AtomicBool,
 }
 
-/// Where one handle was made, and whether a handler holds it.
+/// The origin of one handle, and whether a handler holds it.
 #[derive(Debug, Default)]
 pub(crate) struct HandleOrigin {
     is_made_in_handler: bool,
@@ -92,8 +94,8 @@ impl HandleOrigin {
         Self { is_made_in_handler: CURRENT_HANDLER_ENGINE.get() == address(inner), is_held: AtomicBool::default() }
     }
 
-    /// Notes that a handle is cloned or writes: in a handler, if it was made elsewhere, a handler
-    /// holds it.
+    /// Records that a handle is cloned or writes. If that happens in a handler and the handle was
+    /// made elsewhere, a handler holds it.
     pub(crate) fn note_use(&self, inner: &Arc<Inner>) {
         if CURRENT_HANDLER_ENGINE.get() == address(inner)
             && !self.is_made_in_handler
@@ -103,7 +105,7 @@ impl HandleOrigin {
         }
     }
 
-    /// Notes that a handle is dropped; warns if handlers hold all that remain.
+    /// Records that a handle is dropped, and warns if handlers hold all that remain.
     pub(crate) fn note_drop(&self, inner: &Arc<Inner>) {
         let held = &inner.held_handles;
         let remaining = held.count.load(Ordering::Relaxed);
@@ -112,6 +114,7 @@ impl HandleOrigin {
         }
         if self.is_held.load(Ordering::Relaxed) {
             held.count.fetch_sub(1, Ordering::Relaxed);
+        // The handle that is being dropped still counts, hence `remaining + 1`.
         } else if Arc::strong_count(inner) == remaining + 1 && !held.has_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 engine = inner.settings.name,
@@ -123,7 +126,8 @@ impl HandleOrigin {
     }
 }
 
-/// The future of a handler, in which handles of its engine are told from others.
+/// The future of a handler. It marks its thread, so that handles used inside a handler are
+/// recognized.
 pub(crate) struct InHandler<F> {
     engine: usize,
     future: F,
@@ -147,7 +151,7 @@ impl<F: Future + Unpin> Future for InHandler<F> {
     }
 }
 
-/// Restores what was before, also after a panic.
+/// A guard that restores the previous engine of the thread when it is dropped, even after a panic.
 struct HandlerScope(usize);
 
 impl HandlerScope {

@@ -24,43 +24,42 @@ pub(crate) struct Attempt {
     pub(crate) task: ClaimedTask,
     pub(crate) progress: LiveProgress,
     pub(crate) heartbeat: Heartbeat,
-    /// What its handler has moved.
+    /// The bytes that the handler has moved.
     pub(crate) io: LiveIo,
     pub(crate) telemetry: Arc<KindTelemetry>,
     pub(crate) cleanup: Cleanup,
-    /// What its handler has spawned.
+    /// The tasks that the handler has spawned.
     pub(crate) spawned: Spawned,
-    /// What its handler has written of its result.
+    /// The part of the result that the handler has written.
     pub(crate) result: WrittenResult,
-    /// What its handler has kept for the next attempt.
+    /// The checkpoint that the handler has kept for the next attempt.
     pub(crate) checkpoint: Checkpoint,
     interruption: AtomicU8,
     started: AtomicU64,
-    /// Whether its end is durable already.
+    /// True once the end of the attempt is durable.
     finished: AtomicBool,
-    /// Made only when somebody asks: most attempts end without ever needing one.
+    /// Created on first use: most attempts end without ever needing a token.
     token: OnceLock<CancellationToken>,
 }
 
-/// Why an attempt is to stop before it has ended by itself
-/// ([`Context::interruption`](crate::Context::interruption)). The first reason given stays.
+/// The reason why an attempt should stop before its own end
+/// ([`Context::interruption`](crate::Context::interruption)). The first reason stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 #[repr(u8)]
 pub enum Interruption {
-    /// Somebody asked for the task's cancellation.
+    /// The task was cancelled.
     Cancelled = 1,
-    /// It took longer than it may.
+    /// The attempt exceeded its timeout.
     TimedOut = 2,
-    /// The session lapsed; whatever it answers would be refused.
+    /// The session lapsed: the store would reject the result.
     SessionLost = 3,
     /// The engine stops.
     ShuttingDown = 4,
-    /// More urgent work waits for its slot ([`Preemption`](crate::Preemption)). The task is given
-    /// back when the handler is over.
+    /// More urgent work waits for the slot ([`Preemption`](crate::Preemption)). The task is
+    /// released when the handler has ended.
     Preempted = 5,
-    /// Its handler gave no sign of life for as long as its [heartbeat
-    /// timeout](crate::Context::heartbeat) says.
+    /// The handler missed its [heartbeat timeout](crate::Context::heartbeat).
     Silent = 6,
 }
 
@@ -95,7 +94,7 @@ impl Attempt {
         self.task.lease.task
     }
 
-    /// The order in which attempts start where queues take no turns: as they would be claimed.
+    /// Returns the sort key of the start order if queues take no turns. It is the order of claims.
     pub(crate) fn order(&self) -> (Reverse<u32>, Place) {
         (Reverse(self.task.weight), place(self.task.priority, self.task.run_at, self.id()))
     }
@@ -115,7 +114,7 @@ impl Attempt {
         self.token.get_or_init(CancellationToken::new)
     }
 
-    /// Notes that its handler has completed the task itself.
+    /// Records that the handler has completed the task itself.
     pub(crate) fn mark_finished(&self) {
         self.finished.store(true, Ordering::Release);
     }
@@ -124,13 +123,14 @@ impl Attempt {
         self.finished.load(Ordering::Acquire)
     }
 
-    /// Notes when the handler started, in steady time.
+    /// Records the start of the handler, in steady time.
     pub(crate) fn mark_started(&self, steady: Duration) {
         let microseconds = u64::try_from(steady.as_micros()).unwrap_or(u64::MAX);
+        // Zero means that the handler has not started.
         self.started.store(microseconds.max(1), Ordering::Relaxed);
     }
 
-    /// When the handler started, in steady time; `None` before.
+    /// Returns the start of the handler in steady time, or `None` before it.
     pub(crate) fn started(&self) -> Option<Duration> {
         let microseconds = self.started.load(Ordering::Relaxed);
         (microseconds > 0).then(|| Duration::from_micros(microseconds))

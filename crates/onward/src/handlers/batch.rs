@@ -1,4 +1,4 @@
-//! Bundles: tasks that were collected and are handed over as one.
+//! Batches: tasks that are collected and run as one.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use super::handler::{Handler, HandlerOptions};
 use crate::error::Result;
 use crate::submit::{Task, typed};
 
-/// Members of a bundle.
+/// Batch items.
 impl Context {
-    /// How many tasks were handed over as one, if this is a [bundle](crate::Aggregate); 0 for any
-    /// other task. Members that were cancelled or removed before the bundle ran are counted.
+    /// Returns the number of items of this [batch](crate::Aggregate), or 0 for any other task.
+    /// Items that were cancelled or removed before the batch ran are counted.
     #[must_use]
     pub fn member_count(&self) -> u32 {
         self.attempt.task.members
     }
 
-    /// The members of this bundle, with their payloads, the oldest first; none for any other task.
-    /// At most [`bounds::BUNDLE`](onward_store::bounds::BUNDLE), with at most 16 MiB of payloads
-    /// unless there is only one.
+    /// Returns the items of this batch, with their payloads, the oldest first, or none for any
+    /// other task. A batch has at most [`bounds::BUNDLE`](onward_store::bounds::BUNDLE) items, with
+    /// at most 16 MiB of payloads unless it has only one item.
     ///
-    /// The bundle's own [`payload`](Self::payload) is empty. Members that were cancelled or had
-    /// expired before this attempt began are not among them; one that is cancelled while it runs
-    /// is, and is left out of a further attempt.
+    /// The batch's own [`payload`](Self::payload) is empty. Items that were cancelled or had
+    /// expired before this attempt began are not included. An item that is cancelled during the
+    /// attempt is included, and left out of a further attempt.
     ///
     /// # Errors
-    /// What the store reports if it cannot be read.
+    /// The store's error if it cannot be read.
     pub async fn members(&self) -> Result<Vec<TaskRecord>> {
         if self.member_count() == 0 {
             return Ok(Vec::new());
@@ -38,12 +38,12 @@ impl Context {
         self.all_tasks(filter).await
     }
 
-    /// The payloads of [`members`](Self::members) as values; of a task that is no bundle, its own
-    /// as the only one.
+    /// Returns the payloads of [`members`](Self::members) as values. For a task that is not a batch
+    /// it returns the task's own payload as the only one.
     ///
     /// # Errors
-    /// What the store reports if it cannot be read; a permanent failure that names the member whose
-    /// payload is not what the type expects.
+    /// The store's error if it cannot be read; a permanent failure that names the item whose
+    /// payload does not match the type.
     pub async fn members_as<T: Task>(&self) -> std::result::Result<Vec<T>, Failure> {
         if self.member_count() == 0 {
             return Ok(vec![typed::decode_payload(self)?]);
@@ -60,7 +60,7 @@ fn decode<T: Task>(member: &TaskRecord) -> std::result::Result<T, Failure> {
     })
 }
 
-/// The untyped form of a typed handler of bundles.
+/// Returns the untyped form of a typed handler of batches.
 pub(crate) fn handler<T, F, Fut>(options: HandlerOptions, function: F) -> Handler
 where
     T: Task,

@@ -1,4 +1,4 @@
-//! How far an attempt has come, for the next one.
+//! Checkpoints: the state that an attempt keeps for the next one.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,8 +12,8 @@ use super::failure::Failure;
 use crate::error::{Error, Result};
 use crate::json::encode;
 
-/// What a handler has kept in this attempt: a next one that this process starts by itself does not
-/// read it from the store.
+/// The checkpoint that a handler has kept in this attempt. If this process starts the next attempt
+/// without a new claim, it takes the checkpoint from here instead of the store.
 #[derive(Debug, Default)]
 pub(crate) struct Checkpoint(Mutex<Option<Bytes>>);
 
@@ -27,35 +27,36 @@ impl Checkpoint {
     }
 }
 
-/// Long work that goes on where its last attempt was.
+/// Long work that continues where its last attempt was.
 impl Context {
-    /// Keeps how far this attempt has come, as JSON, for the [next one](Self::last_checkpoint):
-    /// durable when answered, whatever becomes of this process. A later one replaces an earlier
-    /// one. It is as large as a payload may be at the most, costs a commit, and is forgotten with
+    /// Keeps a checkpoint of this attempt, as JSON, for the [next one](Self::last_checkpoint). It
+    /// is durable when the call returns, even if the process crashes. A later checkpoint replaces
+    /// an earlier one. It has the size limit of a payload, costs a commit, and is forgotten with
     /// the end of the task.
     ///
-    /// It is kept where [`memo`](Self::memo) is: a task that also [waits for
-    /// children](Failure::await_children) leaves its last one, or its memo, whichever was later.
+    /// It is kept in the same place as [`memo`](Self::memo): a task that also [waits for
+    /// children](Failure::await_children) keeps the later of the two.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if it cannot be written as JSON or is too large; a
-    /// [refusal](Error::refusal) if the lease is lost, and another attempt may run; what the store
-    /// reports if it could not keep it.
+    /// [`is_invalid`](Error::is_invalid) if the checkpoint cannot be written as JSON or is too
+    /// large; a [refusal](Error::refusal) if the lease is lost, and another attempt may run; the
+    /// store's error if it could not keep the checkpoint.
     pub async fn checkpoint<T: Serialize + Sync>(&self, details: &T) -> Result<()> {
         self.heartbeat();
         let memo = encode(details)
             .map_err(|error| Error::invalid(format!("a checkpoint cannot be written as JSON: {error}")))?;
         self.engine().done(Write::KeepMemo { lease: self.attempt.task.lease, memo: memo.clone() }).await?;
         self.attempt.checkpoint.set(memo);
+        // The commit may have taken long, which is not the handler's silence.
         self.heartbeat();
         Ok(())
     }
 
-    /// What an earlier attempt of this task kept last by [`checkpoint`](Self::checkpoint); `None`
-    /// in one that is the first, or after none did.
+    /// Returns the last [`checkpoint`](Self::checkpoint) of an earlier attempt of this task, or
+    /// `None` if there is none.
     ///
     /// # Errors
-    /// A permanent failure if what was kept is no `T`.
+    /// A permanent failure if the checkpoint is not a `T`.
     pub fn last_checkpoint<T: DeserializeOwned>(&self) -> Result<Option<T>, Failure> {
         let read = |memo: &Bytes| {
             serde_json::from_slice(memo).map_err(|error| {

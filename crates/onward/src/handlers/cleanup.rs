@@ -1,4 +1,4 @@
-//! What cleans up after an attempt that was stopped.
+//! Cleans up after an attempt that was stopped.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,10 +14,10 @@ use crate::timer;
 
 type CleanupFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What a handler left to be run if its attempt is stopped.
+/// The future that a handler set to run if its attempt is stopped.
 #[derive(Default)]
 pub(crate) struct Cleanup {
-    /// So that an attempt without one takes no lock.
+    /// Lets an attempt without a future skip the lock.
     is_set: AtomicBool,
     state: Mutex<State>,
 }
@@ -25,16 +25,16 @@ pub(crate) struct Cleanup {
 #[derive(Default)]
 struct State {
     future: Option<CleanupFuture>,
-    /// The attempt has ended: what is left now would be kept for ever.
+    /// True once the attempt has ended: a future set later would be kept for ever.
     is_closed: bool,
 }
 
 impl Cleanup {
-    /// Leaves what is to be run, in place of what was left before.
+    /// Sets the future and drops an earlier one.
     pub(crate) fn set(&self, future: CleanupFuture) {
         self.is_set.store(true, Ordering::Release);
         let mut state = self.lock();
-        // Dropped behind the lock, since it may do anything.
+        // Dropped after the lock is released, because the drop may run any code.
         let unused = if state.is_closed { Some(future) } else { state.future.replace(future) };
         drop(state);
         drop(unused);
@@ -64,8 +64,8 @@ impl fmt::Debug for Cleanup {
     }
 }
 
-/// Runs what the handler left, if the attempt was asked to stop and did not complete, for as long
-/// as the engine allows. Never panics.
+/// Runs the future if the attempt was asked to stop and did not complete, for at most the cleanup
+/// limit. Never panics.
 pub(crate) async fn clean_up(run: &Run, attempt: &Attempt, is_completed: bool) {
     let Some(mut cleanup) = attempt.cleanup.take() else { return };
     if !is_completed && attempt.interruption().is_some() {

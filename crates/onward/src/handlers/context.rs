@@ -1,4 +1,4 @@
-//! What a handler is given beside its payload.
+//! The context of a handler.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::failure::Failure;
 use crate::engine::{Engine, Run};
 use crate::error::Result;
 
-/// One attempt at a task, as its handler sees it. Cheap to clone.
+/// One attempt at a task, as its handler sees it. It is cheap to clone.
 #[derive(Clone)]
 pub struct Context {
     pub(crate) attempt: Arc<Attempt>,
@@ -22,80 +22,79 @@ pub struct Context {
 }
 
 impl Context {
-    /// The task's number.
+    /// Returns the id of the task.
     #[must_use]
     pub fn id(&self) -> TaskId {
         self.attempt.id()
     }
 
-    /// The task's kind.
+    /// Returns the kind of the task.
     #[must_use]
     pub fn kind(&self) -> &Name {
         &self.attempt.task.kind
     }
 
-    /// Its group.
+    /// Returns the group of the task.
     #[must_use]
     pub fn group(&self) -> Option<&Name> {
         self.attempt.task.group.as_ref()
     }
 
-    /// The queue it was in.
+    /// Returns the queue that the task was in.
     #[must_use]
     pub fn queue(&self) -> &Name {
         &self.attempt.task.queue
     }
 
-    /// How urgent it is.
+    /// Returns the priority.
     #[must_use]
     pub fn priority(&self) -> Priority {
         self.attempt.task.priority
     }
 
-    /// Which attempt this is, counted from 1.
+    /// Returns the number of this attempt, counted from 1.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.attempt.task.attempt
     }
 
-    /// What the submitter gave; empty for a bundle, whose [members](Self::members) have payloads of
-    /// their own.
+    /// Returns the payload. It is empty for a batch, whose [items](Self::members) have their own
+    /// payloads.
     #[must_use]
     pub fn payload(&self) -> &Bytes {
         &self.attempt.task.payload
     }
 
-    /// The tags that the submitter gave it.
+    /// Returns the tags.
     #[must_use]
     pub fn tags(&self) -> &Tags {
         &self.attempt.task.tags
     }
 
-    /// When the store accepted the task.
+    /// Returns the time at which the store accepted the task.
     #[must_use]
     pub fn submitted_at(&self) -> Timestamp {
         self.attempt.task.submitted_at
     }
 
-    /// The moment of the schedule's firing that submitted the task, in the schedule's terms:
-    /// without jitter, and the one that was meant even if it fired late. `None` for a task of no
-    /// schedule.
+    /// Returns the moment of the schedule's firing that submitted the task: the planned one,
+    /// without jitter, even if it fired late. `None` for a task of no schedule.
     #[must_use]
     pub fn scheduled_at(&self) -> Option<Timestamp> {
         self.attempt.task.scheduled_at
     }
 
-    /// The moment that the submitter set for the end of every attempt.
+    /// Returns the deadline of every attempt.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         self.attempt.task.deadline
     }
 
-    /// The value of type `T` that the handler's [module](crate::Module) was given, or else
+    /// Returns the value of type `T` of the handler's [module](crate::Module), or else of
     /// [`Engine::state`].
     ///
     /// # Errors
-    /// A permanent failure that names the type, if the engine was given none before it ran.
+    /// A permanent failure that names the type if the engine had none before it ran.
     pub fn state<T: Send + Sync + 'static>(&self) -> Result<Arc<T>, Failure> {
         let handler = self.run.handlers.get(self.kind());
         let own = handler.and_then(|handler| handler.state.as_ref()?.get());
@@ -107,42 +106,44 @@ impl Context {
         })
     }
 
-    /// The engine that runs this attempt, to submit further tasks with. Prefer it to an engine kept
-    /// by the handler's closure, which would keep itself and its store open for ever; what has no
-    /// context keeps a [`WeakEngine`](crate::WeakEngine).
+    /// Returns the engine that runs this attempt, for example to submit further tasks. Prefer it to
+    /// an engine that the handler's closure owns, which would keep itself and its store open for
+    /// ever. Code without a context keeps a [`WeakEngine`](crate::WeakEngine).
     #[must_use]
     pub fn engine(&self) -> Engine {
         Engine::of(Arc::clone(&self.run.inner))
     }
 
-    /// Whether the attempt should stop: somebody asked for the task's cancellation, its time is
-    /// over, its lease is lost, more urgent work waits, or the engine stops. What the handler still
-    /// answers within the grace period counts.
+    /// Returns true if the attempt should stop: the task was cancelled, its time is over, its lease
+    /// is lost, more urgent work waits, or the engine stops. A result that the handler returns
+    /// within the grace period still counts.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.attempt.interruption().is_some()
     }
 
-    /// Why the attempt should stop, if it should.
+    /// Returns the reason why the attempt should stop, if it should.
     #[must_use]
     pub fn interruption(&self) -> Option<Interruption> {
         self.attempt.interruption()
     }
 
-    /// A token that is cancelled when the attempt should stop, to be awaited or handed on.
+    /// Returns a token that is cancelled when the attempt should stop. It may be awaited or passed
+    /// on.
     #[must_use]
     pub fn cancelled(&self) -> CancellationToken {
         self.attempt.token().clone()
     }
 
-    /// Leaves something to be run if this attempt is stopped: when it was asked to stop, for
-    /// whatever reason, and the handler has answered an error since, or was aborted after its
-    /// grace. It does not run when the handler completes, or fails by itself. What was left before
-    /// is replaced.
+    /// Sets a future that runs if this attempt is stopped: when it was asked to stop, for whatever
+    /// reason, and the handler has returned an error since, or was aborted after its grace. The
+    /// future does not run when the handler completes, or fails by itself. A later call replaces
+    /// it.
     ///
-    /// The task stays this attempt's meanwhile: nobody starts another one (unless the lease was
-    /// lost). It is aborted after the [cleanup limit](crate::EngineBuilder::cleanup_limit); a panic
-    /// in it is logged. It does not run if the process dies.
+    /// This attempt keeps the task while the future runs, so no other attempt starts (unless the
+    /// lease was lost). The future is aborted after the [cleanup
+    /// limit](crate::EngineBuilder::cleanup_limit); a panic in it is logged. It does not run if the
+    /// process dies.
     ///
     /// ```
     /// # use onward::{Context, Failure};
@@ -161,26 +162,26 @@ impl Context {
         self.attempt.cleanup.set(Box::pin(cleanup));
     }
 
-    /// Says how far the task is, from 0.0 to 1.0 (clamped; not a number means unknown).
+    /// Sets the progress of the task, from 0.0 to 1.0. Other values are clamped; NaN means unknown.
     ///
-    /// Costs a few nanoseconds, takes no lock and waits for nothing; only what is the first since
-    /// progress was last saved, about once a second, wakes the engine, for which tokio's `Notify`
-    /// may take its own. [`Engine::snapshot`] shows the newest value at once; the store gets it
-    /// about once a second while work goes on, and with the end of the attempt.
+    /// It costs a few nanoseconds, takes no lock and waits for nothing. Only the first call since
+    /// progress was last saved, about once a second, wakes the engine; tokio's `Notify` may then
+    /// take a lock of its own. [`Engine::snapshot`] shows the newest value at once. The store gets
+    /// it about once a second during the attempt, and with its end.
     pub fn progress(&self, fraction: f32) {
         self.heartbeat();
         self.attempt.progress.set_fraction(fraction);
         self.run.state.progressed();
     }
 
-    /// Says how many bytes are done, and of how many if that is known: `progress_bytes(done,
-    /// total)`, `progress_bytes(done, None)`. The rate and the time left are reckoned from it, and
-    /// the fraction too unless [`progress`](Self::progress) says it. Say it once before the first
-    /// byte if work goes on where an earlier attempt stopped: the rate counts from what was done
-    /// then.
+    /// Sets the number of bytes done, and the total if it is known: `progress_bytes(done, total)`,
+    /// `progress_bytes(done, None)`. The engine derives the rate and the remaining time from it,
+    /// and also the fraction unless [`progress`](Self::progress) sets it. Call it once before the
+    /// first byte if work continues where an earlier attempt stopped: the rate counts from that
+    /// value.
     ///
-    /// Costs a few nanoseconds, takes no lock, as [`progress`](Self::progress), and reads no clock
-    /// (but where a [heartbeat](Self::heartbeat) is waited for), so it may be called for every
+    /// It costs a few nanoseconds and takes no lock, as [`progress`](Self::progress) does. It reads
+    /// no clock (except with a [heartbeat timeout](Self::heartbeat)), so it may be called for every
     /// block that is copied.
     ///
     /// ```
@@ -202,27 +203,27 @@ impl Context {
         self.run.state.progressed();
     }
 
-    /// Says how far the task is and what it is doing; a message beyond 1024 bytes is cut.
+    /// Sets the progress of the task and a message. A message beyond 1024 bytes is cut.
     ///
-    /// The fraction is told as by [`progress`](Self::progress), without a lock. The message takes
-    /// one, this attempt's own, for as long as it takes to move the text in; whoever reads it (a
-    /// snapshot, and what saves it about once a second) holds it for as long as it takes to copy
-    /// the text. It never waits for the store. What is said for every block that is copied is
-    /// better said without a message.
+    /// The fraction is set as by [`progress`](Self::progress), without a lock. The message takes a
+    /// lock of this attempt for as long as it takes to move the text in. A reader (a snapshot, and
+    /// the engine that saves it about once a second) holds it for as long as it takes to copy the
+    /// text. It never waits for the store. For every block that is copied, set the progress without
+    /// a message.
     pub fn progress_message(&self, fraction: f32, message: impl Into<String>) {
         self.attempt.progress.set_message(message.into());
         self.progress(fraction);
     }
 
-    /// What the submitter said that an attempt would move.
+    /// Returns the bytes that the submitter expects an attempt to move.
     #[must_use]
     pub fn expected_io(&self) -> Io {
         self.attempt.task.expected_io
     }
 
-    /// Counts bytes read from disk. Costs a few nanoseconds, as its like do. What an attempt has
-    /// moved is kept with its end ([`TaskRecord::io`](crate::TaskRecord::io)) and counts for the
-    /// engine's [bandwidth](crate::EngineBuilder::bandwidth) at once.
+    /// Counts bytes read from disk. This and its siblings cost a few nanoseconds. The store keeps
+    /// the bytes of an attempt with its end ([`TaskRecord::io`](crate::TaskRecord::io)), and they
+    /// count for the engine's [bandwidth](crate::EngineBuilder::bandwidth) at once.
     pub fn record_read(&self, bytes: u64) {
         self.record(IoKind::DiskRead, bytes);
     }
@@ -242,7 +243,7 @@ impl Context {
         self.record(IoKind::NetworkSent, bytes);
     }
 
-    /// Every task that a filter selects, page by page, the oldest first.
+    /// Returns every task that a filter selects, the oldest first.
     pub(crate) async fn all_tasks(&self, filter: TaskFilter) -> Result<Vec<TaskRecord>> {
         let (mut tasks, mut before) = (Vec::new(), None);
         loop {
@@ -250,6 +251,7 @@ impl Context {
             tasks.extend(page.tasks);
             before = page.next;
             if before.is_none() {
+                // The store returns the newest first.
                 tasks.reverse();
                 return Ok(tasks);
             }

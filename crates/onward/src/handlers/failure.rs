@@ -1,4 +1,4 @@
-//! What a handler answers when it did not succeed.
+//! The failure that a handler returns.
 
 use std::any::Any;
 use std::fmt;
@@ -8,12 +8,12 @@ use bytes::Bytes;
 use onward_store::rules::retry::FailureClass;
 use onward_store::{Name, OnDependencyFailure};
 
-/// Why an attempt did not succeed, and whether trying again may help.
+/// The reason why an attempt did not succeed, and whether a retry may help.
 ///
-/// Whatever converts into `Box<dyn Error + Send + Sync>` becomes a retryable failure by `?`: any
-/// error, that box itself, `anyhow::Error` and `eyre::Report`, `String` and `&str`. The causes are
-/// kept in the text. A failure that was [turned into an error](Self::into_error) keeps its class on
-/// the way back, also below a context of anyhow.
+/// Everything that converts into `Box<dyn Error + Send + Sync>` becomes a retryable failure by `?`:
+/// any error, that box itself, `anyhow::Error` and `eyre::Report`, `String` and `&str`. The text
+/// includes the causes. A failure that was [turned into an error](Self::into_error) keeps its class
+/// on the way back, also below a context of anyhow.
 ///
 /// ```
 /// use std::time::Duration;
@@ -26,33 +26,33 @@ use onward_store::{Name, OnDependencyFailure};
 /// let overloaded = Failure::retry_after("the server asked for a pause", Duration::from_secs(30));
 /// ```
 ///
-/// It is no `std::error::Error` itself: then it could not be made of every other one. In a function
-/// that returns another error, write `.map_err(Failure::into_error)?`, or plain `?` into
-/// `anyhow::Error` with the feature `anyhow`.
+/// It is not a `std::error::Error` itself, because it could not convert from every other error
+/// then. In a function that returns another error, write `.map_err(Failure::into_error)?`, or plain
+/// `?` into `anyhow::Error` with the feature `anyhow`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     message: String,
     class: FailureClass,
-    /// There if it is no failure, but another end of the attempt.
+    /// Set if this is not a failure, but another end of the attempt.
     alternative_end: Option<Box<AlternativeEnd>>,
 }
 
-/// What an attempt asks for that has not failed.
+/// An end of an attempt that has not failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AlternativeEnd {
-    /// To go on when its children have ended.
+    /// Continues when its children have ended.
     Children(ChildrenWait),
-    /// To be finished by somebody else, within a time.
+    /// Is completed externally, within a time.
     Completion(Option<Duration>),
-    /// To go on in another queue.
+    /// Continues in another queue.
     Move(Name),
-    /// To begin again, as an orchestration, with another payload.
+    /// Begins again, as an orchestration, with another payload.
     ContinueAsNew(Bytes),
-    /// To end, as an orchestration, as cancelled.
+    /// Ends, as an orchestration, as cancelled.
     Cancelled,
 }
 
-/// How an attempt waits for the children of its task.
+/// The wait of an attempt for the children of its task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChildrenWait {
     pub(crate) memo: Bytes,
@@ -60,36 +60,37 @@ pub(crate) struct ChildrenWait {
 }
 
 impl Failure {
-    /// Trying again may help: the retry policy says whether and when.
+    /// Returns a failure that a retry may fix: the retry policy decides whether and when.
     pub fn retryable(message: impl Into<String>) -> Self {
         Self { message: message.into(), class: FailureClass::Retryable, alternative_end: None }
     }
 
-    /// Trying again cannot help: the task has failed, whatever its policy says.
+    /// Returns a failure that a retry cannot fix: the task fails, whatever its policy is.
     pub fn permanent(message: impl Into<String>) -> Self {
         Self { message: message.into(), class: FailureClass::Permanent, alternative_end: None }
     }
 
-    /// Trying again may help after this time, which takes the place of the policy's delay. The
-    /// attempt counts.
+    /// Returns a failure that a retry may fix after this time, which replaces the policy's delay.
+    /// The attempt counts.
     pub fn retry_after(message: impl Into<String>, after: Duration) -> Self {
         Self { message: message.into(), class: FailureClass::RetryAfter(after), alternative_end: None }
     }
 
-    /// Nothing was wrong with the task (something it needs is busy): try again after this time and
-    /// do not count the attempt. A handler that always answers so is tried for ever.
+    /// Returns a failure that is not the task's fault, for example because something that it needs
+    /// is busy. The task is retried after this time and the attempt does not count. A handler that
+    /// always returns this is retried for ever.
     pub fn not_counted(message: impl Into<String>, after: Duration) -> Self {
         Self { message: message.into(), class: FailureClass::NotCounted(after), alternative_end: None }
     }
 
-    /// Nothing went wrong: the attempt ends for a while, without a result, and the task goes on
-    /// when all of its children have ended, however they did. Its handler is then called once more
-    /// and finds `memo` in [`Context::memo`](crate::Context::memo) and the children in
-    /// [`Context::children`](crate::Context::children). This attempt is not counted. The memo is at
-    /// most as large as a payload may be.
+    /// Ends the attempt without a failure or a result. The task continues when all of its children
+    /// have ended, however they did. Its handler is then called once more, and finds `memo` in
+    /// [`Context::memo`](crate::Context::memo) and the children in
+    /// [`Context::children`](crate::Context::children). This attempt does not count. `memo` has
+    /// the size limit of a payload.
     ///
-    /// What the attempt has spawned is submitted in the same commit. A task without live children
-    /// goes on at once.
+    /// The tasks that the attempt has spawned are submitted in the same commit. A task without live
+    /// children continues at once.
     ///
     /// ```
     /// use onward::{Context, Failure, NewTask};
@@ -107,8 +108,8 @@ impl Failure {
         Self::waiting(memo.into(), OnDependencyFailure::Ignore)
     }
 
-    /// The same, but fail-fast: the first child that ends otherwise than completed fails the task,
-    /// and the other children are cancelled.
+    /// Waits for the children as [`await_children`](Self::await_children) does, but fails fast: the
+    /// first child that does not complete fails the task, and the other children are cancelled.
     pub fn await_children_or_fail(memo: impl Into<Bytes>) -> Self {
         Self::waiting(memo.into(), OnDependencyFailure::Fail)
     }
@@ -129,7 +130,7 @@ impl Failure {
         Self::with_alternative_end(AlternativeEnd::Move(queue), message)
     }
 
-    /// What a panic says, as a failure.
+    /// Returns the message of a panic as a failure.
     pub(crate) fn of_panic(panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         Self::retryable(format!("it panicked: {}", text.unwrap_or("(no message)")))
@@ -139,29 +140,29 @@ impl Failure {
         Self { alternative_end: Some(Box::new(alternative_end)), ..Self::retryable(message) }
     }
 
-    /// What it stands for, if it is no failure.
+    /// Returns the other end of the attempt, if this is not a failure.
     pub(crate) fn alternative_end(&self) -> Option<&AlternativeEnd> {
         self.alternative_end.as_deref()
     }
 
-    /// What went wrong. The store keeps the first 8 KiB of it.
+    /// Returns the message. The store keeps its first 8 KiB.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What it asks for.
+    /// Returns the class, which decides about retries.
     #[must_use]
     pub fn class(&self) -> FailureClass {
         self.class
     }
 
-    /// Returns the same with another message.
+    /// Returns the failure with another message.
     pub(crate) fn with_message(self, message: String) -> Self {
         Self { message, ..self }
     }
 
-    /// The same with more at the end of its message.
+    /// Appends to the message.
     pub(crate) fn appended(mut self, mark: &str, text: &str) -> Self {
         self.message.push_str(mark);
         self.message.push_str(text);

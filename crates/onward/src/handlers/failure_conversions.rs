@@ -1,20 +1,20 @@
-//! Failures made of errors, and errors made of failures.
+//! Converts errors into failures, and failures into errors.
 //!
-//! `From<E> for Failure` holds for every error, so `Failure` cannot be an error itself: it would be
-//! made of itself in two ways. `anyhow::Error` is no `std::error::Error` for the same reason. Both,
-//! and boxed errors, convert into `Box<dyn Error + Send + Sync>`, so that is what the conversion
-//! asks for.
+//! `From<E> for Failure` covers every error, so `Failure` cannot be an error itself: it would then
+//! have two conversions from itself. `anyhow::Error` is not a `std::error::Error` for the same
+//! reason. Both, and boxed errors, convert into `Box<dyn Error + Send + Sync>`, so the conversion
+//! requires that.
 
 use std::error::Error as StdError;
 use std::fmt;
 
 use super::failure::Failure;
 
-/// The error that every other one converts into.
+/// The error that every other error converts into.
 type BoxedError = Box<dyn StdError + Send + Sync>;
 
-/// A [`Failure`] as an error: made by [`Failure::into_error`], and the same failure again when `?`
-/// turns it, or an error that it caused, into a `Failure`.
+/// A [`Failure`] as an error, made by [`Failure::into_error`]. `?` turns it, or an error that it
+/// caused, back into the same failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailureError(Failure);
 
@@ -75,8 +75,8 @@ impl<E: Into<BoxedError> + 'static> From<E> for Failure {
     }
 }
 
-/// Returns a failure with the text of an error and of its causes, of the class of the first cause
-/// that has one.
+/// Returns a failure with the text of an error and of its causes. It has the class of the first
+/// cause that has one.
 fn of_chain(error: &(dyn StdError + 'static)) -> Failure {
     let mut message = error.to_string();
     let mut own = error.downcast_ref::<FailureError>();
@@ -93,7 +93,7 @@ fn of_chain(error: &(dyn StdError + 'static)) -> Failure {
     }
 }
 
-/// Returns the failure of an `anyhow::Error` that has one in it; its box alone hides the outermost
+/// Returns the failure inside an `anyhow::Error`. Converting to a box would hide the outermost
 /// error.
 #[cfg(feature = "anyhow")]
 fn of_anyhow<E: 'static>(error: E) -> Result<Failure, E> {

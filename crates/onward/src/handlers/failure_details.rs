@@ -1,6 +1,5 @@
-//! What a failure says to programs, beside its text for people: a value, as JSON, in the last line
-//! of the text. So it goes wherever the text goes: into every store, to whoever waits, through
-//! orchestrations.
+//! Details of a failure for programs: a value, as JSON, in the last line of the failure's text. It
+//! goes wherever the text goes: into every store, to waiters, and through orchestrations.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,9 +12,9 @@ use crate::submit::TaskError;
 const MARK: &str = "\ndetails: ";
 
 impl Failure {
-    /// The same with a value for whoever deals with it: a code, a type of errors. It is the last
-    /// line of the message, as JSON; a message of more than 8 KiB is cut, and it with that. Like
-    /// every error text it is kept as it is, also where there is a
+    /// Adds a value for the code that handles the failure, such as an error code. It becomes the
+    /// last line of the message, as JSON. A message of more than 8 KiB is cut, and the value is
+    /// lost with that. Like every error text it is stored in plain form, even with a
     /// [codec](crate::EngineBuilder::codec).
     ///
     /// ```
@@ -37,7 +36,7 @@ impl Failure {
         }
     }
 
-    /// The value that it was given; `None` if it has none, or one of another type.
+    /// Returns the value that was added; `None` if there is none, or one of another type.
     #[must_use]
     pub fn details<D: DeserializeOwned>(&self) -> Option<D> {
         read(self.message())
@@ -45,8 +44,8 @@ impl Failure {
 }
 
 impl ActivityError {
-    /// The value that the failure of the activity was [given](Failure::with_details); `None` if it
-    /// has none, or one of another type.
+    /// Returns the value that was [added](Failure::with_details) to the failure of the activity;
+    /// `None` if there is none, or one of another type.
     #[must_use]
     pub fn details<D: DeserializeOwned>(&self) -> Option<D> {
         match self {
@@ -57,8 +56,8 @@ impl ActivityError {
 }
 
 impl TaskError {
-    /// The value that the last failure of the task was [given](Failure::with_details); `None` if it
-    /// has none, or one of another type.
+    /// Returns the value that was [added](Failure::with_details) to the last failure of the task;
+    /// `None` if there is none, or one of another type.
     #[must_use]
     pub fn details<D: DeserializeOwned>(&self) -> Option<D> {
         match self {

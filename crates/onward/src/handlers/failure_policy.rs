@@ -1,4 +1,4 @@
-//! What becomes of failed attempts where the program wants to decide it itself.
+//! Decisions of the program about failed attempts.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,22 +11,22 @@ use onward_store::rules::retry::LONGEST_DELAY;
 use super::context::Context;
 use super::failure::Failure;
 
-/// What becomes of a task whose attempt failed.
+/// The fate of a task whose attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is tried again after this time, at most a year; the attempt counts.
+    /// The task is retried after this time, at most a year; the attempt counts.
     Retry {
-        /// How long to wait; zero for at once.
+        /// The delay; zero for at once.
         after: Duration,
     },
-    /// It is tried again after this time, at most a year; the attempt does not count.
+    /// The task is retried after this time, at most a year; the attempt does not count.
     NotCounted {
-        /// How long to wait; zero for at once.
+        /// The delay; zero for at once.
         after: Duration,
     },
-    /// It goes to the dead letters.
+    /// The task becomes a dead letter.
     Dead,
-    /// It has failed for good.
+    /// The task has failed permanently.
     Fail,
 }
 
@@ -60,11 +60,11 @@ impl From<Verdict> for AfterFailure {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct FailedAttempt<'a> {
-    /// The attempt: its task, kind, payload, number.
+    /// The attempt: its task, kind, payload and number.
     pub context: &'a Context,
-    /// What its handler answered; of a panic or a timeout, what the engine says of it.
+    /// The failure that the handler returned, or the engine's failure for a panic or a timeout.
     pub failure: &'a Failure,
-    /// What the retry policy makes of it.
+    /// The verdict of the retry policy.
     pub verdict: Verdict,
 }
 
@@ -77,7 +77,7 @@ impl FailurePolicy {
         Self(Arc::new(decide))
     }
 
-    /// What it decides; what the retry policy said if it panics.
+    /// Returns its verdict, or that of the retry policy if it panics.
     pub(crate) fn decide(&self, failed: FailedAttempt<'_>) -> Verdict {
         catch_unwind(AssertUnwindSafe(|| (self.0)(&failed))).unwrap_or_else(|_| {
             let (task, kind) = (failed.context.id().0, failed.context.kind().as_str());

@@ -1,4 +1,4 @@
-//! Finishing a task in the transaction of what its handler writes, so that the effect happens
+//! Finishes a task in the transaction in which its handler writes, so that the effect happens
 //! exactly once.
 
 use std::sync::{Mutex, PoisonError};
@@ -15,8 +15,8 @@ use crate::engine::Inner;
 
 /// The end of this attempt, written in a transaction that has not committed yet.
 ///
-/// Commit, then call [`committed`](Self::committed). After a rollback drop it: the attempt then
-/// ends as its handler answers.
+/// Commit, then call [`committed`](Self::committed). After a rollback drop this value: the attempt
+/// then ends as its handler returns.
 #[must_use = "the engine learns from `committed` that the task is finished"]
 #[derive(Debug)]
 pub struct Finishing<'c> {
@@ -25,10 +25,10 @@ pub struct Finishing<'c> {
 }
 
 impl Finishing<'_> {
-    /// Tells the engine, and those who wait for the task, that the transaction has committed.
+    /// Notifies the engine and the waiters of the task that the transaction has committed.
     ///
-    /// If it is called although the transaction did not commit, the task stays this attempt's until
-    /// the engine stops or its session ends, and is then tried again.
+    /// If it is called although the transaction did not commit, this attempt keeps the task until
+    /// the engine stops or its session ends. The task is then retried.
     pub fn committed(self) -> Finished {
         self.attempt.mark_finished();
         self.applied.committed();
@@ -36,7 +36,7 @@ impl Finishing<'_> {
     }
 }
 
-/// Proof that a task is finished, for its handler to answer: the engine does not finish it again.
+/// A proof that a task is finished, which its handler returns. The engine does not finish it again.
 #[must_use = "the handler answers it"]
 #[derive(Debug)]
 pub struct Finished(());
@@ -48,14 +48,14 @@ impl From<Finished> for Output {
 }
 
 impl Finished {
-    /// The engine knows of it.
+    /// Returns a proof for an end that the engine knows of.
     #[cfg(feature = "postgres")]
     pub(crate) fn confirmed() -> Self {
         Self(())
     }
 }
 
-/// Connections to the store's file for handlers' transactions, kept for the next one.
+/// Connections to the store's file for handlers' transactions, kept for the next transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Connections(Mutex<Vec<Connection>>);
 
@@ -65,7 +65,7 @@ impl Connections {
         kept.map_or_else(|| store.connect(), Ok)
     }
 
-    /// One on which something went wrong is closed instead.
+    /// Keeps an idle connection. A connection with an open transaction is closed instead.
     fn keep(&self, connection: Connection) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < bounds::IDLE_CONNECTIONS && connection.is_autocommit() {
@@ -75,15 +75,16 @@ impl Connections {
 }
 
 /// Finishing in a transaction, for stores in a SQLite file and handlers that write to the same
-/// file. Either both what the handler wrote and the end of its task are committed, or neither,
-/// whatever happens to the process: the effect happens exactly once.
+/// file. Either the handler's writes and the end of its task are both committed, or neither is,
+/// even if the process crashes: the effect happens exactly once.
 ///
-/// The end is refused if the attempt has lost its lease, because another one may run by then. What
-/// the attempt has [spawned](Self::spawn_task), and how far it said it was, is written with it.
+/// The store rejects the end if the attempt has lost its lease, because another attempt may run by
+/// then. The tasks that the attempt has [spawned](Self::spawn_task) and its progress are written
+/// with it.
 impl Context {
-    /// Runs `work` in a transaction on the store's file, on a thread that may block, and completes
-    /// the task in the same transaction, with what `work` answers as its result. An error rolls
-    /// everything back; answered by the handler, it ends the attempt as usual.
+    /// Runs `work` in a transaction on the store's file, on a thread that may block. Completes the
+    /// task in the same transaction, with the return value of `work` as its result. An error rolls
+    /// everything back; returned by the handler, it ends the attempt as usual.
     ///
     /// ```
     /// # use onward::{Context, Failure, Finished};
@@ -98,17 +99,17 @@ impl Context {
     /// }
     /// ```
     ///
-    /// Keep `work` short, and wait for nothing of the engine within it: every write to the store
-    /// waits for the transaction. Names of tables that Onward uses are taken; give yours a prefix.
-    /// In the handler of a typed task let `work` answer [`Output::json`](crate::Output::json) of
-    /// the result, and answer the result itself afterwards.
+    /// Keep `work` short, and do not wait for the engine within it: every write to the store waits
+    /// for the transaction. Onward's table names are taken; give yours a prefix. In the handler of
+    /// a typed task let `work` return [`Output::json`](crate::Output::json) of the result, and
+    /// return the result itself afterwards.
     ///
-    /// If the future is dropped meanwhile, as when the attempt's time is over, `work` still goes on
-    /// to its end; the lease decides whether it commits.
+    /// If the future is dropped early, for example because the attempt's time is over, `work` still
+    /// runs to its end. The lease decides whether it commits.
     ///
     /// # Errors
-    /// What `work` answers; a failure that may pass if the file could not be written or the lease
-    /// was lost; a permanent one if the store is not in a SQLite file.
+    /// The failure that `work` returns; a retryable failure if the file could not be written or the
+    /// lease was lost; a permanent failure if the store is not in a SQLite file.
     pub async fn finish<R, W>(&self, work: W) -> Result<Finished, Failure>
     where
         R: Into<Output>,
@@ -136,14 +137,15 @@ impl Context {
         Ok(finished)
     }
 
-    /// Completes the task in a transaction of the handler's own on a connection to the store's
-    /// file, as [`SqliteStore::complete_in`] does. Begin it with `BEGIN IMMEDIATE`, commit it, then
-    /// call [`committed`](Finishing::committed) and answer what that answers. It blocks, as SQLite
-    /// does.
+    /// Completes the task in the handler's own transaction on a connection to the store's file, as
+    /// [`SqliteStore::complete_in`] does. Begin the transaction with `BEGIN IMMEDIATE`, commit it,
+    /// then call [`committed`](Finishing::committed) and return its result. The call blocks, as
+    /// SQLite does.
     ///
     /// # Errors
-    /// A failure that may pass if the lease was lost: roll back. What [`SqliteStore::apply_in`]
-    /// reports about the connection; a permanent failure if the store is not in a SQLite file.
+    /// A retryable failure if the lease was lost: roll back. The errors of
+    /// [`SqliteStore::apply_in`] about the connection; a permanent failure if the store is not in a
+    /// SQLite file.
     pub fn finish_in(&self, connection: &Connection, output: impl Into<Output>) -> Result<Finishing<'_>, Failure> {
         let applied = sqlite(&self.run.inner)?.apply_in(connection, self.finishing_writes(output.into()))?;
         Ok(Finishing { attempt: &self.attempt, applied })
@@ -158,6 +160,7 @@ impl Context {
         let io = self.attempt.io.now();
         let moved = (!io.is_none()).then(|| Write::RecordIo { lease, io });
         let spawned = self.attempt.spawned.all().into_iter().map(|new| Write::Submit(Box::new(new)));
+        // The completion is last, because the writes before it need the lease.
         spawned
             .chain(reported)
             .chain(moved)
@@ -166,7 +169,7 @@ impl Context {
     }
 }
 
-/// The engine's store, if it is one whose file handlers may write to.
+/// Returns the engine's store if it is in a SQLite file.
 fn sqlite(inner: &Inner) -> Result<&SqliteStore, Failure> {
     let store = inner.store.as_any().and_then(|store| store.downcast_ref::<SqliteStore>());
     store.ok_or_else(|| {

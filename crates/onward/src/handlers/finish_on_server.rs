@@ -1,4 +1,4 @@
-//! Finishing a task in a transaction on the PostgreSQL server of its store.
+//! Finishes a task in a transaction on the PostgreSQL server of its store.
 
 use onward_store::tokio_postgres::GenericClient;
 use onward_store::{AppliedOnServer, CompletionStatement, PostgresStore, Write};
@@ -12,8 +12,8 @@ use crate::engine::Inner;
 
 /// The end of this attempt, written in a transaction on the server that has not committed yet.
 ///
-/// Commit, then call [`committed`](Self::committed). After a rollback drop it: the attempt then
-/// ends as its handler answers.
+/// Commit, then call [`committed`](Self::committed). After a rollback drop this value: the attempt
+/// then ends as its handler returns.
 #[must_use = "the engine learns from `committed` that the task is finished"]
 #[derive(Debug)]
 pub struct FinishingOnServer<'c> {
@@ -22,10 +22,10 @@ pub struct FinishingOnServer<'c> {
 }
 
 impl FinishingOnServer<'_> {
-    /// Tells the engine, and those who wait for the task, that the transaction has committed.
+    /// Notifies the engine and the waiters of the task that the transaction has committed.
     ///
-    /// If it is called although the transaction did not commit, the task stays this attempt's until
-    /// the engine stops or its session ends, and is then tried again.
+    /// If it is called although the transaction did not commit, this attempt keeps the task until
+    /// the engine stops or its session ends. The task is then retried.
     pub fn committed(self) -> Finished {
         self.attempt.mark_finished();
         self.applied.committed();
@@ -33,11 +33,10 @@ impl FinishingOnServer<'_> {
     }
 }
 
-/// A statement that finishes this attempt within a transaction of any driver, and what is to be
-/// done when that has committed.
+/// A statement that finishes this attempt within a transaction of any driver.
 ///
-/// Commit, then call [`committed`](Self::committed). After a rollback drop it: the attempt then
-/// ends as its handler answers.
+/// Run the statement, commit, then call [`committed`](Self::committed). After a rollback drop this
+/// value: the attempt then ends as its handler returns.
 #[must_use = "the engine learns from `committed` that the task is finished"]
 #[derive(Debug)]
 pub struct FinishingByStatement<'c> {
@@ -47,16 +46,16 @@ pub struct FinishingByStatement<'c> {
 }
 
 impl FinishingByStatement<'_> {
-    /// The statement and its four values.
+    /// Returns the statement and its four values.
     #[must_use]
     pub fn statement(&self) -> &CompletionStatement {
         &self.statement
     }
 
-    /// Tells the engine that the transaction has committed.
+    /// Notifies the engine that the transaction has committed.
     ///
-    /// If it is called although the transaction did not commit, the task stays this attempt's until
-    /// the engine stops or its session ends, and is then tried again.
+    /// If it is called although the transaction did not commit, this attempt keeps the task until
+    /// the engine stops or its session ends. The task is then retried.
     pub fn committed(self) -> Finished {
         self.attempt.mark_finished();
         self.store.look_for_completions();
@@ -65,13 +64,13 @@ impl FinishingByStatement<'_> {
 }
 
 /// Finishing in a transaction, for stores on PostgreSQL and handlers that write to the same
-/// database. Either both what the handler wrote and the end of its task are committed, or neither,
-/// whatever happens to the process or to the server: the effect happens exactly once.
+/// database. Either the handler's writes and the end of its task are both committed, or neither is,
+/// even if the process or the server crashes: the effect happens exactly once.
 impl Context {
-    /// Completes the task in a transaction of the handler's own on the store's database, as
-    /// [`PostgresStore::complete_in`] does: last in the transaction, which is then committed at
-    /// once, for all writes to the store wait for it. What the attempt has
-    /// [spawned](Self::spawn_task), and how far it said it was, is written with it.
+    /// Completes the task in the handler's own transaction on the store's database, as
+    /// [`PostgresStore::complete_in`] does. Call it last in the transaction and commit at once,
+    /// because all writes to the store wait for the transaction. The tasks that the attempt has
+    /// [spawned](Self::spawn_task) and its progress are written with it.
     ///
     /// ```no_run
     /// # use onward::{Context, Failure, Finished};
@@ -81,7 +80,9 @@ impl Context {
     ///     let (mut client, connection) = connect("postgres://shop@db.example/shop", NoTls).await?;
     ///     tokio::spawn(connection);
     ///     let transaction = client.transaction().await?;
-    ///     transaction.execute("UPDATE account SET cents = cents + 100 WHERE name = 'ada'", &[]).await?;
+    ///     transaction
+    ///         .execute("UPDATE account SET cents = cents + 100 WHERE name = 'ada'", &[])
+    ///         .await?;
     ///     let finishing = context.finish_on(&transaction, "paid").await?;
     ///     transaction.commit().await?;
     ///     Ok(finishing.committed())
@@ -89,9 +90,9 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// A failure that may pass if the lease was lost: roll back, which dropping the transaction
-    /// does. What [`PostgresStore::apply_in`] reports about the transaction; a permanent failure if
-    /// the store is not on PostgreSQL.
+    /// A retryable failure if the lease was lost: roll back, which dropping the transaction does.
+    /// The errors of [`PostgresStore::apply_in`] about the transaction; a permanent failure if the
+    /// store is not on PostgreSQL.
     pub async fn finish_on(
         &self,
         transaction: &impl GenericClient,
@@ -102,10 +103,11 @@ impl Context {
         Ok(FinishingOnServer { attempt: &self.attempt, applied })
     }
 
-    /// The statement that completes the task in a transaction of the handler's own on the store's
-    /// database, for every other driver, such as sqlx: see [`PostgresStore::completion_statement`],
-    /// also for the right that its role needs. Run it last in the transaction, and commit at once.
-    /// How far the attempt said it was is written before, and apart from it.
+    /// Returns the statement that completes the task in the handler's own transaction on the
+    /// store's database, for any other driver, such as sqlx.
+    /// [`PostgresStore::completion_statement`] documents the statement and the right that its role
+    /// needs. Run it last in the transaction, and commit at once. The progress of the attempt is
+    /// written before it, in a separate commit.
     ///
     /// ```no_run
     /// use onward::{Context, Failure, Finished};
@@ -113,7 +115,9 @@ impl Context {
     ///
     /// async fn pay(context: Context, client: &mut Client) -> Result<Finished, Failure> {
     ///     let transaction = client.transaction().await?;
-    ///     transaction.execute("UPDATE account SET cents = cents + 100 WHERE name = 'ada'", &[]).await?;
+    ///     transaction
+    ///         .execute("UPDATE account SET cents = cents + 100 WHERE name = 'ada'", &[])
+    ///         .await?;
     ///     let finishing = context.finish_by_statement("paid").await?;
     ///     let statement = finishing.statement();
     ///     let values: [&(dyn ToSql + Sync); 4] =
@@ -125,9 +129,9 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// A permanent failure if the store is not on PostgreSQL, or the attempt has
-    /// [spawned](Self::spawn_task) tasks: these would come apart from its end; submit them by
-    /// `onward_submit` in the transaction instead. A failure that may pass if the store cannot be
+    /// A permanent failure if the store is not on PostgreSQL, or if the attempt has
+    /// [spawned](Self::spawn_task) tasks: these would be committed apart from its end; submit them
+    /// by `onward_submit` in the transaction instead. A retryable failure if the store cannot be
     /// written to.
     pub async fn finish_by_statement(&self, output: impl Into<Output>) -> Result<FinishingByStatement<'_>, Failure> {
         let store = postgres(&self.run.inner)?;
@@ -147,7 +151,7 @@ impl Context {
     }
 }
 
-/// The engine's store, if it is one whose database handlers may write to.
+/// Returns the engine's store if it is on PostgreSQL.
 fn postgres(inner: &Inner) -> Result<&PostgresStore, Failure> {
     let store = inner.store.as_any().and_then(|store| store.downcast_ref::<PostgresStore>());
     store.ok_or_else(|| {

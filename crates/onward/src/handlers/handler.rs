@@ -1,4 +1,4 @@
-//! Handlers, and what holds for them.
+//! Handlers and their options.
 
 use std::fmt;
 use std::future::Future;
@@ -19,8 +19,8 @@ use crate::error::{Error, Result};
 pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = Result<Output, Failure>> + Send>>;
 pub(crate) type HandlerFunction = Arc<dyn Fn(Context) -> HandlerFuture + Send + Sync>;
 
-/// What holds for every task of a kind, or of the kinds of a pattern, unless the task says
-/// otherwise.
+/// Options for every task of a kind, or of the kinds of a pattern. A task's own settings override
+/// them.
 ///
 /// ```
 /// use std::time::Duration;
@@ -45,54 +45,55 @@ pub struct HandlerOptions {
 }
 
 impl HandlerOptions {
-    /// Nothing of its own: the queue's and the engine's settings hold.
+    /// Returns options that set nothing: the settings of the queue and the engine apply.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How tasks of this kind are tried again. A task's own policy goes before it; the queue's and
-    /// the engine's after it.
+    /// Sets the retry policy. A task's own policy takes precedence over it, and it takes precedence
+    /// over those of the queue and the engine.
     #[must_use]
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = Some(policy);
         self
     }
 
-    /// How long one attempt may take. A task's own timeout goes before it; the engine's after it.
+    /// Sets the timeout of one attempt. A task's own timeout takes precedence over it, and it takes
+    /// precedence over the engine's.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// How long an attempt may go on without a sign of life of its handler
-    /// ([`Context::heartbeat`]); then it is asked to stop, and after its grace aborted, and counts
-    /// as failed. It notices a handler that is stuck long before a timeout for the whole work
-    /// could; a process that is gone is noticed without it. A task's own goes before it. Default:
-    /// the handler may be silent.
+    /// Sets how long an attempt may run without a heartbeat of its handler
+    /// ([`Context::heartbeat`]). After that it is asked to stop, aborted after its grace, and
+    /// counts as failed. A heartbeat timeout detects a stuck handler long before a timeout of the
+    /// whole work could; a crashed process is detected without it. A task's own takes precedence.
+    /// Default: no heartbeat timeout.
     #[must_use]
     pub fn heartbeat_timeout(mut self, timeout: Duration) -> Self {
         self.heartbeat_timeout = Some(timeout);
         self
     }
 
-    /// What becomes of an attempt that failed: called with the failure (of a panic and a timeout
-    /// too), its attempt, and what the retry policy makes of it, and answers what holds in its
-    /// place. It has the last word, also over the number of attempts: one that always answers
-    /// [`Verdict::Retry`] has tasks tried for ever.
+    /// Sets a function that decides about failed attempts. It gets the failure (also of a panic or
+    /// a timeout), the attempt and the verdict of the retry policy, and returns the verdict that
+    /// applies. It also overrides the number of attempts: a function that always returns
+    /// [`Verdict::Retry`] retries tasks for ever.
     ///
-    /// It is called before the end of the attempt is written, in the attempt's slot, so it should
-    /// be quick; it is not called for what is cancelled or given back. Should it panic, the retry
-    /// policy holds.
+    /// The engine calls it before it writes the end of the attempt, in the attempt's slot, so it
+    /// should be quick. It is not called for cancelled or released attempts. If it panics, the
+    /// verdict of the retry policy applies.
     #[must_use]
     pub fn on_failure(mut self, decide: impl Fn(&FailedAttempt<'_>) -> Verdict + Send + Sync + 'static) -> Self {
         self.failure_policy = Some(FailurePolicy::new(decide));
         self
     }
 
-    /// Runs a middleware around the handler: it is given the attempt, and goes on with
-    /// [`Next::run`]. May be said several times: what was given first is outermost.
+    /// Runs a middleware around the handler. It gets the attempt, and continues with [`Next::run`].
+    /// Several calls add up: the first middleware is the outermost.
     ///
     /// A middleware runs within the attempt: its time counts, a panic in it is a failure, and when
     /// the attempt is aborted it is dropped where it awaits.
@@ -120,8 +121,8 @@ impl HandlerOptions {
         Ok(self.retry.map_or(Ok(()), |retry| retry.check(&pattern.to_string()))?)
     }
 
-    /// Adds what is said nearer to the handler: its settings hold before these, its middleware runs
-    /// inside of these.
+    /// Adds options that are nearer to the handler. Their settings take precedence over these, and
+    /// their middleware runs inside these.
     pub(crate) fn nearer(&mut self, nearer: &Self) {
         self.retry = nearer.retry.or(self.retry);
         self.timeout = nearer.timeout.or(self.timeout);
@@ -138,9 +139,9 @@ impl HandlerOptions {
 pub(crate) struct Handler {
     pub(crate) function: HandlerFunction,
     pub(crate) options: HandlerOptions,
-    /// What its module gives it.
+    /// The state of its module.
     pub(crate) state: Option<Arc<AppState>>,
-    /// Finds a state that it takes as an argument and that is not there.
+    /// A function that finds a state which the handler takes as an argument and which is missing.
     pub(crate) missing: Option<fn(Has<'_>) -> Option<&'static str>>,
 }
 
@@ -164,7 +165,8 @@ impl Handler {
         Self { function, options, state: None, missing: None }
     }
 
-    /// The handler with all that holds for it, its middleware around its function.
+    /// Returns the handler with all options that apply to it, and its middleware around its
+    /// function.
     pub(crate) fn complete(&self, options: HandlerOptions) -> Self {
         let from_inside = options.middleware.iter().rev();
         let function = from_inside.fold(Arc::clone(&self.function), |inner, middleware| middleware.around(inner));

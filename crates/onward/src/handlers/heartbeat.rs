@@ -1,4 +1,4 @@
-//! Signs of life of a handler.
+//! Heartbeats of a handler.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,18 +7,18 @@ use onward_store::Clock;
 
 use super::context::Context;
 
-/// When the handler of an attempt last gave a sign of life. Until somebody listens for one, a sign
-/// costs a look at a number.
+/// The last heartbeat of an attempt's handler. Without a heartbeat timeout a heartbeat costs one
+/// atomic load.
 #[derive(Debug, Default)]
 pub(crate) struct Heartbeat {
-    /// How long it may be silent, in microseconds; 0: nobody listens.
+    /// The longest silence in microseconds; 0 for no limit.
     limit: AtomicU64,
-    /// In microseconds of steady time.
+    /// The last heartbeat, in microseconds of steady time.
     last: AtomicU64,
 }
 
 impl Heartbeat {
-    /// From now on the handler must not be silent for so long.
+    /// Sets the longest silence of the handler from now on.
     pub(crate) fn listen(&self, limit: Duration, now: Duration) {
         self.last.store(microseconds(now), Ordering::Relaxed);
         self.limit.store(microseconds(limit).max(1), Ordering::Release);
@@ -30,8 +30,8 @@ impl Heartbeat {
         }
     }
 
-    /// When the handler has been silent for too long if no further sign comes, in steady time;
-    /// `None` if it may be.
+    /// Returns the steady time at which the handler has been silent for too long without a further
+    /// heartbeat, or `None` if there is no limit.
     pub(crate) fn silent_at(&self) -> Option<Duration> {
         let limit = self.limit()?;
         Some(Duration::from_micros(self.last.load(Ordering::Relaxed)).saturating_add(limit))
@@ -49,18 +49,19 @@ fn microseconds(duration: Duration) -> u64 {
 
 /// Long work whose handler may get stuck.
 impl Context {
-    /// Says that the handler is alive, where its task or [its
-    /// options](crate::HandlerOptions::heartbeat_timeout) say how long it may be silent: that time
-    /// begins anew. What it says of its [progress](Self::progress) and keeps by
-    /// [`checkpoint`](Self::checkpoint) says so too.
+    /// Reports that the handler is alive. If the task or [its
+    /// options](crate::HandlerOptions::heartbeat_timeout) set a heartbeat timeout, that time starts
+    /// again. [`progress`](Self::progress) and [`checkpoint`](Self::checkpoint) count as heartbeats
+    /// too.
     ///
-    /// Costs a few nanoseconds (some tens where a sign is waited for), takes no lock and writes
+    /// It costs a few nanoseconds (some tens with a heartbeat timeout), takes no lock and writes
     /// nothing.
     pub fn heartbeat(&self) {
         self.attempt.heartbeat.beat(&*self.run.inner.clock);
     }
 
-    /// How long the handler may be silent until this attempt counts as failed; `None` if for ever.
+    /// Returns how long the handler may be silent before this attempt fails, or `None` if there is
+    /// no limit.
     #[must_use]
     pub fn heartbeat_timeout(&self) -> Option<Duration> {
         self.attempt.heartbeat.limit()

@@ -1,4 +1,4 @@
-//! What is done around handlers.
+//! Functions that run around handlers.
 
 use std::fmt;
 use std::future::Future;
@@ -9,18 +9,19 @@ use super::failure::Failure;
 use super::handler::{HandlerFunction, HandlerFuture};
 use super::output::Output;
 
-/// What a middleware calls to go on: the next middleware, or the handler.
+/// The rest of an attempt, which a middleware continues with: the next middleware, or the handler.
 ///
-/// To leave it out ends the attempt with what the middleware answers, and the handler does not run.
+/// A middleware that does not run it ends the attempt with its own return value, and the handler
+/// does not run.
 pub struct Next(HandlerFunction);
 
 impl Next {
     /// Runs the rest of the attempt. A panic in it passes through, unless the middleware catches
-    /// it, and is a failure in the end; when the attempt is aborted, the middleware is dropped
-    /// together with what it waits for.
+    /// it, and becomes a failure. When the attempt is aborted, the middleware is dropped together
+    /// with the future that it awaits.
     ///
     /// # Errors
-    /// What the handler answers, or a middleware nearer to it.
+    /// The failure of the handler, or of a middleware nearer to it.
     pub async fn run(self, context: Context) -> Result<Output, Failure> {
         (self.0)(context).await
     }
@@ -32,7 +33,7 @@ impl fmt::Debug for Next {
     }
 }
 
-/// A function around handlers.
+/// A function that runs around handlers.
 #[derive(Clone)]
 pub(crate) struct Middleware(Arc<dyn Fn(Context, Next) -> HandlerFuture + Send + Sync>);
 
@@ -45,7 +46,7 @@ impl Middleware {
         Self(Arc::new(move |context, next| Box::pin(function(context, next))))
     }
 
-    /// The function that runs this around `inner`.
+    /// Returns a function that runs this middleware around `inner`.
     pub(crate) fn around(&self, inner: HandlerFunction) -> HandlerFunction {
         let outer = Arc::clone(&self.0);
         Arc::new(move |context| outer(context, Next(Arc::clone(&inner))))

@@ -1,4 +1,4 @@
-//! Handlers: what runs a task, what it is given, and how it answers.
+//! Handlers: how a task runs, what it gets and what it returns.
 
 pub(crate) mod attempt;
 pub(crate) mod batch;

@@ -1,10 +1,10 @@
-//! What a handler answers when it succeeded.
+//! The result of a handler that succeeded.
 
 use bytes::Bytes;
 
-/// The result of an attempt that succeeded: nothing, or bytes that the store keeps with the task.
+/// The result of a successful attempt: nothing, or bytes that the store keeps with the task.
 ///
-/// A result larger than the store's payload limit is a permanent failure that says so.
+/// A result larger than the store's payload limit is a permanent failure.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Output(pub(crate) Option<Bytes>);
 
@@ -12,14 +12,14 @@ impl Output {
     /// No result.
     pub const NONE: Self = Self(None);
 
-    /// The result, if there is one.
+    /// Returns the bytes, if there is a result.
     #[must_use]
     pub fn bytes(&self) -> Option<&Bytes> {
         self.0.as_ref()
     }
 
-    /// A value as JSON: what the handler of a typed task answers. `()` and `None` are kept as no
-    /// result.
+    /// Returns a value as JSON, as the handler of a typed task does. `()` and `None` are stored as
+    /// no result.
     ///
     /// # Errors
     /// A permanent failure if the value cannot be written as JSON.

@@ -1,4 +1,4 @@
-//! How far a running task says it is.
+//! The progress of a running task.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,10 +12,10 @@ use crate::observe::{RateMeter, ReportedProgress};
 const UNKNOWN: u32 = u32::MAX;
 const NO_BYTES: u64 = u64::MAX;
 
-/// The latest progress of one attempt. Setting it never waits for the store: whoever reads it gets
-/// the newest value, and those between are gone. Fraction and bytes are atomic: setting them is
-/// lock-free and costs a few nanoseconds. The message has a lock, which is held while a text is
-/// moved in by the handler, or copied out by whoever looks or saves.
+/// The latest progress of one attempt. Setting it never waits for the store. A reader gets the
+/// newest value, and earlier values are lost. Fraction and bytes are atomic: setting them is
+/// lock-free and costs a few nanoseconds. The message has a lock, which is held while the handler
+/// moves a text in or a reader copies it.
 #[derive(Debug)]
 pub(crate) struct LiveProgress {
     fraction: AtomicU32,
@@ -24,14 +24,14 @@ pub(crate) struct LiveProgress {
     bytes: LiveBytes,
 }
 
-/// How many bytes are done. A reader may see a new count with the total before it.
+/// The number of bytes done. A reader may see a new count with the total before it.
 #[derive(Debug)]
 struct LiveBytes {
     done: AtomicU64,
     total: AtomicU64,
-    /// What was done when bytes were first counted.
+    /// The number of bytes done when bytes were first counted.
     base: AtomicU64,
-    /// Only for those who look, so that telling reads no clock and takes no lock.
+    /// Used by readers only, so that reporting bytes reads no clock and takes no lock.
     meter: Mutex<RateMeter>,
 }
 
@@ -97,8 +97,8 @@ impl LiveProgress {
         self.bytes.get()
     }
 
-    /// All that an attempt that began at `began` has told by now, in steady time, with how fast its
-    /// bytes go.
+    /// Returns the progress of an attempt that began at `began`, as of `now` in steady time, with
+    /// the rate of its bytes.
     pub(crate) fn reported(&self, began: Duration, now: Duration) -> ReportedProgress {
         let bytes_per_second = self.bytes.per_second(began, now);
         ReportedProgress { fraction: self.fraction(), bytes: self.bytes(), bytes_per_second }
@@ -113,12 +113,12 @@ impl LiveProgress {
         self.message.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether it changed since the last call.
+    /// Returns true if the progress changed since the last call.
     pub(crate) fn take_unsaved(&self) -> bool {
         self.unsaved.load(Ordering::Relaxed) && self.unsaved.swap(false, Ordering::Acquire)
     }
 
-    /// Says that what was taken could not be saved.
+    /// Records that the progress could not be saved.
     pub(crate) fn mark_unsaved(&self) {
         self.unsaved.store(true, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! A result that is written piece by piece.
+//! A result that is written in pieces.
 
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::attempt::Attempt;
 use super::context::Context;
 
-/// What an attempt has written of its result. Nothing is made for the many that answer theirs.
+/// The written part of a result. The buffer is allocated only when a handler writes.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenResult(OnceLock<Mutex<Vec<u8>>>);
 
@@ -27,14 +27,14 @@ impl WrittenResult {
         Ok(())
     }
 
-    /// What was written, if anything was; empty after a writer was made and wrote nothing.
+    /// Returns the appended bytes, or `None` if nothing was ever appended.
     pub(crate) fn bytes(&self) -> Option<Bytes> {
         let written = self.0.get()?.lock().unwrap_or_else(PoisonError::into_inner);
         Some(Bytes::copy_from_slice(&written))
     }
 }
 
-/// Appends to the result of an attempt: by [`std::io::Write`], or in whole pieces by
+/// A writer that appends to the result of an attempt, by [`std::io::Write`] or in whole pieces by
 /// [`append`](Self::append).
 #[derive(Debug, Clone)]
 pub struct ResultWriter {
@@ -43,11 +43,11 @@ pub struct ResultWriter {
 }
 
 impl ResultWriter {
-    /// Appends bytes; waits for nothing.
+    /// Appends bytes without waiting.
     ///
     /// # Errors
-    /// Of the kind [`FileTooLarge`](io::ErrorKind::FileTooLarge) if the result would be larger than
-    /// a payload may be; then nothing of `bytes` was appended.
+    /// An error of the kind [`FileTooLarge`](io::ErrorKind::FileTooLarge) if the result would
+    /// exceed the payload limit. Then nothing of `bytes` was appended.
     pub fn append(&self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.attempt.result.append(bytes.as_ref(), self.limit)
     }
@@ -65,8 +65,8 @@ impl io::Write for ResultWriter {
 }
 
 impl Context {
-    /// Writes the result piece by piece. What was written is the result if the handler answers `Ok`
-    /// without one; one that it answers goes before it. All writers of an attempt write to one
+    /// Returns a writer for the result. The written bytes are the result if the handler returns
+    /// `Ok` without one; a returned result takes precedence. All writers of an attempt write to one
     /// result, and a further attempt begins with an empty one.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! Finding a number that JSON does not have: a serializer that writes nothing and looks at every
+//! Finds a number that JSON does not have, with a serializer that writes nothing and checks every
 //! number.
 
 use std::fmt;
@@ -12,15 +12,15 @@ enum Step {
     Index(usize),
 }
 
-/// A number that JSON does not have, and where in the value it is.
+/// A number that JSON does not have, and its path in the value.
 #[derive(Debug)]
 pub(crate) struct NotFinite {
     number: f64,
-    /// Innermost step first.
+    /// The innermost step comes first.
     path: Vec<Step>,
 }
 
-/// Looks for a number that is not finite. What the value itself refuses is no concern of this.
+/// Returns an error if a number is not finite. Other errors of the value are ignored.
 pub(super) fn check<T: Serialize + ?Sized>(value: &T) -> Result<(), NotFinite> {
     match value.serialize(Finite) {
         Err(CheckError::NotFinite(found)) => Err(*found),
@@ -47,7 +47,7 @@ impl fmt::Display for NotFinite {
     }
 }
 
-/// Why the look has ended early.
+/// The reason why the check ended early.
 #[derive(Debug)]
 enum CheckError {
     NotFinite(Box<NotFinite>),
@@ -59,7 +59,7 @@ impl CheckError {
         Self::NotFinite(Box::new(NotFinite { number, path: Vec::new() }))
     }
 
-    /// Says that it was found inside of something.
+    /// Adds the step that contains the number.
     fn within(mut self, step: impl FnOnce() -> Step) -> Self {
         if let Self::NotFinite(found) = &mut self {
             found.path.push(step());
@@ -84,7 +84,7 @@ impl ser::Error for CheckError {
 
 type CheckResult = Result<(), CheckError>;
 
-/// The serializer of a value that is not in another.
+/// The serializer of a value that is not inside another.
 struct Finite;
 
 /// The parts of a value, one after the other.
@@ -122,7 +122,7 @@ impl Parts {
     }
 }
 
-/// Writes the methods of scalars in which there is nothing to be found.
+/// Defines the methods of scalars that are always valid.
 macro_rules! fine {
     ($($method:ident($type:ty))*) => {
         $(fn $method(self, _: $type) -> CheckResult {
@@ -228,7 +228,7 @@ impl Serializer for Finite {
     }
 }
 
-/// Writes the traits of what is found by its place.
+/// Defines the traits of parts that have an index.
 macro_rules! items {
     ($($trait:ident::$method:ident)*) => {
         $(impl ser::$trait for Parts {
@@ -253,7 +253,7 @@ items! {
     SerializeTupleVariant::serialize_field
 }
 
-/// Writes the traits of what is found by its name.
+/// Defines the traits of parts that have a name.
 macro_rules! fields {
     ($($trait:ident)*) => {
         $(impl ser::$trait for Parts {

@@ -1,4 +1,4 @@
-//! How many tasks run at once in an engine's store, and how fast they start.
+//! Limits on the number of running tasks in an engine's store, and on the rate of their starts.
 
 use onward_store::rules::order::{between, last_place, place};
 use onward_store::{Limit, LimitRecord, Outcome, Refusal, SetLimit, StoreReads, TaskId, TaskState, WaitReason, Write};
@@ -6,15 +6,16 @@ use onward_store::{Limit, LimitRecord, Outcome, Refusal, SetLimit, StoreReads, T
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 
-/// Limits. What is set here is kept in the store and holds for every engine on it, in every
-/// process, from the next claim on; what was claimed before and has not started is given back.
+/// Limits. The store keeps them, and they apply to every engine on it, in every process, from the
+/// next claim on. Tasks that were claimed before and have not started are released.
 impl Engine {
-    /// Changes the limit of everything, a queue, a kind, a group, or of each group whose name
-    /// begins so, and answers what holds now. What runs goes on, also beyond a new limit.
+    /// Changes the limit of the whole store, a queue, a kind, a group, or each group whose name has
+    /// a prefix, and returns the limit that now applies. Running tasks continue, even beyond a new
+    /// limit.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a value out of its range, and for a change of nothing;
-    /// what the store reports if it could not keep it.
+    /// [`is_invalid`](Error::is_invalid) for a value out of its range, and for an empty change; the
+    /// store's error if it could not keep the change.
     pub async fn set_limit(&self, set: SetLimit) -> Result<Limit> {
         match self.apply(Write::SetLimit(set)).await? {
             Outcome::LimitSet(limit) => Ok(limit),
@@ -22,12 +23,12 @@ impl Engine {
         }
     }
 
-    /// Why a task does not run: every reason that holds now, and as text what would release it.
-    /// None for a task that could start now, runs, or has ended. Of
-    /// [pressure](crate::PressureSource) this engine's own is told.
+    /// Returns the reasons why a task does not run, each with a text that names what would release
+    /// it. There is none for a task that could start now, runs, or has ended. For
+    /// [pressure](crate::PressureSource) only this engine's own is considered.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found) if there is no such task; what the store reports if it
+    /// [`is_not_found`](Error::is_not_found) if there is no such task; the store's error if it
     /// could not be read.
     pub async fn why(&self, task: TaskId) -> Result<Vec<WaitReason>> {
         let mut reasons = self.inner.store.why(task).await?.ok_or(Refusal::TaskNotFound(task))?;
@@ -35,7 +36,7 @@ impl Engine {
         Ok(reasons)
     }
 
-    /// Whether this engine is under pressure and the task is not urgent enough.
+    /// Returns the reason if this engine is under pressure and the task is not urgent enough.
     async fn pressure_on(&self, task: TaskId) -> Result<Option<WaitReason>> {
         let pressure = self.inner.gauge.pressure();
         let (Some(least), Some(source)) = (pressure.least, pressure.highest_source()) else { return Ok(None) };
@@ -50,10 +51,10 @@ impl Engine {
         Ok(Some(WaitReason::Pressure { source, percent, least, until }))
     }
 
-    /// The limits in force and how far they are used, in the order of their scopes.
+    /// Returns the limits in force and their usage, in the order of their scopes.
     ///
     /// # Errors
-    /// If the store could not be read.
+    /// The store's error if it could not be read.
     pub async fn limits(&self) -> Result<Vec<LimitRecord>> {
         Ok(self.inner.store.limits().await?)
     }

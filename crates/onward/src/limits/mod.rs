@@ -1,4 +1,4 @@
-//! Flow control: how many tasks run at once, and which of them give way.
+//! Flow control: the number of tasks that run at once, and preemption.
 
 mod control;
 mod preemption;

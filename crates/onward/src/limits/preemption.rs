@@ -1,8 +1,8 @@
-//! Running work that gives way to urgent work.
+//! The preemption policy.
 
 use onward_store::Priority;
 
-/// When a running task gives way to one that waits; given to
+/// The rule by which a running task gives way to a waiting one, for
 /// [`EngineBuilder::preemption`](crate::EngineBuilder::preemption).
 ///
 /// ```
@@ -14,9 +14,10 @@ use onward_store::Priority;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preemption {
-    /// The least priority of tasks that others give way to. Default: [`Priority::URGENT`].
+    /// The lowest priority of a task that preempts others. Default: [`Priority::URGENT`].
     pub from: Priority,
-    /// How many levels less urgent a task must be to give way, at least 1. Default: 64.
+    /// The number of levels that a running task must be less urgent to give way, at least 1.
+    /// Default: 64.
     pub levels: u8,
 }
 
@@ -27,7 +28,7 @@ impl Default for Preemption {
 }
 
 impl Preemption {
-    /// Whether a running task of one priority gives way to a waiting one of another.
+    /// Returns true if a running task of one priority gives way to a waiting one of another.
     #[must_use]
     pub fn gives_way(self, running: Priority, waiting: Priority) -> bool {
         waiting >= self.from && running.0.checked_add(self.levels.max(1)).is_some_and(|least| waiting.0 >= least)

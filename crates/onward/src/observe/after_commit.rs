@@ -15,27 +15,27 @@ use crate::bounds;
 use crate::engine::{InHandler, Inner};
 use crate::handlers::Attempt;
 
-/// A change of a task that this engine made and that is durable.
+/// A durable change of a task that this engine made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transition {
     /// The task.
     pub task: TaskId,
-    /// Its kind.
+    /// The kind.
     pub kind: Name,
-    /// The queue it is in.
+    /// The queue that the task is in.
     pub queue: Name,
-    /// The attempt that it is about, counted from 1.
+    /// The attempt, counted from 1.
     pub attempt: u32,
-    /// What happened.
+    /// The change.
     pub change: Change,
-    /// How many transitions before this one were left out because the hook was too slow; zero as
-    /// long as it keeps up.
+    /// The number of transitions that were dropped before this one because the hook was too slow;
+    /// zero as long as it keeps up.
     pub missed: u64,
 }
 
 type HookFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A function to call after a commit.
+/// A function that is called after a commit.
 #[derive(Clone)]
 pub(crate) struct Hook(Arc<dyn Fn(Transition) -> HookFuture + Send + Sync>);
 
@@ -48,7 +48,7 @@ impl Hook {
         Self(Arc::new(move |transition| Box::pin(function(transition))))
     }
 
-    /// Calls it to its end. A panic in it is logged.
+    /// Calls the function and awaits its future. A panic in it is logged.
     async fn call(&self, transition: Transition) {
         let (task, kind) = (transition.task.0, transition.kind.clone());
         let called = catch_unwind(AssertUnwindSafe(|| (self.0)(transition)));
@@ -68,7 +68,7 @@ impl fmt::Debug for Hook {
     }
 }
 
-/// The hooks of one run, each with what it is still to be told.
+/// The hooks of one run, each with its queue of transitions.
 #[derive(Debug, Default)]
 pub(crate) struct Hooks(Vec<Arc<HookQueue>>);
 
@@ -96,7 +96,7 @@ impl Hooks {
         self.0.is_empty()
     }
 
-    /// Notes what became of an attempt. Never waits.
+    /// Queues a change of an attempt for every hook. It never waits.
     pub(crate) fn notify(&self, attempt: &Attempt, change: Change) {
         for queue in &self.0 {
             let task = &attempt.task;
@@ -111,12 +111,12 @@ impl Hooks {
         }
     }
 
-    /// Calls the hooks, each in a task of its own, until they are closed and all is told.
+    /// Calls the hooks, each in its own task, until they are closed and their queues are empty.
     pub(crate) fn start(&self, inner: &Arc<Inner>) -> tokio::task::JoinSet<()> {
         self.0.iter().map(|queue| InHandler::call(inner, || Box::pin(Arc::clone(queue).run()))).collect()
     }
 
-    /// Says that nothing more is to be told.
+    /// Closes the queues: the hooks end when they have received everything.
     pub(crate) fn close(&self) {
         for queue in &self.0 {
             queue.lock().is_closed = true;

@@ -1,16 +1,16 @@
-//! What a run did.
+//! The summary of a run.
 
 use onward_store::TaskState;
 use serde::Serialize;
 
-/// How the attempts of one run ended, counted when their end was durable.
+/// The ends of the attempts of one run, counted when they were durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct DrainSummary {
     /// Tasks that completed.
     pub completed: u64,
-    /// Tasks that failed for good.
+    /// Tasks that failed permanently.
     pub failed: u64,
-    /// Tasks that went to the dead letters.
+    /// Tasks that became dead letters.
     pub dead: u64,
     /// Tasks that were cancelled while this engine had them.
     pub cancelled: u64,
@@ -21,7 +21,7 @@ pub struct DrainSummary {
 }
 
 impl DrainSummary {
-    /// Tasks that ended in this run, in whatever way.
+    /// Returns the number of tasks that ended in this run, in whatever way.
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.completed + self.failed + self.dead + self.cancelled

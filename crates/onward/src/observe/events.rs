@@ -1,4 +1,4 @@
-//! Events as they happen.
+//! Streams events as they happen.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use crate::bounds;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 
-/// A reader of events: every transition of every task from its cursor on, in the order in which
-/// they became durable, by this process or another. It reads the store's history, so a slow reader
-/// costs nobody anything, and misses nothing for as long as history is kept. One that was away for
-/// longer is told so.
+/// A reader of events: every transition of every task from its cursor on, by any process, in the
+/// order in which they became durable. It reads the store's history, so a slow reader delays
+/// nothing, and misses nothing for as long as the history is kept. A reader that was away for
+/// longer gets an error.
 #[derive(Debug)]
 pub struct EventStream {
     store: Arc<dyn Store>,
     changes: Changes,
     read: VecDeque<Event>,
-    /// Where reading goes on in the store.
+    /// The position of the next read of the store.
     next: EventCursor,
-    /// Behind the last event handed out.
+    /// The position behind the last returned event.
     cursor: EventCursor,
 }
 
@@ -30,12 +30,12 @@ impl EventStream {
         Self { store, changes, read: VecDeque::new(), next: cursor, cursor }
     }
 
-    /// The next event; waits for it if there is none yet. Cancel-safe.
+    /// Returns the next event, and waits for it if there is none yet. Cancel-safe.
     ///
     /// # Errors
-    /// Once if events were pruned before this stream had read them ([`Error::events_forgotten`]);
-    /// after that it goes on with the oldest there are. If the store could not be read; the stream
-    /// can be used again.
+    /// One error if events were pruned before this stream had read them
+    /// ([`Error::events_forgotten`]); after it the stream continues with the oldest events that
+    /// remain. The store's error if it could not be read; the stream can be used again.
     pub async fn next(&mut self) -> Result<Event> {
         loop {
             if let Some(event) = self.try_next().await? {
@@ -47,13 +47,13 @@ impl EventStream {
         }
     }
 
-    /// The next event, or `None` if nothing more has happened yet. Cancel-safe.
+    /// Returns the next event, or `None` if there is none yet. Cancel-safe.
     ///
     /// # Errors
-    /// As those of [`next`](Self::next).
+    /// The errors of [`next`](Self::next).
     pub async fn try_next(&mut self) -> Result<Option<Event>> {
         if self.read.is_empty() {
-            // A change after this line is seen by the next wait.
+            // The next wait sees a change after this line.
             self.changes.hint();
             let page = self.store.events(self.next, bounds::EVENT_BATCH).await?;
             self.next = page.next;
@@ -67,16 +67,18 @@ impl EventStream {
         Ok(event)
     }
 
-    /// Behind the last event handed out: keep it to go on from here later, also in another process.
+    /// Returns the position behind the last returned event. Keep it to continue from here later,
+    /// also in another process.
     #[must_use]
     pub fn cursor(&self) -> EventCursor {
         self.cursor
     }
 }
 
-/// Following.
+/// Event streams.
 impl Engine {
-    /// Events from `cursor` on: [`EventCursor::START`] for all that the store still has.
+    /// Returns the events from `cursor` on. [`EventCursor::START`] returns all that the store still
+    /// has.
     #[must_use]
     pub fn events(&self, cursor: EventCursor) -> EventStream {
         EventStream::new(Arc::clone(&self.inner.store), cursor)

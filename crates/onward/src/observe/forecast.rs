@@ -1,26 +1,25 @@
-//! How far a running task is, how fast it goes and when it may be done. Plain functions from values
-//! to values.
+//! Forecasts of a running task: its progress, its rate and its remaining time, as pure functions.
 
 use std::time::Duration;
 
 use onward_store::{ByteProgress, KindStatistics, TaskRecord, TaskState, Timestamp};
 use serde::Serialize;
 
-/// How far a running task is, and how long it may still take: from what its handler says, or else
-/// from how long earlier tasks of its kind took.
+/// The progress and the remaining time of a running task, from the reports of its handler, or else
+/// from the run time of earlier tasks of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Forecast {
-    /// From 0.0 to 1.0: as the handler says, else by its bytes, else as time goes on
-    /// ([`is_estimated`](Self::is_estimated)).
+    /// The progress from 0.0 to 1.0: as the handler reports it, or else by its bytes, or else by
+    /// time ([`is_estimated`](Self::is_estimated)).
     pub fraction: Option<f32>,
-    /// How fast it goes, in bytes a second, if the handler counts bytes: smoothed over some seconds
-    /// where this engine runs the task, else the mean since the attempt began.
+    /// The rate in bytes a second, if the handler counts bytes. It is smoothed over some seconds if
+    /// this engine runs the task, and otherwise the mean since the attempt began.
     pub bytes_per_second: Option<f64>,
-    /// How long it may still take, in seconds.
+    /// The remaining time, in seconds.
     #[serde(serialize_with = "optional_seconds")]
     pub remaining: Option<Duration>,
-    /// Whether the handler says nothing, and this is told from the mean run time of its kind's
-    /// completed tasks.
+    /// True if the handler reports nothing, and this is derived from the mean run time of completed
+    /// tasks of its kind.
     pub is_estimated: bool,
 }
 
@@ -28,13 +27,13 @@ fn optional_seconds<S: serde::Serializer>(duration: &Option<Duration>, serialize
     duration.map(|duration| duration.as_secs_f64()).serialize(serializer)
 }
 
-/// An estimate never says that a task is further than this.
+/// The highest progress of an estimate.
 const ESTIMATE_HIGHEST: f32 = 0.99;
 
-/// The longest time that is foretold.
+/// The longest remaining time of a forecast.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// What a handler has said.
+/// The progress that a handler has reported.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ReportedProgress {
     pub(crate) fraction: Option<f32>,
@@ -43,8 +42,8 @@ pub(crate) struct ReportedProgress {
 }
 
 impl Forecast {
-    /// That of a task as the store has it, whoever runs it; `None` for one that does not run.
-    /// `statistics` are those of its kind.
+    /// Returns the forecast of a task as the store has it, whichever engine runs it, or `None` for
+    /// a task that does not run. `statistics` are those of its kind.
     #[must_use]
     pub fn of_record(task: &TaskRecord, statistics: Option<&KindStatistics>, now: Timestamp) -> Option<Self> {
         let started = task.started_at.filter(|_| task.state == TaskState::Running)?;
@@ -60,8 +59,8 @@ impl Forecast {
         Some(Self::of(reported, now - started, mean_run(statistics)))
     }
 
-    /// From what a handler has said in the time that it has run; else from the mean run time of its
-    /// kind.
+    /// Returns the forecast from the reports of a handler and its run time, or else from the mean
+    /// run time of its kind.
     pub(crate) fn of(reported: ReportedProgress, elapsed: Duration, mean: Option<Duration>) -> Self {
         let fraction = reported.fraction.or_else(|| reported.bytes.and_then(ByteProgress::fraction));
         let remaining = by_rate(reported).or_else(|| by_fraction(fraction?, elapsed));
@@ -75,7 +74,7 @@ impl Forecast {
     }
 }
 
-/// The mean run time of the completed tasks of a kind.
+/// Returns the mean run time of the completed tasks of a kind.
 pub(crate) fn mean_run(statistics: Option<&KindStatistics>) -> Option<Duration> {
     let statistics = statistics.filter(|statistics| statistics.ended.completed > 0)?;
     let tasks = u32::try_from(statistics.ended.completed).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! Looking at an engine's store.
+//! Reads an engine's store.
 
 use onward_store::{
     CollectionRecord, CollectionSelection, QueueDay, QueueRecord, Refusal, SessionRecord, StoreReads, TaskId,
@@ -7,27 +7,26 @@ use onward_store::{
 use crate::engine::Engine;
 use crate::error::Result;
 
-/// The inspector: all that `onward task`, `onward queue` and `onward stats` do, a program does with
-/// these, [`cancel`](Self::cancel), [`retry`](Self::retry), their forms for many tasks,
+/// The inspector. These methods do what `onward task`, `onward queue` and `onward stats` do,
+/// together with [`cancel`](Self::cancel), [`retry`](Self::retry), their forms for many tasks,
 /// [`pause`](Self::pause), [`set_queue`](Self::set_queue), [`set_limit`](Self::set_limit),
 /// [`why`](Self::why) and the reads of the [`store`](Self::store).
 impl Engine {
-    /// How tasks ended on each of the last `days` days, 1 to 90, by queue, today the last of them;
-    /// see [`Store::history`](crate::Store::history).
+    /// Returns the ends of tasks on each of the last `days` days, 1 to 90, by queue; today is the
+    /// last. See [`Store::history`](crate::Store::history).
     ///
     /// # Errors
-    /// If the store could not be read.
+    /// The store's error if it could not be read.
     pub async fn history(&self, days: u32) -> Result<Vec<QueueDay>> {
         Ok(self.inner.store.history(days).await?)
     }
 
-    /// The workers that serve a task's kind in its queue now, oldest first, whether it waits or
-    /// runs; of an orchestration, those with code that goes on with it. None for one that has
-    /// ended.
+    /// Returns the workers that now serve a task's kind in its queue, oldest first, whether the
+    /// task waits or runs. For an orchestration it returns those with code that can continue it,
+    /// and for a task that has ended none.
     ///
     /// # Errors
-    /// [`is_not_found`](crate::Error::is_not_found); what the store reports if it could not be
-    /// read.
+    /// [`is_not_found`](crate::Error::is_not_found); the store's error if it could not be read.
     pub async fn serving(&self, task: TaskId) -> Result<Vec<SessionRecord>> {
         let record = self.inner.store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?;
         if record.state.is_ended() {
@@ -46,20 +45,19 @@ impl Engine {
         Ok(self.inner.store.sessions().await?.into_iter().filter(serves).collect())
     }
 
-    /// What is being collected to be handed over as one ([`Aggregate`](crate::Aggregate)), what is
-    /// handed over next first; see [`Store::collections`](crate::Store::collections).
+    /// Returns the pending batches ([`Aggregate`](crate::Aggregate)), the one that is ready first
+    /// first; see [`Store::collections`](crate::Store::collections).
     ///
     /// # Errors
-    /// If the store could not be read.
+    /// The store's error if it could not be read.
     pub async fn collections(&self, which: CollectionSelection) -> Result<Vec<CollectionRecord>> {
         Ok(self.inner.store.collections(which).await?)
     }
 
-    /// A queue with its sizes.
+    /// Returns a queue with its sizes.
     ///
     /// # Errors
-    /// [`is_not_found`](crate::Error::is_not_found); what the store reports if it could not be
-    /// read.
+    /// [`is_not_found`](crate::Error::is_not_found); the store's error if it could not be read.
     pub async fn queue(&self, name: &str) -> Result<QueueRecord> {
         let queues = self.inner.store.queues().await?;
         let found = queues.into_iter().find(|queue| queue.name.as_str() == name);

@@ -1,4 +1,4 @@
-//! What an engine and its store show: events, snapshots, metrics and forecasts.
+//! Observation of an engine and its store: events, snapshots, metrics and forecasts.
 
 mod after_commit;
 mod drain_summary;

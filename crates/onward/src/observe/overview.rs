@@ -1,4 +1,4 @@
-//! One picture of a store and the engine on it, for a dashboard.
+//! An overview of a store and an engine on it, for a dashboard.
 
 use onward_store::{
     KindStatistics, LimitRecord, PauseRecord, QueueMode, QueueRecord, ScheduleRecord, ScheduleSelection, SessionRecord,
@@ -13,44 +13,44 @@ use crate::engine::Engine;
 use crate::error::Result;
 
 /// Everything that a dashboard shows, at about one moment: its parts are read one after the other.
-/// Serialisable.
+/// It is serialisable.
 ///
-/// It costs by how many queues, kinds, limits, sessions and running tasks there are, not by the
+/// The cost depends on the number of queues, kinds, limits, sessions and running tasks, not on the
 /// history. One part depends on the backlog: the sizes of the queues are counted, which takes a
-/// SQLite store some 20 ms for a million waiting tasks, so a dashboard should ask every few seconds
-/// rather than many times a second. [`Engine::snapshot`] reads memory alone.
+/// SQLite store some 20 ms for a million waiting tasks. A dashboard should therefore read it every
+/// few seconds rather than many times a second. [`Engine::snapshot`] reads memory only.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Overview {
-    /// When it was read, by the store's clock.
+    /// The time of the read, by the store's clock.
     pub at: Timestamp,
-    /// What the store is and promises.
+    /// The store and its guarantees.
     pub store: StoreInfo,
-    /// How claims choose among queues.
+    /// The mode by which claims choose among queues.
     pub queue_mode: QueueMode,
     /// Every queue with its sizes, its weight, its concurrency, and whether it is paused, by name.
     pub queues: Vec<QueueRecord>,
     /// The pauses in force.
     pub pauses: Vec<PauseRecord>,
-    /// The limits in force, with how far they are used.
+    /// The limits in force, with their usage.
     pub limits: Vec<LimitRecord>,
-    /// The sessions that are open, of all processes, with how many tasks each holds.
+    /// The open sessions of all processes, with the number of tasks that each holds.
     pub sessions: Vec<SessionRecord>,
-    /// The schedules that fire next, by when, at most
-    /// [`bounds::SCHEDULES_SHOWN`].
+    /// The schedules that fire next, by due time, at most
+    /// [`bounds::SCHEDULES_SHOWN`](crate::bounds::SCHEDULES_SHOWN).
     pub schedules: Vec<ScheduleRecord>,
-    /// What ended tasks were like, by kind.
+    /// Statistics of ended tasks, by kind.
     pub kinds: Vec<KindStatistics>,
-    /// What this engine does, with the progress of what it runs; nothing where only a store was
-    /// read.
+    /// The activity of this engine, with the progress of its running tasks; `None` if only a store
+    /// was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<Snapshot>,
 }
 
 impl Overview {
-    /// That of a store without an engine.
+    /// Returns the overview of a store without an engine.
     ///
     /// # Errors
-    /// If the store could not be read.
+    /// The store's error if it could not be read.
     pub async fn of_store(store: &dyn Store) -> Result<Self> {
         Ok(Self {
             at: store.clock().now(),
@@ -66,7 +66,7 @@ impl Overview {
         })
     }
 
-    /// Adds what an engine does, and estimates by the statistics what its tasks do not say.
+    /// Adds the activity of an engine, and estimates the progress of tasks that report none.
     fn with_engine(mut self, mut snapshot: Snapshot) -> Self {
         for task in snapshot.running.iter_mut().filter(|task| task.forecast.fraction.is_none()) {
             let mean = mean_run(self.kinds.iter().find(|kind| kind.kind == task.kind));
@@ -78,12 +78,12 @@ impl Overview {
 }
 
 impl Engine {
-    /// One picture of the store and of what this engine does: queues, limits, sessions, schedules,
-    /// statistics, and the running tasks with their progress, where they say nothing estimated from
-    /// how long their kind took before.
+    /// Returns an overview of the store and this engine: queues, limits, sessions, schedules,
+    /// statistics, and the running tasks with their progress. The progress of a task that reports
+    /// none is estimated from earlier tasks of its kind.
     ///
     /// # Errors
-    /// If the store could not be read.
+    /// The store's error if it could not be read.
     pub async fn overview(&self) -> Result<Overview> {
         let overview = Overview::of_store(&**self.store()).await?;
         Ok(overview.with_engine(self.snapshot()))

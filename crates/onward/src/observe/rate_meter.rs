@@ -1,15 +1,15 @@
-//! How fast a count grows, smoothed.
+//! A smoothed rate of growth.
 
 use std::time::Duration;
 
-/// What is older than this hardly counts.
+/// The time constant of the smoothing: older samples hardly count.
 const WINDOW: Duration = Duration::from_secs(5);
 
-/// Looks that are closer together are taken as one: over so short a time a rate says little.
+/// The shortest time between two samples: over a shorter time a rate has little meaning.
 const SHORTEST: Duration = Duration::from_millis(200);
 
-/// A rate by exponential smoothing over what was seen at irregular looks: a look weighs by the time
-/// since the one before.
+/// A rate with exponential smoothing over irregular samples. A sample is weighted by the time since
+/// the one before.
 #[derive(Debug, Default)]
 pub(crate) struct RateMeter {
     last: Option<Sample>,
@@ -23,12 +23,12 @@ struct Sample {
 }
 
 impl RateMeter {
-    /// The rate a second when the count is `count` at `at`, in steady time; `None` before any time
-    /// has passed. The first look counts from `begin`, when the count was `base`.
+    /// Returns the rate per second when the count is `count` at `at`, in steady time, or `None`
+    /// before any time has passed. The first sample counts from `begin`, when the count was `base`.
     pub(crate) fn sample(&mut self, begin: Duration, base: u64, at: Duration, count: u64) -> Option<f64> {
         let last = *self.last.get_or_insert(Sample { at: begin, count: base });
         let Some(grown) = count.checked_sub(last.count) else {
-            // It has begun anew.
+            // The count has started again.
             *self = Self { last: Some(Sample { at, count }), rate: None };
             return None;
         };

@@ -1,4 +1,4 @@
-//! What an engine does at this moment.
+//! The present activity of an engine.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use crate::engine::{Engine, Run};
 use crate::handlers::Attempt;
 use crate::pressure::Pressure;
 
-/// What one engine does at this moment, with live progress. Reads memory only. Serialisable, for a
-/// dashboard.
+/// The present activity of one engine, with live progress. It is read from memory only, and is
+/// serialisable for a dashboard.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Snapshot {
-    /// Whether the engine runs.
+    /// True if the engine runs.
     pub is_running: bool,
-    /// How many handlers may run at once.
+    /// The number of handlers that may run at once.
     pub concurrency: usize,
-    /// What runs, the oldest task first.
+    /// The running tasks, the oldest first.
     pub running: Vec<RunningTask>,
-    /// How many tasks are claimed and have not started.
+    /// The number of tasks that are claimed and have not started.
     pub buffered: usize,
-    /// How many attempts have ended and are not yet durable.
+    /// The number of attempts that have ended and are not yet durable.
     pub unsettled: usize,
-    /// The pressure as it was last seen.
+    /// The pressure at the last sample.
     pub pressure: Pressure,
 }
 
@@ -33,29 +33,30 @@ pub struct Snapshot {
 pub struct RunningTask {
     /// The task.
     pub id: TaskId,
-    /// Its kind.
+    /// The kind.
     pub kind: Name,
-    /// The queue it was in.
+    /// The queue that the task was in.
     pub queue: Name,
-    /// How urgent it is.
+    /// The priority.
     pub priority: Priority,
-    /// Which attempt it is, counted from 1.
+    /// The number of the attempt, counted from 1.
     pub attempt: u32,
     /// The session that holds it.
     pub session: SessionId,
-    /// How long its handler has run, in seconds.
+    /// The run time of the handler, in seconds.
     #[serde(serialize_with = "seconds")]
     pub elapsed: Duration,
-    /// How far it says it is, from 0.0 to 1.0.
+    /// The reported progress, from 0.0 to 1.0.
     pub fraction: Option<f32>,
-    /// What it says it is doing.
+    /// The reported message.
     pub message: Option<String>,
-    /// Whether it was asked to stop.
+    /// True if the handler was asked to stop.
     pub is_stopping: bool,
-    /// How many bytes it says it has done, and of how many.
+    /// The reported bytes, and their total.
     pub bytes: Option<ByteProgress>,
-    /// How far it is, how fast it goes and how long it may take: from what it says; in an
-    /// [`Overview`](crate::Overview), where it says nothing, from how long its kind took before.
+    /// The forecast of its progress, rate and remaining time, from what the handler reports. For a
+    /// handler that reports nothing, an [`Overview`](crate::Overview) estimates it from earlier
+    /// tasks of the kind.
     pub forecast: Forecast,
 }
 
@@ -81,7 +82,7 @@ impl Snapshot {
 }
 
 impl RunningTask {
-    /// What its handler has said.
+    /// Returns the progress that the handler has reported.
     pub(crate) fn reported(&self) -> ReportedProgress {
         ReportedProgress {
             fraction: self.fraction,
@@ -112,9 +113,9 @@ impl RunningTask {
     }
 }
 
-/// Looking at what runs.
+/// Snapshots.
 impl Engine {
-    /// What this engine does at this moment, with live progress.
+    /// Returns the present activity of this engine, with live progress.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let idle = || Snapshot {

@@ -1,4 +1,4 @@
-//! Listing tasks.
+//! Lists tasks.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,13 +11,12 @@ use onward_store::{
 use crate::engine::Engine;
 use crate::error::Result;
 
-/// A listing of tasks that is being described: which tasks, newest first. Made by
-/// [`Engine::tasks`]; nothing is read before [`page`](Self::page), [`stream`](Self::stream),
-/// [`collect`](Self::collect), [`first`](Self::first) or [`count`](Self::count).
+/// A builder of a list of tasks, newest first. Made by [`Engine::tasks`]; nothing is read before
+/// [`page`](Self::page), [`stream`](Self::stream), [`collect`](Self::collect),
+/// [`first`](Self::first) or [`count`](Self::count).
 ///
-/// Conditions combine: a task is listed if it meets all of them. Payloads and results are read
-/// where [`with_payload`](Self::with_payload) asks for them. A name that is none is an error of the
-/// read.
+/// Conditions combine: a task is listed if it meets all of them. Payloads and results are read only
+/// [on request](Self::with_payload). An invalid name is an error of the read.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -51,7 +50,7 @@ impl fmt::Debug for TaskQuery {
 }
 
 impl Engine {
-    /// Describes a listing of tasks, of all unless conditions are added.
+    /// Returns a list of all tasks, to which conditions may be added.
     pub fn tasks(&self) -> TaskQuery {
         TaskQuery { engine: self.clone(), filter: Ok(TaskFilter::default()), page_size: bounds::PAGE }
     }
@@ -96,7 +95,7 @@ impl TaskQuery {
         self.set(|filter| filter.key = Some(key.into()))
     }
 
-    /// Lists tasks with a key that begins so.
+    /// Lists tasks with a key that has this prefix.
     pub fn key_prefix(self, prefix: impl Into<String>) -> Self {
         self.set(|filter| filter.key_prefix = Some(prefix.into()))
     }
@@ -106,37 +105,37 @@ impl TaskQuery {
         self.set(|filter| filter.parent = Some(parent))
     }
 
-    /// Lists members of this [bundle](crate::Aggregate).
+    /// Lists items of this [batch](crate::Aggregate).
     pub fn bundle(self, bundle: TaskId) -> Self {
         self.set(|filter| filter.bundle = Some(bundle))
     }
 
-    /// Lists tasks in this state; called several times, in one of the states.
+    /// Lists tasks in this state. Several calls list tasks in one of the states.
     pub fn state(self, state: TaskState) -> Self {
         self.states([state])
     }
 
-    /// Lists tasks in one of these states, and of those that were added before.
+    /// Lists tasks in one of these states, or of those that were added before.
     pub fn states(self, states: impl IntoIterator<Item = TaskState>) -> Self {
         self.set(|filter| filter.states.extend(states))
     }
 
-    /// Lists tasks with this tag; called several times, with all of the tags.
+    /// Lists tasks with this tag. Several calls list tasks with all of the tags.
     pub fn tag(self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.set(|filter| filter.tags.set(key, value))
     }
 
-    /// Lists tasks with at least one tag whose key begins so.
+    /// Lists tasks with at least one tag whose key has this prefix.
     pub fn tag_key_prefix(self, prefix: impl Into<String>) -> Self {
         self.set(|filter| filter.tag_key_prefix = Some(prefix.into()))
     }
 
-    /// Lists tasks that are at least so urgent.
+    /// Lists tasks of at least this priority.
     pub fn priority_from(self, priority: Priority) -> Self {
         self.set(|filter| filter.priority_from = Some(priority))
     }
 
-    /// Lists tasks that are at most so urgent.
+    /// Lists tasks of at most this priority.
     pub fn priority_to(self, priority: Priority) -> Self {
         self.set(|filter| filter.priority_to = Some(priority))
     }
@@ -151,17 +150,17 @@ impl TaskQuery {
         self.set(|filter| filter.submitted_before = Some(moment))
     }
 
-    /// Lists tasks that ended at this moment or later; leaves out live ones.
+    /// Lists tasks that ended at this moment or later, without live ones.
     pub fn finished_from(self, moment: Timestamp) -> Self {
         self.set(|filter| filter.finished_from = Some(moment))
     }
 
-    /// Lists tasks that ended before this moment; leaves out live ones.
+    /// Lists tasks that ended before this moment, without live ones.
     pub fn finished_before(self, moment: Timestamp) -> Self {
         self.set(|filter| filter.finished_before = Some(moment))
     }
 
-    /// Lists tasks that were asked to stop, or those that were not.
+    /// Lists tasks whose cancellation was requested, or those without such a request.
     pub fn cancel_requested(self, requested: bool) -> Self {
         self.set(|filter| filter.cancel_requested = Some(requested))
     }
@@ -171,13 +170,14 @@ impl TaskQuery {
         self.set(|filter| filter.orchestration = Some(are_orchestrations))
     }
 
-    /// Reads payloads and results too. Default: they are left out, and a record's result is
+    /// Reads payloads and results too. By default they are left out, and a record's result is
     /// [`TaskResult::NotRead`](crate::TaskResult::NotRead).
     pub fn with_payload(self) -> Self {
         self.set(|filter| filter.with_payload = true)
     }
 
-    /// Sets how many tasks one read of the store returns: 1 to 1000, which is the default.
+    /// Sets the number of tasks that one read of the store returns: 1 to 1000, which is the
+    /// default.
     pub fn page_size(mut self, tasks: usize) -> Self {
         self.page_size = tasks.clamp(1, bounds::PAGE);
         self
@@ -186,10 +186,10 @@ impl TaskQuery {
 
 /// Reads.
 impl TaskQuery {
-    /// Returns the filter that was described, for [`cancel_all`](Engine::cancel_all) and its like.
+    /// Returns the filter, for [`cancel_all`](Engine::cancel_all) and similar operations.
     ///
     /// # Errors
-    /// [`is_invalid`](crate::Error::is_invalid) with the first name that is none.
+    /// [`is_invalid`](crate::Error::is_invalid) with the first invalid name.
     pub fn filter(self) -> Result<TaskFilter> {
         self.filter
     }
@@ -197,14 +197,14 @@ impl TaskQuery {
     /// Reads one page: the newest tasks, or those before [`TaskPage::next`] of the page before.
     ///
     /// # Errors
-    /// As [`filter`](Self::filter); what the store reports if it could not be read.
+    /// The errors of [`filter`](Self::filter); the store's error if it could not be read.
     pub async fn page(&self, before: Option<TaskId>) -> Result<TaskPage> {
         let page = Page { before, limit: self.page_size };
         Ok(self.engine.inner.store.tasks(self.filter.clone()?, page).await?)
     }
 
-    /// Returns the tasks one by one, read page by page. Tasks that are submitted meanwhile are not
-    /// among them.
+    /// Returns the tasks one by one, read page by page. Tasks that are submitted during the reading
+    /// are not included.
     pub fn stream(self) -> TaskStream {
         TaskStream { query: self, read: VecDeque::new(), before: None, is_over: false }
     }
@@ -212,7 +212,7 @@ impl TaskQuery {
     /// Reads all tasks into memory.
     ///
     /// # Errors
-    /// As [`page`](Self::page).
+    /// The errors of [`page`](Self::page).
     pub async fn collect(self) -> Result<Vec<TaskRecord>> {
         let (mut tasks, mut stream) = (Vec::new(), self.stream());
         while let Some(task) = stream.next().await? {
@@ -224,7 +224,7 @@ impl TaskQuery {
     /// Reads the newest task.
     ///
     /// # Errors
-    /// As [`page`](Self::page).
+    /// The errors of [`page`](Self::page).
     pub async fn first(self) -> Result<Option<TaskRecord>> {
         Ok(self.page_size(1).page(None).await?.tasks.into_iter().next())
     }
@@ -232,7 +232,7 @@ impl TaskQuery {
     /// Counts the tasks.
     ///
     /// # Errors
-    /// As [`page`](Self::page).
+    /// The errors of [`page`](Self::page).
     pub async fn count(self) -> Result<u64> {
         Ok(self.engine.inner.store.count(self.filter?).await?)
     }
@@ -251,7 +251,7 @@ impl TaskStream {
     /// Returns the next task, or `None` after the last. Cancel-safe.
     ///
     /// # Errors
-    /// As [`TaskQuery::page`]; the stream can be used again.
+    /// The errors of [`TaskQuery::page`]. The stream can be used again after one.
     pub async fn next(&mut self) -> Result<Option<TaskRecord>> {
         while self.read.is_empty() && !self.is_over {
             let page = self.query.page(self.before).await?;

@@ -1,39 +1,54 @@
 //! Metrics and traces.
 //!
-//! Metrics go through the [`metrics`] facade: install a recorder (such as
-//! `metrics-exporter-prometheus`) **before** the engine is opened; without one they cost a branch
-//! each.
+//! Metrics go through the [`metrics`] facade. Install a recorder (such as
+//! `metrics-exporter-prometheus`) **before** the engine is opened; without one each metric costs a
+//! branch.
 //!
-//! | metric | labels | what it is |
+//! | metric | labels | meaning |
 //! |---|---|---|
-//! | `onward_tasks_submitted_total` | `kind`, `outcome` | submits by this process; `outcome` is `inserted`, `duplicate`, `priority_raised`, `requeued`, `superseded` or `rejected` |
-//! | `onward_tasks_ended_total` | `kind`, `state` | tasks that this engine ended; `state` is `completed`, `failed`, `dead` or `cancelled` |
-//! | `onward_attempts_failed_total` | `kind` | attempts that failed and are followed by another |
-//! | `onward_leases_lost_total` | – | ended attempts whose result was refused because the lease was lost |
-//! | `onward_attempt_seconds` | `kind` | histogram: from the start of a handler to its end |
-//! | `onward_wait_seconds` | `kind` | histogram: from submission to the start of the first attempt, a delay that the submitter asked for included |
-//! | `onward_commit_seconds` | – | histogram: how long the store took for one call of the dispatcher |
-//! | `onward_commit_writes` | – | histogram: how many writes were in it |
-//! | `onward_store_errors_total` | – | calls of the dispatcher that the store could not do |
-//! | `onward_preemptions_total` | – | running tasks that were asked to give way to more urgent ones |
-//! | `onward_schedule_firings_total` | `outcome` | firings of schedules by this process; `outcome` is `submitted`, `skipped`, `held`, `failed` or `missed` |
-//! | `onward_turns_total` | `kind`, `outcome` | turns of orchestrations by this engine; `outcome` is `parked`, `completed`, `failed`, `cancelled`, `continued_as_new`, `dead`, `given_back` or `lost` |
-//! | `onward_turn_seconds` | `kind` | histogram: from the claim of a turn until its last write is durable, its steps included |
-//! | `onward_replays_total` | `kind` | orchestrations that were brought back by running their code on their histories: after a restart, on another worker, or when too many were kept |
-//! | `onward_replayed_events_total` | `kind` | events that were fed to code in that |
+//! | `onward_tasks_submitted_total` | `kind`, `outcome` | submits by this process |
+//! | `onward_tasks_ended_total` | `kind`, `state` | tasks that this engine ended |
+//! | `onward_attempts_failed_total` | `kind` | attempts that failed and are retried |
+//! | `onward_leases_lost_total` | – | results that were rejected because the lease was lost |
+//! | `onward_attempt_seconds` | `kind` | histogram: run time of a handler and its clean-up |
+//! | `onward_wait_seconds` | `kind` | histogram: time from submission to the first attempt |
+//! | `onward_commit_seconds` | – | histogram: duration of a store call of the dispatcher |
+//! | `onward_commit_writes` | – | histogram: number of writes in such a call |
+//! | `onward_store_errors_total` | – | failed store calls of a run |
+//! | `onward_preemptions_total` | – | running tasks that were asked to give way |
+//! | `onward_schedule_firings_total` | `outcome` | firings of schedules by this process |
+//! | `onward_turns_total` | `kind`, `outcome` | turns of orchestrations by this engine |
+//! | `onward_turn_seconds` | `kind` | histogram: time from a turn's start to its durable write |
+//! | `onward_replays_total` | `kind` | orchestrations that were replayed from their histories |
+//! | `onward_replayed_events_total` | `kind` | events in these replays |
 //! | `onward_history_events_total` | `kind` | events that turns added to histories |
-//! | `onward_history_bytes_total` | `kind` | and their bytes |
-//! | `onward_orchestrations_kept` | – | parked orchestrations in the memory of this engine, at most [`orchestrations_kept`](crate::EngineBuilder::orchestrations_kept) |
+//! | `onward_history_bytes_total` | `kind` | bytes of these events |
+//! | `onward_orchestrations_kept` | – | parked orchestrations in the memory of this engine |
 //! | `onward_running` | – | slots in use |
 //! | `onward_buffered` | – | tasks claimed and not started |
 //!
-//! Traces go through [`tracing`]: a span `submit` (fields `task`, `kind`, `queue`) around each
-//! submit of one task, a span `submit_all` (fields `tasks`, `first`, `last`: how many, and the
-//! numbers of the first and the last) around each submit of several, and a span `attempt` (fields
-//! `task`, `kind`, `queue`, `attempt`) around each poll of a handler; the task's number links them.
-//! An event of the level `DEBUG` (fields `task`, `kind`, `attempt`, `state`) tells that the end of
-//! an attempt is durable, and in which state its task is. Further events tell of lost leases and
-//! sessions, of store errors, and of handlers that do not stop.
+//! * The `outcome` of a submit is `inserted`, `duplicate`, `priority_raised`, `requeued`,
+//!   `superseded` or `rejected`. The `state` of a task is `completed`, `failed`, `dead` or
+//!   `cancelled`.
+//! * The `outcome` of a firing is `submitted`, `skipped`, `held`, `failed` or `missed`. The
+//!   `outcome` of a turn is `parked`, `completed`, `failed`, `cancelled`, `continued_as_new`,
+//!   `dead`, `given_back` or `lost`.
+//! * `onward_wait_seconds` includes a delay that the submitter asked for, and `onward_turn_seconds`
+//!   the steps of the turn.
+//! * `onward_store_errors_total` counts failed calls of the dispatcher, the scheduler and
+//!   retention.
+//! * An orchestration is replayed after a restart, on another worker, or after it was evicted. At
+//!   most [`orchestrations_kept`](crate::EngineBuilder::orchestrations_kept) stay in memory.
+//!
+//! Traces go through [`tracing`]. A span `submit` (fields `task`, `kind`, `queue`) surrounds each
+//! submit of one task. A span `submit_all` surrounds each submit of several; its fields are
+//! `tasks`, their number, and `first` and `last`, the ids of the first and the last. A span
+//! `attempt` (fields `task`, `kind`, `queue`, `attempt`) surrounds each poll of a handler. The id
+//! of the task links them.
+//!
+//! An event of the level `DEBUG` (fields `task`, `kind`, `attempt`, `state`) reports that the end
+//! of an attempt is durable, and the state of its task. Further events report lost leases and
+//! sessions, errors of the store, and handlers that do not stop.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -74,7 +89,8 @@ impl Telemetry {
         }
     }
 
-    /// The metrics of a kind, made when the kind is first seen. A store has at most 10 000 kinds.
+    /// Returns the metrics of a kind, created when the kind is first seen. A store has at most 10
+    /// 000 kinds.
     pub(crate) fn kind(&self, kind: &Name) -> Arc<KindTelemetry> {
         if let Some(known) = self.kinds.read().unwrap_or_else(PoisonError::into_inner).get(kind) {
             return Arc::clone(known);

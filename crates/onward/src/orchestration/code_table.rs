@@ -1,4 +1,4 @@
-//! Which code a kind of orchestrations has.
+//! Maps kinds of orchestrations to their code.
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
@@ -15,7 +15,7 @@ use crate::orchestration::code::OrchestrationContext;
 use crate::orchestration::replay::{Code, CodeFuture, ReplayContext};
 use crate::submit::{Task, encode_result};
 
-/// Which code of a kind this is, and whose orchestrations it goes on with.
+/// The version of a code, and the versions whose orchestrations it continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OrchestrationOptions {
     version: u32,
@@ -23,23 +23,24 @@ pub struct OrchestrationOptions {
 }
 
 impl OrchestrationOptions {
-    /// Version 0, which goes on with what it began.
+    /// Returns the options of version 0, which continues only its own orchestrations.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The number of this code. Orchestrations that begin get the newest code of their kind, and
-    /// keep its number; another number's code goes on with them only where it says so. Default: 0.
+    /// Sets the version of this code. New orchestrations get the newest code of their kind, and
+    /// keep its version. The code of another version continues them only if it [declares
+    /// that](Self::since). Default: 0.
     #[must_use]
     pub fn version(mut self, version: u32) -> Self {
         self.version = version;
         self
     }
 
-    /// It goes on with orchestrations that codes since this number began, too: its changes are
-    /// behind [`patched`](crate::orchestration::OrchestrationContext::patched), or do not touch
-    /// what is in their histories. 0 for all. Default: only with those of its own number.
+    /// Also continues the orchestrations that versions since this one began. The changes of this
+    /// code must be behind [`patched`](crate::orchestration::OrchestrationContext::patched), or not
+    /// affect those histories. 0 for all. Default: only its own version.
     #[must_use]
     pub fn since(mut self, version: u32) -> Self {
         self.since = Some(version);
@@ -47,14 +48,14 @@ impl OrchestrationOptions {
     }
 }
 
-/// The code that was registered, under the kinds as the program wrote them.
+/// The registered code, under the kinds as the program wrote them.
 #[derive(Clone, Default)]
 pub(crate) struct Registered(Vec<Registration>);
 
 #[derive(Clone)]
 struct Registration {
     kind: String,
-    /// Whether its type says that it is an orchestration.
+    /// True if its type declares itself an orchestration.
     is_orchestration: bool,
     options: OrchestrationOptions,
     code: Code,
@@ -71,7 +72,7 @@ impl Registered {
         self.0.push(Registration { kind, is_orchestration, options, code: code_of(typed::<T>, function) });
     }
 
-    /// Code that is known by the name of its kind.
+    /// Registers code by the name of its kind.
     pub(crate) fn add_json<F, Fut>(&mut self, kind: &str, options: OrchestrationOptions, function: F)
     where
         F: Fn(Value, OrchestrationContext) -> Fut + Send + Sync + 'static,
@@ -81,7 +82,7 @@ impl Registered {
         self.0.push(Registration { kind: kind.to_owned(), is_orchestration: true, options, code });
     }
 
-    /// The code by kind.
+    /// Returns the code by kind.
     pub(crate) fn table(&self) -> Result<CodeTable> {
         let mut kinds: HashMap<Name, Versions> = HashMap::new();
         for Registration { kind, is_orchestration, options, code } in &self.0 {
@@ -111,7 +112,7 @@ impl Registered {
 }
 
 struct Versioned {
-    /// The first version whose orchestrations it goes on with.
+    /// The first version whose orchestrations it continues.
     since: u32,
     code: Code,
 }
@@ -121,12 +122,13 @@ struct Versioned {
 pub(crate) struct Versions(BTreeMap<u32, Versioned>);
 
 impl Versions {
-    /// The newest, and its version: for those that begin.
+    /// Returns the newest code and its version, for new orchestrations.
     pub(super) fn newest(&self) -> Option<(u32, &Code)> {
         self.0.last_key_value().map(|(version, versioned)| (*version, &versioned.code))
     }
 
-    /// That which goes on with what a version began: its own, else the oldest that says it can.
+    /// Returns the code that continues the orchestrations of a version: its own, or the oldest that
+    /// declares it.
     pub(super) fn going_on_with(&self, version: u32) -> Option<&Code> {
         self.0
             .range(version..)
@@ -140,7 +142,7 @@ fn typed<T: Task>(replay_context: &ReplayContext) -> Result<T, Failure> {
         .map_err(|error| Failure::permanent(format!("the payload is not what the kind `{}` expects: {error}", T::KIND)))
 }
 
-/// A payload as JSON.
+/// Returns a payload as JSON.
 pub(super) fn json_payload(payload: &Bytes, kind: &Name) -> Result<Value, Failure> {
     if payload.is_empty() {
         return Ok(Value::Null);
@@ -149,7 +151,7 @@ pub(super) fn json_payload(payload: &Bytes, kind: &Name) -> Result<Value, Failur
         .map_err(|error| Failure::permanent(format!("the payload of the kind `{kind}` is no JSON: {error}")))
 }
 
-/// The code that a function is, and how its input is read.
+/// Returns the code of a function that reads its input by `input`.
 fn code_of<I, O, F, Fut>(input: fn(&ReplayContext) -> Result<I, Failure>, function: F) -> Code
 where
     I: Send + 'static,
@@ -160,8 +162,8 @@ where
     let function = Arc::new(function);
     Arc::new(move |replay_context| {
         let function = Arc::clone(&function);
-        // Nothing of it runs before it is polled: its own part before the first `await` is to find
-        // the time and the seed, and may panic.
+        // Nothing runs before the first poll, because the part of the function before its first
+        // `await` needs the time and the seed, and may panic.
         Box::pin(async move {
             let input = input(&replay_context)?;
             encode_result(&function(input, OrchestrationContext::new(replay_context)).await?)
@@ -182,8 +184,8 @@ impl CodeTable {
         self.0.is_empty()
     }
 
-    /// Returns which versions of which kinds it has, in order, for who asks why an orchestration
-    /// waits.
+    /// Returns the versions of the kinds that it has, in order, for reports about why an
+    /// orchestration waits.
     pub(crate) fn served(&self) -> Vec<ServedCode> {
         let versions = |(kind, versions): (&Name, &Versions)| {
             let served = |(version, code): (&u32, &Versioned)| ServedCode {

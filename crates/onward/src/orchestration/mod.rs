@@ -1,10 +1,10 @@
-//! Orchestrations: functions that cannot be lost.
+//! Orchestrations: async functions that survive crashes.
 //!
-//! An orchestration is an ordinary async function that may run for months. What it awaits
-//! (activities, which are [tasks](crate::Task); timers; what somebody sends; other orchestrations)
-//! is kept in its history; when its process dies, another runs the code again and feeds it the
-//! history, so that it stands where it stood. While it lives it stays in memory, and an event costs
-//! the event.
+//! An orchestration is an ordinary async function that may run for months. Its history records
+//! everything that it awaits: activities (which are [tasks](crate::Task)), timers, signals and
+//! other orchestrations. When its process dies, another process runs the code again and feeds it
+//! the history, which brings it back to the same point. While its process lives the orchestration
+//! stays in memory, and an event is processed without a replay.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]

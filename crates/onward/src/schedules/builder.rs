@@ -1,4 +1,4 @@
-//! A schedule that is being described.
+//! A builder of schedules.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -10,10 +10,10 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::submit::{Task, new_task};
 
-/// A schedule that is being described; `.await` sets it and answers whether that made or changed
-/// anything. What is wrong with the description is told then, and nothing is changed.
+/// A builder of a schedule. `.await` sets it and returns whether that created or changed anything.
+/// Errors in the settings are reported then, and nothing is changed.
 ///
-/// It needs to be told when ([`every`](Self::every) or [`cron`](Self::cron)) and what
+/// It needs a recurrence ([`every`](Self::every) or [`cron`](Self::cron)) and a task
 /// ([`task`](Self::task) or [`run`](Self::run)).
 #[derive(Debug)]
 #[must_use = "nothing is set until it is awaited"]
@@ -44,73 +44,75 @@ impl ScheduleBuilder {
         }
     }
 
-    /// It fires at every whole multiple of the interval since its [start](Self::starts_at), or
-    /// since 1970-01-01T00:00:00Z: every quarter of an hour means at the quarters of each hour,
-    /// whenever it was set. 100 ms to 3660 days.
+    /// Fires at every whole multiple of the interval since its [start](Self::starts_at), or since
+    /// 1970-01-01T00:00:00Z. An interval of 15 minutes fires at the quarters of each hour, whenever
+    /// the schedule was set. 100 ms to 3660 days.
     pub fn every(self, interval: Duration) -> Self {
         Self { recurrence: Some(Recurrence::Every(interval)), ..self }
     }
 
-    /// It fires at the moments of a cron expression by the wall clock of a zone of the IANA
-    /// database, such as `Europe/Berlin` or `UTC`.
+    /// Fires at the moments of a cron expression by the wall clock of an IANA time zone, such as
+    /// `Europe/Berlin` or `UTC`.
     ///
-    /// Five fields: minute, hour, day of month, month, day of week (0 or 7 is Sunday); with seconds
-    /// before them, six; with years behind them, seven. Lists (`1,15`), ranges (`9-17`), steps
-    /// (`*/5`), names (`MON`, `JAN`), `L` for the last day of a month, `5#2` for the second Friday,
-    /// `15W` for the weekday nearest to the 15th, and `@hourly`, `@daily`, `@weekly`, `@monthly`,
-    /// `@yearly`. Where both a day of month and a day of week are given, either will do.
+    /// Five fields: minute, hour, day of month, month, day of week (0 or 7 is Sunday). Six fields
+    /// begin with seconds, and seven end with years.
     ///
-    /// A moment that the clock skips in spring is taken when the clock goes on. A fixed time that
-    /// comes twice in autumn is taken the first time only; `*/15 * * * *` and its like go on
-    /// through both hours.
+    /// A field may have lists (`1,15`), ranges (`9-17`), steps (`*/5`) and names (`MON`, `JAN`).
+    /// `L` is the last day of a month, `5#2` the second Friday, and `15W` the weekday nearest to
+    /// the 15th. `@hourly`, `@daily`, `@weekly`, `@monthly` and `@yearly` are short forms. If both
+    /// a day of month and a day of week are given, either matches.
+    ///
+    /// A moment that the clock skips in spring fires when the clock continues. A fixed time that
+    /// occurs twice in autumn fires the first time only; `*/15 * * * *` and similar expressions
+    /// fire in both hours.
     pub fn cron(self, expression: impl Into<String>, zone: impl Into<String>) -> Self {
         Self { recurrence: Some(Recurrence::Cron { expression: expression.into(), zone: zone.into() }), ..self }
     }
 
-    /// It submits this task. Without a key of its own each firing's task gets the key
+    /// Submits this task. Without its own key each firing's task gets the key
     /// `schedule:NAME:MOMENT`.
     pub fn task(self, task: NewTask) -> Self {
         Self { task: Some(Ok(task)), ..self }
     }
 
-    /// It submits this typed task.
+    /// Submits this typed task.
     pub fn run<T: Task>(self, task: &T) -> Self {
         Self { task: Some(new_task(task)), ..self }
     }
 
-    /// What to do when a firing comes while the task of the one before is active. Default: it is
-    /// left out.
+    /// Sets what happens to a firing while the task of the one before is active. Default: it is
+    /// skipped.
     pub fn overlap(self, overlap: Overlap) -> Self {
         Self { overlap, ..self }
     }
 
-    /// What becomes of firings that were missed, because nobody ran when they were due. Default:
-    /// the last of them fires.
+    /// Sets what happens to firings that were missed because no engine ran when they were due.
+    /// Default: the last of them fires.
     pub fn catch_up(self, catch_up: CatchUp) -> Self {
         Self { catch_up, ..self }
     }
 
-    /// Each firing is put off by a part of this, at most a day, that depends on the schedule's name
-    /// and the moment, and never up to the next moment. Default: none.
+    /// Delays each firing by a part of this, at most a day. The delay depends on the schedule's
+    /// name and the moment, and never reaches the next moment. Default: none.
     pub fn jitter(self, jitter: Duration) -> Self {
         Self { jitter, ..self }
     }
 
-    /// No firing is before this moment; intervals count from it.
+    /// Sets the first moment of a firing. Intervals count from it.
     pub fn starts_at(self, moment: Timestamp) -> Self {
         Self { starts_at: Some(moment), ..self }
     }
 
-    /// No firing is at or after this moment.
+    /// Sets an end: no firing is at or after this moment.
     pub fn ends_at(self, moment: Timestamp) -> Self {
         Self { ends_at: Some(moment), ..self }
     }
 
-    /// The schedule as described, for a [provider](crate::ScheduleProvider) or to be set later.
+    /// Returns the schedule, for a [provider](crate::ScheduleProvider) or to be set later.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if its name or its typed task cannot be used, or it was
-    /// not said when or what.
+    /// [`is_invalid`](Error::is_invalid) if its name or its typed task is invalid, or if the
+    /// recurrence or the task is missing.
     pub fn build(self) -> Result<NewSchedule> {
         let name = self.name?;
         let missing = |what: &str| Error::invalid(format!("the schedule `{name}` was not told {what}"));

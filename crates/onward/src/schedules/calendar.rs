@@ -14,14 +14,13 @@ use crate::error::{Error, Result};
 
 const MICROSECOND: Duration = Duration::from_micros(1);
 
-/// How long after a moment a change of the zone's offset is looked for that the moment's search did
-/// not get over.
+/// The time around a moment in which a change of the zone's offset can make the cron search fail.
 const TRANSITION: Duration = Duration::from_secs(48 * 3600);
 
-/// A schedule's recurrence, read and ready to be asked.
+/// A parsed recurrence of a schedule.
 ///
-/// A cron expression follows the wall clock of its zone. A moment that the clock skips is taken
-/// when the clock goes on; of one that comes twice the first is taken, or both where the expression
+/// A cron expression follows the wall clock of its zone. A moment that the clock skips fires when
+/// the clock continues. Of a moment that occurs twice the first fires, or both if the expression
 /// names no fixed time (such as `*/15 * * * *`).
 #[derive(Debug)]
 pub(crate) struct Calendar<'a> {
@@ -36,11 +35,11 @@ enum Pattern {
 }
 
 impl<'a> Calendar<'a> {
-    /// Reads a recurrence.
+    /// Parses a recurrence.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a cron expression or a zone that means nothing, and
-    /// for an interval of zero.
+    /// [`is_invalid`](Error::is_invalid) for an invalid cron expression, an unknown time zone or an
+    /// interval of zero.
     pub(crate) fn of(schedule: &'a NewSchedule) -> Result<Self> {
         let pattern = match &schedule.recurrence {
             Recurrence::Every(interval) => every(*interval, schedule)?,
@@ -51,7 +50,7 @@ impl<'a> Calendar<'a> {
         Ok(Self { schedule, pattern })
     }
 
-    /// The first moment after `at`; `None` if there is none.
+    /// Returns the first moment after `at`, or `None` if there is none.
     pub(crate) fn next(&self, at: Timestamp) -> Option<Timestamp> {
         let from = self.schedule.starts_at.map_or(at, |start| at.max(start.minus(MICROSECOND)));
         let next = match &self.pattern {
@@ -64,7 +63,7 @@ impl<'a> Calendar<'a> {
         next.filter(|next| *next > from && self.schedule.ends_at.is_none_or(|end| *next < end))
     }
 
-    /// The last moment up to and including `at`; `None` if there is none.
+    /// Returns the last moment up to and including `at`, or `None` if there is none.
     pub(crate) fn last(&self, at: Timestamp) -> Option<Timestamp> {
         let until = self.schedule.ends_at.map_or(at, |end| at.min(end.minus(MICROSECOND)));
         let last = match &self.pattern {
@@ -77,12 +76,12 @@ impl<'a> Calendar<'a> {
         last.filter(|last| *last <= until && self.schedule.starts_at.is_none_or(|start| *last >= start))
     }
 
-    /// The first firing after `at`.
+    /// Returns the first firing after `at`.
     pub(crate) fn next_firing(&self, at: Timestamp) -> Option<NextFiring> {
         self.next(at).map(|at| self.firing(at))
     }
 
-    /// The firing of a moment: put off by its jitter, but not up to the next moment.
+    /// Returns the firing of a moment, delayed by its jitter, which never reaches the next moment.
     pub(crate) fn firing(&self, at: Timestamp) -> NextFiring {
         if self.schedule.jitter.is_zero() {
             return NextFiring { at, due: at };
@@ -91,7 +90,8 @@ impl<'a> Calendar<'a> {
         NextFiring { at, due: at.plus(jitter(&self.schedule.name, at, self.schedule.jitter.min(room))) }
     }
 
-    /// The moments after `after` and up to and including `until`, at most `limit`, oldest first.
+    /// Returns the moments after `after` and up to and including `until`, at most `limit`, oldest
+    /// first.
     pub(crate) fn between(&self, after: Timestamp, until: Timestamp, limit: usize) -> Vec<Timestamp> {
         let moments = std::iter::successors(self.next(after), |at| self.next(*at));
         moments.take_while(|at| *at <= until).take(limit).collect()
@@ -139,7 +139,7 @@ fn moment(microseconds: i64) -> Timestamp {
     Timestamp::from_microseconds(microseconds)
 }
 
-/// The whole second at or before a moment, as the zone sees it.
+/// Returns the whole second at or before a moment, in a zone.
 fn zoned(at: Timestamp, zone: &TimeZone) -> Option<Zoned> {
     let second = jiff::Timestamp::from_second(at.as_microseconds().div_euclid(1_000_000)).ok()?;
     Some(second.to_zoned(zone.clone()))
@@ -152,8 +152,8 @@ fn timestamp(zoned: &Zoned) -> Timestamp {
 fn next_of(cron: &Cron, zone: &TimeZone, after: Timestamp) -> Option<Timestamp> {
     let from = zoned(after, zone)?;
     let found = cron.find_next_occurrence(&from, false).ok().or_else(|| {
-        // The search gives up at days that a zone leaves out, as Samoa did one in 2011; behind them
-        // it goes on.
+        // The search fails at days that a zone skipped, such as one in Samoa in 2011, so it
+        // continues behind them.
         let transition = zone.following(from.timestamp()).next()?.timestamp();
         let near = transition.duration_since(from.timestamp()).unsigned_abs() <= TRANSITION;
         let behind = near.then(|| transition.to_zoned(zone.clone()))?;
@@ -193,7 +193,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// The next moments, as UTC.
+    /// Returns the next moments, as UTC.
     fn moments(schedule: &NewSchedule, after: &str, count: usize) -> Vec<String> {
         let calendar = Calendar::of(schedule).unwrap();
         calendar.between(at(after), Timestamp::MAX, count).iter().map(Timestamp::to_string).collect()

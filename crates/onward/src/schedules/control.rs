@@ -1,4 +1,4 @@
-//! What people and programs do with schedules.
+//! Control of schedules by people and programs.
 
 use onward_store::{
     AfterFiring, FireSchedule, Fired, Firing, Name, NewSchedule, NextFiring, Outcome, Overlap, Refusal, ScheduleRecord,
@@ -11,16 +11,15 @@ use crate::bounds;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 
-/// Schedules: tasks that recur. They are kept in the store, and fired by any engine on it that
-/// [runs](Engine::run), each firing by one.
+/// Schedules: recurring tasks. The store keeps them, and every engine on it that
+/// [runs](Engine::run) fires them; each firing is made by one engine.
 ///
-/// The task of a firing has the moment of the firing in
-/// [`Context::scheduled_at`](crate::Context::scheduled_at). A schedule goes on whatever becomes of
-/// its tasks: one whose task cannot be submitted says so in its [record](ScheduleRecord::error) and
-/// fires again at its next moment.
+/// [`Context::scheduled_at`](crate::Context::scheduled_at) gives a task the moment of its firing. A
+/// schedule continues whatever happens to its tasks. If a task cannot be submitted, the error is in
+/// the schedule's [record](ScheduleRecord::error), and the schedule fires again at its next moment.
 impl Engine {
-    /// Describes a schedule, to be set with `.await`. Setting it again as it is changes nothing, so
-    /// a program may do so at every start.
+    /// Returns a builder of a schedule; `.await` sets it. Setting an unchanged schedule again
+    /// changes nothing, so a program may do so at every start.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -29,21 +28,22 @@ impl Engine {
     ///
     /// let engine = Engine::builder().memory().open().await?;
     /// let report = NewTask::new("report")?;
-    /// engine.schedule("nightly-report").cron("0 3 * * *", "Europe/Berlin").task(report).overlap(Overlap::Skip).await?;
+    /// let schedule = engine.schedule("nightly-report").cron("0 3 * * *", "Europe/Berlin");
+    /// schedule.task(report).overlap(Overlap::Skip).await?;
     /// # Ok(()) }
     /// ```
     pub fn schedule(&self, name: impl AsRef<str>) -> ScheduleBuilder {
         ScheduleBuilder::new(self.clone(), name.as_ref())
     }
 
-    /// Makes a schedule, or changes the one of that name. Its next firing is the first after now;
-    /// where only its task or its policies change, what is due stays due. A paused one stays
+    /// Creates a schedule, or changes the one of that name. Its next firing is the first after now.
+    /// If only its task or its policies change, a due firing stays due. A paused schedule stays
     /// paused.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a cron expression, a zone, an interval, a policy or a
-    /// task that cannot be used, for a schedule that never fires, and for one that belongs to a
-    /// provider; what the store reports if it could not keep it.
+    /// [`is_invalid`](Error::is_invalid) for an invalid cron expression, time zone, interval,
+    /// policy or task, for a schedule that never fires, and for one that belongs to a provider; the
+    /// store's error if it could not keep the schedule.
     pub async fn set_schedule(&self, schedule: NewSchedule) -> Result<ScheduleSet> {
         let next = Calendar::of(&schedule)?.next_firing(self.inner.clock.now());
         if next.is_none() {
@@ -56,37 +56,37 @@ impl Engine {
         }
     }
 
-    /// Every schedule, by name.
+    /// Returns every schedule, by name.
     ///
     /// # Errors
-    /// What the store reports if it could not be read.
+    /// The store's error if it could not be read.
     pub async fn schedules(&self) -> Result<Vec<ScheduleRecord>> {
         Ok(self.inner.store.schedules(ScheduleSelection::All).await?)
     }
 
-    /// One schedule.
+    /// Returns one schedule.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found); what the store reports if it could not be read.
+    /// [`is_not_found`](Error::is_not_found); the store's error if it could not be read.
     pub async fn find_schedule(&self, name: &Name) -> Result<ScheduleRecord> {
         let found = self.inner.store.schedules(ScheduleSelection::Named(name.clone())).await?.pop();
         found.ok_or_else(|| Refusal::ScheduleNotFound(name.clone()).into())
     }
 
-    /// Lets a schedule fire no more until it is resumed, also after a restart. What it has
-    /// submitted goes on.
+    /// Pauses a schedule until it is resumed, also across restarts. Tasks that it has submitted
+    /// continue.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found); what the store reports if it could not keep it.
+    /// [`is_not_found`](Error::is_not_found); the store's error if it could not keep the pause.
     pub async fn pause_schedule(&self, name: &Name) -> Result<()> {
         self.done(Write::PauseSchedule { schedule: name.clone() }).await
     }
 
-    /// Lets a paused schedule fire again, from its first moment after now on. What came up while it
-    /// was paused is left out; see [`backfill_schedule`](Self::backfill_schedule).
+    /// Resumes a paused schedule, from its first moment after now. Moments during the pause are
+    /// skipped; see [`backfill_schedule`](Self::backfill_schedule).
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found); what the store reports if it could not keep it.
+    /// [`is_not_found`](Error::is_not_found); the store's error if it could not keep the change.
     pub async fn resume_schedule(&self, name: &Name) -> Result<()> {
         let resume = |record: &ScheduleRecord| {
             let next = Calendar::of(&record.schedule)?.next_firing(self.inner.clock.now());
@@ -95,32 +95,32 @@ impl Engine {
         self.apply_to_schedule(name, resume).await.map(drop)
     }
 
-    /// Forgets a schedule. The tasks that it has submitted stay.
+    /// Deletes a schedule. The tasks that it has submitted stay.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found); what the store reports if it could not keep it.
+    /// [`is_not_found`](Error::is_not_found); the store's error if it could not keep the change.
     pub async fn delete_schedule(&self, name: &Name) -> Result<()> {
         self.done(Write::DeleteSchedule { schedule: name.clone() }).await
     }
 
-    /// Fires a schedule once, now, beside its moments; also one that is paused or over. With
-    /// `overlap` instead of its own policy.
+    /// Fires a schedule once, now, in addition to its moments, even if it is paused or over.
+    /// `overlap` replaces its own policy.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found); what the store reports if it could not keep it.
+    /// [`is_not_found`](Error::is_not_found); the store's error if it could not keep the firing.
     pub async fn trigger_schedule(&self, name: &Name, overlap: Option<Overlap>) -> Result<Firing> {
         let now = self.inner.clock.now();
         let firings = self.fire_extra(name, overlap, |_| Ok(vec![now])).await?;
         firings.into_iter().next().map(|(_, firing)| firing).ok_or_else(|| Error::unexpected("a firing"))
     }
 
-    /// Fires a schedule for its moments of the past (or the future) from `from` up to, but not
-    /// including, `until`, at most 1000, in one commit. Answers what became of each. With
-    /// [`Overlap::Allow`] all of them are submitted, and hold none of the regular ones back.
+    /// Fires a schedule for its past (or future) moments from `from` up to, but not including,
+    /// `until`: at most 1000, in one commit. Returns the result of each. With [`Overlap::Allow`]
+    /// every task is submitted, and none of them holds back a regular firing.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if there are more
-    /// than 1000; what the store reports if it could not keep it.
+    /// than 1000; the store's error if it could not keep the firings.
     pub async fn backfill_schedule(
         &self,
         name: &Name,
@@ -131,10 +131,10 @@ impl Engine {
         self.fire_extra(name, Some(overlap), |record| moments(&record.schedule, from, until)).await
     }
 
-    /// The next firings of a schedule, at most 1000, as if it were not paused.
+    /// Returns the next firings of a schedule, at most 1000, as if it were not paused.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found); what the store reports if it could not be read.
+    /// [`is_not_found`](Error::is_not_found); the store's error if it could not be read.
     pub async fn upcoming(&self, name: &Name, count: usize) -> Result<Vec<NextFiring>> {
         let record = self.find_schedule(name).await?;
         let calendar = Calendar::of(&record.schedule)?;
@@ -171,8 +171,8 @@ impl Engine {
         }
     }
 
-    /// Applies a write that was made from what a schedule is; made anew if that changes at the same
-    /// time.
+    /// Applies a write that depends on the present schedule, and computes it again if the schedule
+    /// changes at the same time.
     async fn apply_to_schedule(
         &self,
         name: &Name,

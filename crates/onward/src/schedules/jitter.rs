@@ -1,12 +1,12 @@
-//! Putting firings off by a little, each by its own, so that not everything starts at the full
-//! hour.
+//! Jitter: delays firings a little, each by its own amount, so that not everything starts at the
+//! full hour.
 
 use std::time::Duration;
 
 use onward_store::Timestamp;
 
-/// A part of `limit`, below it, that depends on the schedule's name and the moment alone: every
-/// process comes to the same.
+/// Returns a delay below `limit` that depends only on the schedule's name and the moment, so that
+/// every process computes the same one.
 pub(crate) fn jitter(name: &str, at: Timestamp, limit: Duration) -> Duration {
     let limit = u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
     if limit == 0 {
@@ -21,7 +21,7 @@ pub(crate) fn jitter(name: &str, at: Timestamp, limit: Duration) -> Duration {
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// Spreads what differs in few bits over all of them (the last step of splitmix64).
+/// Spreads differences in a few bits over all bits (the last step of splitmix64).
 fn mixed(mut hash: u64) -> u64 {
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

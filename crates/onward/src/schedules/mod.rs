@@ -1,8 +1,9 @@
-//! Tasks that recur.
+//! Recurring tasks.
 //!
-//! What a recurrence means ([`calendar`], [`jitter`]) and what is to be done at a moment ([`plan`],
-//! [`reconcile`]) are plain functions of values. The [`scheduler`] carries it out while an engine
-//! runs; [`control`] is what people do, [`provider`] where schedules may come from.
+//! The meaning of a recurrence ([`calendar`], [`jitter`]) and the action at a moment ([`plan`],
+//! [`reconcile`]) are pure functions. The [`scheduler`] carries the actions out while an engine
+//! runs. [`control`] has the operations of people and programs, and [`provider`] the external
+//! sources of schedules.
 
 mod builder;
 mod calendar;

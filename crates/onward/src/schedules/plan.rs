@@ -1,4 +1,4 @@
-//! What is to be done about a schedule at a moment.
+//! The action for a schedule at a moment.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use onward_store::{AfterFiring, CatchUp, NextFiring, ScheduleRecord, Timestamp};
 use super::calendar::Calendar;
 use crate::bounds;
 
-/// What to do about a schedule that is due.
+/// The action for a schedule that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// The moments for which it fires, oldest first.
     pub(crate) firings: Vec<Timestamp>,
-    /// How many were missed and are left out.
+    /// The number of firings that were missed and are skipped.
     pub(crate) missed: u64,
-    /// What is next.
+    /// The state after the firings.
     pub(crate) then: AfterFiring,
 }
 
-/// What to do at `now`; `None` if nothing is due.
+/// Returns the action at `now`, or `None` if nothing is due.
 ///
-/// A firing that is done within a minute of its time is on time, and the newest that is due counts
-/// as such. All before it were missed, and the catch-up policy says what becomes of them.
+/// A firing within a minute of its due time is on time. Of several due firings only the newest can
+/// be on time; all earlier ones were missed, and the catch-up policy decides about them.
 pub(crate) fn plan(calendar: &Calendar<'_>, record: &ScheduleRecord, now: Timestamp) -> Option<Plan> {
     let next = record.next?;
     let then = after(calendar, now);
@@ -31,8 +31,8 @@ pub(crate) fn plan(calendar: &Calendar<'_>, record: &ScheduleRecord, now: Timest
     if next.due > now {
         return None;
     }
-    // What is next was found by the calendar as it was then; the zone's rules may have changed
-    // since, but it stays due.
+    // The next firing was computed by an earlier calendar. The zone's rules may have changed since,
+    // but it stays due.
     let last = last_due(calendar, now).filter(|last| last.at >= next.at).unwrap_or(next);
     let on_time = now - last.due <= bounds::FIRING_DELAY;
     let firings = match record.schedule.catch_up {
@@ -44,15 +44,16 @@ pub(crate) fn plan(calendar: &Calendar<'_>, record: &ScheduleRecord, now: Timest
     Some(Plan { missed: due.saturating_sub(firings.len() as u64), firings, then: after(calendar, last.at) })
 }
 
-/// Whether the clock has been set back so far that what is next belongs to a time in which the
-/// clock was wrong. After a small step back the schedule waits until the clock is again where it
-/// was, so that nothing fires twice.
+/// Returns true if the clock was set back so far that the next firing belongs to a time in which
+/// the clock was wrong. After a smaller step back the schedule waits until the clock has caught up,
+/// so that nothing fires twice.
 fn is_ahead(record: &ScheduleRecord, now: Timestamp) -> bool {
     record.last.is_some_and(|last| last.fired_at - now > bounds::CLOCK_SET_BACK)
         && record.next.is_some_and(|next| next.at > now)
 }
 
-/// The newest firing that is due. Its jitter may not be over, but then that of the one before is.
+/// Returns the newest firing that is due. If the jitter of the newest moment is not over, that of
+/// the one before is.
 fn last_due(calendar: &Calendar<'_>, now: Timestamp) -> Option<NextFiring> {
     let newest = calendar.firing(calendar.last(now)?);
     if newest.due <= now {
@@ -65,7 +66,7 @@ fn after(calendar: &Calendar<'_>, at: Timestamp) -> AfterFiring {
     calendar.next_firing(at).map_or(AfterFiring::Over, AfterFiring::Next)
 }
 
-/// The last `limit` moments from `first` to `last`.
+/// Returns the last `limit` moments from `first` to `last`.
 fn latest(calendar: &Calendar<'_>, first: Timestamp, last: Timestamp, limit: usize) -> Vec<Timestamp> {
     let before = |at: &Timestamp| calendar.last(at.minus(Duration::from_micros(1))).filter(|at| *at >= first);
     let mut moments: Vec<Timestamp> = std::iter::successors(Some(last), before).take(limit).collect();
@@ -73,8 +74,8 @@ fn latest(calendar: &Calendar<'_>, first: Timestamp, last: Timestamp, limit: usi
     moments
 }
 
-/// How many moments there are from `first` to `last`, both counted; beyond
-/// [`bounds::MISSED_FIRINGS`] they are not.
+/// Returns the number of moments from `first` to `last`, both included. It counts at most
+/// [`bounds::MISSED_FIRINGS`] after the first.
 fn count(calendar: &Calendar<'_>, first: Timestamp, last: Timestamp) -> u64 {
     1 + calendar.between(first, last, bounds::MISSED_FIRINGS).len() as u64
 }
@@ -95,13 +96,13 @@ mod tests {
         Timestamp::from_microseconds(1_767_225_600_000_000 + number * 3_600_000_000)
     }
 
-    /// An hourly schedule whose next firing is that of hour 1.
+    /// Returns an hourly schedule whose next firing is that of hour 1.
     fn hourly(catch_up: CatchUp) -> ScheduleRecord {
         let schedule = NewSchedule::new(Name::new("s").unwrap(), Recurrence::Every(HOUR), NewTask::new("k").unwrap());
         record(NewSchedule { catch_up, ..schedule }, hour(0))
     }
 
-    /// A schedule that was set at a moment.
+    /// Returns a schedule that was set at a moment.
     fn record(schedule: NewSchedule, at: Timestamp) -> ScheduleRecord {
         let next = Calendar::of(&schedule).unwrap().next_firing(at);
         ScheduleRecord {
@@ -128,7 +129,7 @@ mod tests {
         AfterFiring::Next(NextFiring { at: hour(number), due: hour(number) })
     }
 
-    /// Does what is planned; answers the moments that fired.
+    /// Applies the plan, and returns the moments that fired.
     fn fire(record: &mut ScheduleRecord, now: Timestamp) -> Vec<Timestamp> {
         let Some(plan) = planned(record, now) else { return Vec::new() };
         match plan.then {
@@ -226,7 +227,7 @@ mod tests {
             let mut record = record(schedule.clone(), start);
             let (mut now, mut latest, mut fired) = (start, start, Vec::new());
             for (forward, back) in looks {
-                // The clock goes on, and now and then somebody sets it back by up to an hour.
+                // The clock moves forward, and is sometimes set back by up to an hour.
                 now = now.plus(Duration::from_secs(forward));
                 if back < 3600 {
                     now = now.minus(Duration::from_secs(back));

@@ -1,5 +1,5 @@
-//! Schedules that come from somewhere else and may change there: a file, a table, a configuration
-//! service.
+//! Schedule providers: sources of schedules that may change, such as a file, a table or a
+//! configuration service.
 
 use std::fmt;
 use std::future::{Future, pending};
@@ -20,17 +20,17 @@ use crate::{bounds, timer};
 /// A boxed future of a provider.
 type Provided<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Says which schedules there are to be. While the engine runs, the store is made to agree with it:
+/// A source of schedules. While the engine runs, it keeps the store in agreement with the provider:
 /// at the start of the run, and whenever [`changed`](Self::changed) completes.
 ///
-/// A `tokio::sync::watch::Receiver<Vec<NewSchedule>>` is one: whoever holds the sender says what is
-/// wanted.
+/// A `tokio::sync::watch::Receiver<Vec<NewSchedule>>` is a provider: the owner of the sender sets
+/// the schedules.
 pub trait ScheduleProvider: Send + 'static {
-    /// The whole set that is wanted. After an error the schedules stay as they are, and it is asked
-    /// again after a pause that grows from 50 ms to 5 s.
+    /// Returns the complete set of schedules. After an error the schedules stay as they are, and
+    /// the engine calls this again after a pause that grows from 50 ms to 5 s.
     fn schedules(&mut self) -> Provided<'_, Result<Vec<NewSchedule>, Failure>>;
 
-    /// Completes when the set may have changed since it was asked for.
+    /// Completes when the set may have changed since the last call.
     fn changed(&mut self) -> Provided<'_, ()>;
 }
 
@@ -43,14 +43,14 @@ impl ScheduleProvider for watch::Receiver<Vec<NewSchedule>> {
     fn changed(&mut self) -> Provided<'_, ()> {
         Box::pin(async {
             if watch::Receiver::changed(self).await.is_err() {
-                // Nobody can change it any more.
+                // The sender was dropped, so the set cannot change any more.
                 pending().await
             }
         })
     }
 }
 
-/// A function that is asked every so often.
+/// A provider that calls a function at an interval.
 struct PolledProvider<F> {
     function: F,
     interval: Duration,
@@ -76,7 +76,7 @@ where
 #[derive(Default)]
 pub(crate) struct Providers(SyncMutex<Vec<Registered>>);
 
-/// One of them. A run that begins while another still ends waits for it.
+/// A registered provider. A run that begins while another one still ends waits for its lock.
 #[derive(Clone)]
 struct Registered {
     name: Name,
@@ -89,19 +89,18 @@ impl fmt::Debug for Providers {
     }
 }
 
-/// Providers of schedules. They count from the next run on.
+/// Providers of schedules. They take effect from the next run.
 impl Engine {
-    /// Has the schedules under the name `provider` be those that a provider wants: new ones are
-    /// made, changed ones changed, and those that it does not name any more deleted. Schedules that
-    /// were set by hand or come from other providers are left alone, and a pause stays. Several
-    /// engines with the same provider should be told the same; each makes the store agree when what
-    /// it is told changes.
+    /// Keeps the schedules that belong to the name `provider` in agreement with a provider: new
+    /// ones are created, changed ones updated, and missing ones deleted. Schedules that were set by
+    /// hand or that belong to other providers are left alone, and a pause stays. Several engines
+    /// with the same provider should get the same set; each updates the store when its set changes.
     ///
-    /// What is wrong with one schedule is logged, and keeps none of the others from being set.
+    /// An invalid schedule is logged, and does not keep the others from being set.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if the name cannot be used or there is a provider of that
-    /// name already.
+    /// [`is_invalid`](Error::is_invalid) if the name is invalid or a provider of that name exists
+    /// already.
     pub fn provide_schedules(&self, provider: impl AsRef<str>, schedules: impl ScheduleProvider) -> Result<&Self> {
         let name = Name::new(provider)?;
         let mut providers = self.inner.providers.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,11 +112,12 @@ impl Engine {
         Ok(self)
     }
 
-    /// The same with a function that is asked for the wanted set at the start of a run and then
+    /// Keeps schedules in agreement with a function that is called at the start of a run and then
     /// every `interval`.
     ///
     /// # Errors
-    /// As [`provide_schedules`](Self::provide_schedules), and for an interval of zero.
+    /// The errors of [`provide_schedules`](Self::provide_schedules);
+    /// [`is_invalid`](Error::is_invalid) for an interval of zero.
     pub fn provide_schedules_every<F, Fut>(
         &self,
         provider: impl AsRef<str>,
@@ -167,7 +167,7 @@ impl Registered {
     }
 }
 
-/// Makes the store agree with what a provider wants now.
+/// Updates the store to the present set of a provider.
 async fn agree(engine: &Engine, name: &Name, provider: &mut dyn ScheduleProvider) -> Result<()> {
     let wanted = provider.schedules().await.map_err(|failure| Error::invalid(failure.to_string()))?;
     let existing = engine.inner.store.schedules(ScheduleSelection::All).await?;
@@ -176,6 +176,7 @@ async fn agree(engine: &Engine, name: &Name, provider: &mut dyn ScheduleProvider
         let called = schedule.name.clone();
         match engine.set_schedule(schedule).await {
             Ok(_) => {}
+            // One invalid schedule must not stop the others.
             Err(error) if error.is_invalid() => {
                 tracing::warn!(schedule = called.as_str(), provider = name.as_str(), %error, "a schedule cannot be set");
             }
@@ -183,6 +184,7 @@ async fn agree(engine: &Engine, name: &Name, provider: &mut dyn ScheduleProvider
         }
     }
     for schedule in changes.delete {
+        // A schedule that is already gone needs no deletion.
         match engine.done(Write::DeleteSchedule { schedule }).await {
             Err(error) if !error.is_not_found() => return Err(error),
             _ => {}

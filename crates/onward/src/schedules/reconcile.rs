@@ -1,19 +1,20 @@
-//! What a provider's wanted set means for the schedules that are there.
+//! Compares a provider's schedules with those of the store.
 
 use std::collections::BTreeSet;
 
 use onward_store::{Name, NewSchedule, ScheduleRecord};
 
-/// What is to be done so that the schedules are as wanted.
+/// The changes that bring the store into agreement with a provider.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Changes {
-    /// To be set: new ones and those that differ.
+    /// The schedules to set: new ones and changed ones.
     pub(crate) set: Vec<NewSchedule>,
-    /// To be deleted: those of the provider that are not wanted any more.
+    /// The schedules to delete: those of the provider that it no longer has.
     pub(crate) delete: Vec<Name>,
 }
 
-/// Compares what a provider wants with what there is. Schedules of others are left alone.
+/// Compares a provider's schedules with those of the store. Schedules of other providers are left
+/// alone.
 pub(crate) fn reconcile(provider: &Name, wanted: Vec<NewSchedule>, existing: &[ScheduleRecord]) -> Changes {
     let wanted = wanted.into_iter().map(|schedule| NewSchedule { provider: Some(provider.clone()), ..schedule });
     let wanted: Vec<NewSchedule> = wanted.collect();

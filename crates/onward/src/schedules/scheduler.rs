@@ -1,4 +1,4 @@
-//! Fires what is due while an engine runs.
+//! Fires due schedules while an engine runs.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -18,21 +18,21 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::{bounds, timer};
 
-/// Looks at the schedules of the store when one is due, when one was changed and when a held firing
-/// may be done. It ends with the run and with nothing else: what is wrong with one schedule, or
-/// with the store for a while, stops none.
+/// A loop over the store's schedules. It wakes when one is due, when one was changed and when a
+/// held firing may be ready. It ends only with the run: neither an invalid schedule nor a transient
+/// error of the store stops it.
 pub(crate) struct Scheduler {
     engine: Engine,
-    /// Schedules that could not be fired, and until when (in steady time) they are left alone.
+    /// Schedules that could not be fired, with the steady time of the next try.
     broken: HashMap<Name, Duration>,
-    /// By how much wall time was ahead of steady time when it was last looked at.
+    /// The offset of wall time from steady time at the last look.
     drift: Option<i64>,
 }
 
-/// What to wait for after a look.
+/// The events for which the scheduler waits after a look.
 #[derive(Debug, Default)]
 struct NextCheck {
-    /// When the next firing is due.
+    /// The time at which the next firing is due.
     due: Option<Timestamp>,
     /// The tasks behind which firings are held.
     behind: Vec<TaskId>,
@@ -43,18 +43,18 @@ impl Scheduler {
         Self { engine, broken: HashMap::new(), drift: None }
     }
 
-    /// Fires what is due until the run is over.
+    /// Fires due schedules until the run is over.
     pub(crate) async fn run(mut self, over: &CancellationToken) {
         let mut pause = bounds::STORE_RETRY_FIRST;
         while !over.is_cancelled() {
-            // Hints are followed at most so often.
+            // Limits how often hints are followed.
             let not_before = tokio::time::sleep(bounds::SCHEDULE_INTERVAL);
             let wait = match self.check().await {
                 Ok(next) => {
                     pause = bounds::STORE_RETRY_FIRST;
                     over.run_until_cancelled(self.wait(next, not_before)).await
                 }
-                // The run ends with this error, which it reports.
+                // The dispatcher ends the run with this error and reports it.
                 Err(error) if error.is_replaced() => return over.cancelled().await,
                 Err(error) => {
                     tracing::warn!(%error, "schedules could not be fired; trying again after a pause");
@@ -70,7 +70,7 @@ impl Scheduler {
         }
     }
 
-    /// Fires what is due now, once; what cannot be is logged.
+    /// Fires every due schedule once. Errors are logged.
     pub(crate) async fn run_once(mut self) {
         if let Err(error) = self.check().await {
             tracing::warn!(%error, "schedules could not be fired");
@@ -85,12 +85,13 @@ impl Scheduler {
         &*self.engine.inner.store
     }
 
-    /// Fires what is due and what need not be held any more, and says what to wait for.
+    /// Fires due and held firings, and returns the events to wait for.
     async fn check(&mut self) -> Result<NextCheck> {
         if !self.follow_the_clock().await? {
             return Ok(NextCheck::default());
         }
         let behind = self.fire_held().await?;
+        // One look reads a limited batch of schedules, so looks repeat until nothing is due.
         loop {
             let (fired, due) = self.fire_due().await?;
             if !fired {
@@ -99,9 +100,9 @@ impl Scheduler {
         }
     }
 
-    /// After the clock was set back, what is next may belong to a time in which it was wrong.
-    /// Answers whether there may be schedules: where there are none, as mostly at the start of a
-    /// run, nothing more is read.
+    /// Handles a clock that was set back: next firings may belong to a time in which the clock was
+    /// wrong. Returns false if there are no schedules, as mostly at the start of a run; nothing
+    /// more is read then.
     async fn follow_the_clock(&mut self) -> Result<bool> {
         let steady = i64::try_from(self.clock().steady().as_micros()).unwrap_or(i64::MAX);
         let now = self.clock().now();
@@ -122,7 +123,7 @@ impl Scheduler {
         Ok(!records.is_empty())
     }
 
-    /// Fires what was held behind tasks that have ended; answers the tasks that have not.
+    /// Fires firings held behind tasks that have ended, and returns the tasks that have not.
     async fn fire_held(&mut self) -> Result<Vec<TaskId>> {
         let mut behind = Vec::new();
         for record in self.store().schedules(ScheduleSelection::Held).await? {
@@ -138,18 +139,20 @@ impl Scheduler {
         Ok(behind)
     }
 
-    /// The task behind which a firing is held, if it has not ended.
+    /// Returns the task behind which a firing is held, if it has not ended.
     async fn active(&self, record: &ScheduleRecord) -> Result<Option<TaskId>> {
         let Some(last) = record.last else { return Ok(None) };
         let task = self.store().task(last.task).await?;
         Ok(task.filter(|task| !task.state.is_ended()).map(|task| task.id))
     }
 
-    /// Fires some schedules that are due. Answers whether there were any, and else when the next
-    /// one is.
+    /// Fires one batch of due schedules. Returns true if it fired any, and otherwise the time of
+    /// the next firing.
     async fn fire_due(&mut self) -> Result<(bool, Option<Timestamp>)> {
         let steady = self.clock().steady();
         self.broken.retain(|_, until| *until > steady);
+        // Schedules that could not be fired are due and come first, so the limit must not count
+        // them.
         let limit = bounds::SCHEDULE_BATCH + self.broken.len();
         let records = self.store().schedules(ScheduleSelection::Next { limit }).await?;
         let now = self.clock().now();
@@ -166,13 +169,13 @@ impl Scheduler {
         Ok((fired, self.retry_at(now)))
     }
 
-    /// When schedules that could not be planned are tried again.
+    /// Returns the time of the next try of schedules that could not be planned.
     fn retry_at(&self, now: Timestamp) -> Option<Timestamp> {
         let until = self.broken.values().min()?;
         Some(now.plus(until.saturating_sub(self.clock().steady())))
     }
 
-    /// Fires a schedule if there is anything to do; answers whether there was.
+    /// Fires a schedule if it is due, and returns true if it was.
     async fn fire_if_due(&mut self, record: &ScheduleRecord, now: Timestamp) -> Result<bool> {
         let planned = Calendar::of(&record.schedule).map(|calendar| plan(&calendar, record, now));
         match planned {
@@ -182,13 +185,14 @@ impl Scheduler {
         }
     }
 
-    /// A schedule that this process cannot plan (its database of zones may be older than that of
-    /// who set it) says so, and is tried again.
+    /// Records the error of a schedule that this process cannot plan, and tries again later. Its
+    /// time zone database may be older than that of the process that set the schedule.
     async fn suspend(&mut self, record: &ScheduleRecord, error: &Error) -> Result<()> {
         let (name, message) = (record.schedule.name.clone(), error.to_string());
         tracing::warn!(schedule = name.as_str(), %error, "a schedule cannot be fired; it is tried again");
         let until = self.clock().steady().saturating_add(bounds::SCHEDULE_RETRY_DELAY);
         let is_known = record.error.as_ref().is_some_and(|known| known.message == message);
+        // An error that the record has already needs no further write.
         self.broken.insert(name, until);
         if is_known {
             return Ok(());
@@ -210,7 +214,7 @@ impl Scheduler {
             }
             Ok(_) => Err(Error::unexpected("a firing")),
             Err(error) => match error.refusal() {
-                // Another engine was faster, or somebody has changed it meanwhile.
+                // Another engine was faster, or the schedule was changed in the meantime.
                 Some(Refusal::ScheduleChanged(_) | Refusal::ScheduleNotFound(_)) => Ok(()),
                 Some(_) => {
                     let until = self.clock().steady().saturating_add(bounds::SCHEDULE_RETRY_DELAY);
@@ -253,7 +257,7 @@ impl Scheduler {
         timer::tick(self.clock(), steady.saturating_add(due - wall)).await;
     }
 
-    /// One of the tasks may have ended.
+    /// Waits until one of the tasks may have ended.
     async fn ended(&self, tasks: Vec<TaskId>) {
         if tasks.is_empty() {
             return pending().await;

@@ -1,4 +1,4 @@
-//! What a handler has to do with other tasks: children, siblings, its parent.
+//! Children, siblings and the parent of a handler's task.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -9,8 +9,8 @@ use super::typed::{self, Task};
 use crate::error::Result;
 use crate::handlers::Context;
 
-/// Tasks that an attempt has spawned and that are submitted with its end. Nothing is made for the
-/// many that spawn none.
+/// Tasks that an attempt has spawned and that are submitted with its end. The list is allocated
+/// only when an attempt spawns.
 #[derive(Debug, Default)]
 pub(crate) struct Spawned(OnceLock<Mutex<Vec<NewTask>>>);
 
@@ -19,21 +19,21 @@ impl Spawned {
         self.0.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner).push(new);
     }
 
-    /// What was spawned so far; it stays, for a commit may fail and be tried again.
+    /// Returns the tasks spawned so far. They stay in the list because a failed commit is retried.
     pub(crate) fn all(&self) -> Vec<NewTask> {
         self.0.get().map(|spawned| spawned.lock().unwrap_or_else(PoisonError::into_inner).clone()).unwrap_or_default()
     }
 }
 
-/// Gives a task what it has in common with the one whose handler spawns it, where its submitter
-/// said nothing else: the priority, if it is the default one, the time to live, if it has none and
-/// may have that one, and the tags, if it has none.
+/// Passes settings of the spawning task to `new` where its submitter set none: the priority if it
+/// is the default, the time to live if there is none and the parent's may apply, and the tags if
+/// there are none.
 fn inherit(from: &ClaimedTask, new: &mut NewTask) {
     if new.priority == Priority::default() {
         new.priority = from.priority;
     }
     if new.ttl.is_none() {
-        // What is collected cannot count from an attempt of its own.
+        // A task that is collected into a batch has no attempt of its own to count from.
         new.ttl = from.ttl.filter(|ttl| new.aggregate.is_none() || ttl.from == TtlFrom::Submission);
     }
     if new.tags.is_empty() {
@@ -43,32 +43,33 @@ fn inherit(from: &ClaimedTask, new: &mut NewTask) {
 
 /// Children and siblings.
 ///
-/// A **child** is cancelled with its parent if that ends otherwise than completed, and a parent may
-/// [wait](crate::Failure::await_children) for its children. What a handler spawns is submitted in
-/// the commit that ends its attempt well, by a result or by a wait for children, so that an attempt
-/// that fails and is tried again does not spawn twice. It inherits the priority where its own is
-/// the default one, and the time to live and the tags where it has none. Spawned tasks may
-/// [depend](onward_store::NewTask::depends_on) on each other by their positions among all that the
-/// attempt has spawned.
+/// A **child** is cancelled with its parent if the parent ends other than completed, and a parent
+/// may [wait](crate::Failure::await_children) for its children.
+///
+/// Spawned tasks are submitted in the commit that ends the attempt with a result or with a wait for
+/// children. An attempt that fails and is retried therefore does not spawn twice. A spawned task
+/// inherits the priority if its own is the default, and the time to live and the tags if it has
+/// none. Spawned tasks may [depend](onward_store::NewTask::depends_on) on each other by their
+/// positions among all tasks that the attempt has spawned.
 impl Context {
     /// Spawns a typed child.
     ///
     /// # Errors
-    /// [`is_invalid`](crate::Error::is_invalid) if it cannot be written as JSON, or its queue is no
-    /// name.
+    /// [`is_invalid`](crate::Error::is_invalid) if the child cannot be written as JSON, or its
+    /// queue is not a name.
     #[expect(clippy::needless_pass_by_value, reason = "a spawned task is the store's")]
     pub fn spawn<T: Task>(&self, child: T) -> Result<()> {
         self.spawn_task(typed::new_task(&child)?);
         Ok(())
     }
 
-    /// Spawns a child. What the store refuses about it is told as a permanent failure of this task.
+    /// Spawns a child. If the store rejects it, this task fails permanently.
     pub fn spawn_task(&self, child: NewTask) {
         self.attempt.spawned.add(self.child(child));
     }
 
-    /// Spawns a child at once. If the attempt fails and is tried again, the next one may spawn it
-    /// again: give it a key.
+    /// Spawns a child at once. If the attempt fails and is retried, the next attempt may spawn the
+    /// child again: give it a key.
     ///
     /// # Errors
     /// As [`Engine::submit_task`](crate::Engine::submit_task).
@@ -76,33 +77,34 @@ impl Context {
         self.engine().submit_task(self.child(child)).await
     }
 
-    /// Spawns a sibling: a child of this task's parent, or a task without one if this has none.
+    /// Spawns a sibling: a child of this task's parent, or a task without a parent if this task has
+    /// none.
     pub fn spawn_sibling(&self, mut sibling: NewTask) {
         sibling.parent = self.parent();
         inherit(&self.attempt.task, &mut sibling);
         self.attempt.spawned.add(sibling);
     }
 
-    /// The task whose child this is.
+    /// Returns the parent of this task.
     #[must_use]
     pub fn parent(&self) -> Option<TaskId> {
         self.attempt.task.parent
     }
 
-    /// What an earlier attempt of this task left when it began to
-    /// [wait](crate::Failure::await_children) for its children: they have ended, and this attempt
-    /// is to go on from there. `None` in an attempt that is to begin.
+    /// Returns the checkpoint that an earlier attempt of this task left when it began to
+    /// [wait](crate::Failure::await_children) for its children. They have ended, and this attempt
+    /// continues from there. `None` in an attempt that starts from the beginning.
     #[must_use]
     pub fn memo(&self) -> Option<&Bytes> {
         self.attempt.task.memo.as_ref()
     }
 
-    /// All children of this task that the store knows, live and ended, with results and errors, the
-    /// oldest first. Those that an earlier attempt spawned at once are among them, and those from
-    /// before somebody tried this task again.
+    /// Returns all children of this task that the store knows, live and ended, with results and
+    /// errors, the oldest first. They include children that an earlier attempt spawned at once, and
+    /// children from before the task was retried by hand.
     ///
     /// # Errors
-    /// What the store reports if it cannot be read.
+    /// The store's error if it cannot be read.
     pub async fn children(&self) -> Result<Vec<TaskRecord>> {
         let filter = TaskFilter { parent: Some(self.id()), with_payload: true, ..TaskFilter::default() };
         self.all_tasks(filter).await

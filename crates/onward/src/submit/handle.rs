@@ -1,4 +1,4 @@
-//! A typed task's result, to be awaited.
+//! A handle that awaits the result of a typed task.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -18,29 +18,29 @@ use crate::orchestration::replay::store_guard;
 pub struct Handle<O> {
     engine: Engine,
     submitted: Submitted,
-    /// Whether what becomes of the task is remembered for this handle.
+    /// True if the engine remembers the end of the task for this handle.
     is_remembered: bool,
     output: PhantomData<fn() -> O>,
 }
 
 impl<O> Handle<O> {
-    /// A handle of what was submitted after `position`.
+    /// Returns a handle of a task that was submitted after `position`.
     pub(crate) fn new(engine: Engine, submitted: Submitted, position: Option<FeedPosition>) -> Self {
-        // The task that has the key of what was submitted may have ended long ago.
+        // If an existing task has the key, it may have ended before `position`.
         let position =
             position.filter(|_| matches!(submitted, Submitted::Inserted { .. } | Submitted::Superseded { .. }));
         let is_remembered = position.is_some_and(|position| engine.inner.waiters.add_handle(submitted.id(), position));
         Self { engine, submitted, is_remembered, output: PhantomData }
     }
 
-    /// The number of the task that stands for what was submitted: the new one, or the one that has
-    /// its key.
+    /// Returns the id of the task that stands for the submit: the new task, or the one that has its
+    /// key.
     #[must_use]
     pub fn id(&self) -> TaskId {
         self.submitted.id()
     }
 
-    /// What became of the submit.
+    /// Returns the result of the submit.
     #[must_use]
     pub fn submitted(&self) -> Submitted {
         self.submitted
@@ -48,11 +48,11 @@ impl<O> Handle<O> {
 }
 
 impl<O: DeserializeOwned> Handle<O> {
-    /// Waits until the task has ended, wherever it runs, and answers its result. Cancel-safe: the
-    /// task goes on without the wait.
+    /// Waits until the task has ended, wherever it runs, and returns its result. Cancel-safe: the
+    /// task continues without the wait.
     ///
     /// # Errors
-    /// How the task ended if it did not complete; [`TaskError::Result`] if its result is not an
+    /// The end of the task if it did not complete; [`TaskError::Result`] if its result is not an
     /// `O`; [`TaskError::Engine`] if the store could not be read.
     pub async fn wait(&self) -> Result<O, TaskError> {
         store_guard::check().map_err(Error::from)?;
@@ -115,42 +115,42 @@ fn decode<O: DeserializeOwned>(task: TaskId, result: Option<&Bytes>) -> Result<O
     decode_output(result).map_err(|error| TaskError::Result { task, error: error.to_string() })
 }
 
-/// Why there is no result.
+/// The reason why there is no result.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum TaskError {
-    /// It failed for good.
+    /// The task failed permanently.
     Failed {
         /// The task.
         task: TaskId,
         /// Its last error.
         error: String,
     },
-    /// It went to the dead letters.
+    /// The task became a dead letter.
     Dead {
         /// The task.
         task: TaskId,
         /// Its last error.
         error: String,
     },
-    /// Somebody cancelled it.
+    /// The task was cancelled.
     Cancelled {
         /// The task.
         task: TaskId,
     },
-    /// It did not start in time.
+    /// The task did not start in time.
     Expired {
         /// The task.
         task: TaskId,
     },
-    /// It completed with a result of another type.
+    /// The task completed with a result of another type.
     Result {
         /// The task.
         task: TaskId,
-        /// What is wrong with the result.
+        /// The error of reading the result.
         error: String,
     },
-    /// The store could not be read, or knows the task no longer.
+    /// The store could not be read, or no longer knows the task.
     Engine(Error),
 }
 

@@ -1,4 +1,4 @@
-//! Submitting tasks, and waiting for their results.
+//! Submits tasks and waits for their results.
 
 mod children;
 mod dependency_order;

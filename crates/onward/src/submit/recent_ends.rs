@@ -1,4 +1,4 @@
-//! The latest ends that were told: a task may end before whoever submitted it has its handle.
+//! The latest ends of tasks: a task may end before its submitter has a handle.
 
 use std::collections::VecDeque;
 
@@ -7,33 +7,33 @@ use onward_store::{TaskId, TaskNews};
 use super::wait::Notification;
 use crate::bounds;
 
-/// A moment among the news: what is told later is new since then.
+/// A position in the feed of notifications: later ones are new since then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FeedPosition(u64);
 
-/// What is known of a task since a moment.
+/// The known state of a task since a position.
 #[derive(Debug)]
 pub(crate) enum Since {
-    /// It has ended.
+    /// The task has ended.
     Ended(Notification),
-    /// It has not ended, or that is still to be told.
+    /// The task has not ended, or its end is still to be notified.
     NotNotified,
-    /// Too much has been forgotten to tell.
+    /// Too much has been forgotten to know.
     Unknown,
 }
 
-/// The news told last, at most [`bounds::RECENT_ENDS`] of them, oldest first.
+/// The latest notifications, at most [`bounds::RECENT_ENDS`], oldest first.
 ///
-/// To keep them costs next to nothing, for that is done for every task that ends. To ask costs a
-/// comparison for each told since the moment, and mostly nothing: a task whose number is higher
-/// than that of any that ended has not ended.
+/// Adding one is cheap, because that happens for every task that ends. A lookup compares each
+/// notification since the position. Most lookups compare none: a task with a higher id than any
+/// that ended has not ended.
 #[derive(Debug, Default)]
 pub(crate) struct RecentEnds {
-    /// Of a task that was tried again, none.
+    /// `None` for a task that was retried.
     notifications: VecDeque<(TaskId, Option<Notification>)>,
-    /// How many were told, those forgotten included.
+    /// The number of notifications so far, including forgotten ones.
     notified: u64,
-    /// The highest number of a task that ended.
+    /// The highest id of a task that ended.
     highest: Option<TaskId>,
 }
 
@@ -47,7 +47,7 @@ impl RecentEnds {
             TaskNews::Completed { task, result } => self.add(*task, Some(Notification::completed(result.as_ref()))),
             TaskNews::Retried { task } => self.add(*task, None),
             TaskNews::Ended { task } => self.add(*task, Some(Notification::ReadTask)),
-            // News of a sort that is not known yet.
+            // A variant that this version does not know.
             _ => self.forget(),
         }
     }
@@ -61,7 +61,7 @@ impl RecentEnds {
         self.notifications.push_back((task, notification));
     }
 
-    /// Something may have happened that was not told.
+    /// Forgets everything, because a notification may have been missed.
     pub(crate) fn forget(&mut self) {
         self.notified += 1;
         self.notifications.clear();

@@ -1,4 +1,4 @@
-//! A typed submit with other than the type's own settings.
+//! A typed submit with other settings than its type's.
 
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
@@ -17,8 +17,7 @@ use super::wait::Waiters;
 use crate::engine::Engine;
 use crate::error::Result;
 
-/// A submit that is being described; `.await` submits. What is wrong with the description is told
-/// then.
+/// A builder of a submit; `.await` submits. Errors in the settings are reported then.
 #[must_use = "nothing is submitted until it is awaited"]
 pub struct Submission<T: Task> {
     engine: Engine,
@@ -44,12 +43,12 @@ impl<T: Task> Submission<T> {
         self
     }
 
-    /// How urgent it is.
+    /// Sets the priority.
     pub fn priority(self, priority: Priority) -> Self {
         self.set(|task| task.priority = priority)
     }
 
-    /// The queue it waits in.
+    /// Sets the queue.
     pub fn queue(mut self, queue: impl AsRef<str>) -> Self {
         match Name::new(queue) {
             Ok(queue) => self.set(|task| task.queue = queue),
@@ -60,7 +59,7 @@ impl<T: Task> Submission<T> {
         }
     }
 
-    /// The group with whose tasks it shares limits.
+    /// Sets the group with whose tasks the task shares limits.
     pub fn group(mut self, group: impl AsRef<str>) -> Self {
         match Name::new(group) {
             Ok(group) => self.set(|task| task.group = Some(group)),
@@ -71,8 +70,8 @@ impl<T: Task> Submission<T> {
         }
     }
 
-    /// The series that it belongs to: it prefers the worker that ran one of the same series last,
-    /// for as long as its [queue](crate::QueueSettings::affinity_wait) says.
+    /// Sets the affinity key: the task prefers the worker that last ran a task with the same key,
+    /// for as long as its [queue](crate::QueueSettings::affinity_wait) sets.
     pub fn affinity(mut self, series: impl AsRef<str>) -> Self {
         match Name::new(series) {
             Ok(series) => self.set(|task| task.affinity = Some(series)),
@@ -83,8 +82,8 @@ impl<T: Task> Submission<T> {
         }
     }
 
-    /// A key that makes it unique among the active tasks of its kind; keeps the type's way with
-    /// duplicates, and for how long it stays taken.
+    /// Sets a key that makes the task unique among the active tasks of its kind. The type's
+    /// handling of duplicates and the time that the key stays taken remain.
     pub fn key(self, key: impl Into<String>) -> Self {
         self.set(|task| match &mut task.unique {
             Some(unique) => unique.key = key.into(),
@@ -92,7 +91,7 @@ impl<T: Task> Submission<T> {
         })
     }
 
-    /// What to do when the key is taken. Without a key it changes nothing.
+    /// Sets what happens when the key is taken. It has no effect without a key.
     pub fn on_duplicate(self, on_duplicate: OnDuplicate) -> Self {
         self.set(|task| {
             if let Some(unique) = &mut task.unique {
@@ -101,7 +100,7 @@ impl<T: Task> Submission<T> {
         })
     }
 
-    /// For how long the key stays taken after the task has ended. Without a key it changes nothing.
+    /// Sets how long the key stays taken after the task has ended. It has no effect without a key.
     pub fn keep_key_for(self, time: Duration) -> Self {
         self.set(|task| {
             if let Some(unique) = &mut task.unique {
@@ -110,91 +109,92 @@ impl<T: Task> Submission<T> {
         })
     }
 
-    /// It starts only when these tasks have ended; may be said several times.
+    /// Starts the task only when these tasks have ended. Several calls add up.
     pub fn depends_on(self, tasks: impl IntoIterator<Item = TaskId>) -> Self {
         self.set(|task| task.depends_on.tasks.extend(tasks.into_iter().map(Dependency::Task)))
     }
 
-    /// What becomes of it if a task on which it depends does not complete. Default: it is
+    /// Sets what happens to the task if one that it depends on does not complete. Default: it is
     /// cancelled.
     pub fn on_dependency_failure(self, on_failure: OnDependencyFailure) -> Self {
         self.set(|task| task.depends_on.on_failure = on_failure)
     }
 
-    /// The task whose child it is: if that ends otherwise than completed, it is cancelled.
+    /// Sets the parent: if it ends other than completed, the task is cancelled.
     pub fn parent(self, parent: TaskId) -> Self {
         self.set(|task| task.parent = Some(parent))
     }
 
-    /// It is due this long after the store accepts it.
+    /// Makes the task due this long after the store accepts it.
     pub fn after(self, delay: Duration) -> Self {
         self.set(|task| task.when = When::After(delay))
     }
 
-    /// It is due at this moment; at once if that has passed.
+    /// Makes the task due at this moment, or at once if the moment has passed.
     pub fn at(self, moment: Timestamp) -> Self {
         self.set(|task| task.when = When::At(moment))
     }
 
-    /// It expires if it has not started this long after its submission.
+    /// Sets a time to live: the task expires if it has not started this long after its submission.
     pub fn ttl(self, duration: Duration) -> Self {
         self.set(|task| task.ttl = Some(Ttl { duration, from: TtlFrom::Submission }))
     }
 
-    /// It expires this long after its first attempt has begun: no further attempt starts then.
+    /// Sets a time to live from the first attempt: no further attempt starts after it.
     pub fn ttl_from_first_attempt(self, duration: Duration) -> Self {
         self.set(|task| task.ttl = Some(Ttl { duration, from: TtlFrom::FirstAttempt }))
     }
 
-    /// How long one attempt may take.
+    /// Sets the timeout of one attempt.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.set(|task| task.timeout = Some(timeout))
     }
 
-    /// How long an attempt may go on without a sign of life of its handler
+    /// Sets how long an attempt may run without a heartbeat of its handler
     /// ([`Context::heartbeat`](crate::Context::heartbeat)).
     pub fn heartbeat_timeout(self, timeout: Duration) -> Self {
         self.set(|task| task.heartbeat_timeout = Some(timeout))
     }
 
-    /// No attempt runs past this moment: a task that waits for one then expires, and one that
-    /// failed and could not start again before has failed, with its last error.
+    /// Sets a moment past which no attempt runs. A task that waits for an attempt then expires. A
+    /// task that failed and could not start again before it ends as failed, with its last error.
     pub fn deadline(self, deadline: Timestamp) -> Self {
         self.set(|task| task.deadline = Some(deadline))
     }
 
-    /// How long it is kept after its end, with its result and its errors, however it ended and
-    /// whatever engines and prunes are told of others.
+    /// Sets how long the task is kept after its end, with its result and errors. It applies however
+    /// the task ends, and regardless of the retention of engines and prunes.
     pub fn retention(self, retention: Duration) -> Self {
         self.set(|task| task.retention = Some(retention))
     }
 
-    /// A tag that it can be found by; a value that the key had before is replaced. At most 32 keys.
+    /// Sets a tag by which the task can be found, and replaces an earlier value of the key. At most
+    /// 32 keys.
     pub fn tag(self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.set(|task| task.tags.set(key, value))
     }
 
-    /// What one attempt is expected to move.
+    /// Sets the bytes that one attempt is expected to move.
     pub fn io(self, expected: Io) -> Self {
         self.set(|task| task.io = expected)
     }
 
-    /// It is collected with others of its queue, kind and group, and handed over with them as one,
-    /// to a handler of [bundles](Engine::register_bundles).
+    /// Collects the task with others of its queue, kind and group into a batch, for a handler of
+    /// [batches](Engine::register_bundles).
     pub fn aggregate(self, aggregate: Aggregate) -> Self {
         self.set(|task| task.aggregate = Some(aggregate))
     }
 
-    /// How it is tried again.
+    /// Sets the retry policy.
     pub fn retry(self, policy: RetryPolicy) -> Self {
         self.set(|task| task.retry = Some(policy))
     }
 
-    /// Returns what was described without submitting it: for [`submit_all`](Engine::submit_all),
-    /// and for `submit_in` of a store.
+    /// Returns the untyped task without submitting it, for [`submit_all`](Engine::submit_all) and
+    /// for `submit_in` of a store.
     ///
     /// # Errors
-    /// [`is_invalid`](crate::Error::is_invalid) with what is wrong with the description.
+    /// [`is_invalid`](crate::Error::is_invalid) if a setting is invalid.
     pub fn into_new_task(self) -> Result<NewTask> {
         self.task.map(|task| *task)
     }
@@ -204,9 +204,10 @@ fn unique(key: String) -> UniqueKey {
     UniqueKey { key, on_duplicate: OnDuplicate::Skip, keep_for: Duration::ZERO }
 }
 
-/// Submits what was described, and answers a handle to wait with.
+/// Submits the task and returns a handle that waits for it.
 pub(crate) async fn submit_described<O>(engine: Engine, task: Result<Box<NewTask>>) -> Result<Handle<O>> {
     let task = task?;
+    // The position must be taken before the submit: the task may end before its handle exists.
     let position = Waiters::position(&engine.inner);
     let submitted = engine.submit_boxed(task).await?;
     Ok(Handle::new(engine, submitted, position))

@@ -1,4 +1,4 @@
-//! Submitting one task or several.
+//! Submits one task or several.
 
 use std::future::Future;
 
@@ -9,39 +9,41 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::submit::{Handle, Submission, Task, submit_described, typed};
 
-/// Submitting. Acknowledged means durable, in the class of the store.
+/// Submitting. An acknowledged submit is durable, at the store's durability level.
 impl Engine {
-    /// Submits a typed task. To be waited for, or not: the task runs anyhow.
+    /// Submits a typed task and returns a handle that may wait for it. The task runs whether or not
+    /// the caller waits.
     ///
-    /// Nothing is written before the future is awaited; if it is dropped while the commit is under
-    /// way, the task may have been submitted.
+    /// Nothing is written before the future is awaited. If the future is dropped during the commit,
+    /// the task may have been submitted.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if the task breaks a limit; what the store reports if it
-    /// could not keep it.
+    /// [`is_invalid`](Error::is_invalid) if the task breaks a limit; the store's error if it could
+    /// not keep the task.
     #[expect(clippy::needless_pass_by_value, reason = "a submitted task is the store's")]
     pub fn submit<T: Task>(&self, task: T) -> impl Future<Output = Result<Handle<T::Output>>> + Send + use<T> {
         submit_described(self.clone(), typed::new_task(&task).map(Box::new))
     }
 
-    /// Submits a typed task with other than its type's settings:
+    /// Submits a typed task with other settings than its type's:
     /// `engine.submit_with(task).priority(Priority::HIGH).await?`.
     #[expect(clippy::needless_pass_by_value, reason = "a submitted task is the store's")]
     pub fn submit_with<T: Task>(&self, task: T) -> Submission<T> {
         Submission::new(self.clone(), &task)
     }
 
-    /// Submits a task. Nothing is written before the future is awaited; if it is dropped while the
-    /// commit is under way, the task may have been submitted.
+    /// Submits a task. Nothing is written before the future is awaited. If the future is dropped
+    /// during the commit, the task may have been submitted.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if the task breaks a limit; what the store reports if it
-    /// could not keep it.
+    /// [`is_invalid`](Error::is_invalid) if the task breaks a limit; the store's error if it could
+    /// not keep the task.
     pub fn submit_task(&self, task: NewTask) -> impl Future<Output = Result<Submitted>> + Send {
         self.submit_boxed(Box::new(task))
     }
 
-    /// Boxed, so that futures that wait for a commit are small: thousands may at once.
+    /// Submits a boxed task. The box keeps futures that wait for a commit small: thousands may
+    /// exist at once.
     pub(crate) async fn submit_boxed(&self, task: Box<NewTask>) -> Result<Submitted> {
         task.kind.check_own("kind")?;
         let telemetry = self.inner.telemetry.kind(&task.kind);
@@ -64,19 +66,19 @@ impl Engine {
         Ok(submitted)
     }
 
-    /// Submits several tasks, at most 100 000, in one commit: all or none. The answers are in the
+    /// Submits several tasks, at most 100 000, in one commit: all or none. The results are in the
     /// order of the tasks.
     ///
-    /// A typed task is turned into a [`NewTask`] by [`Task::to_new_task`], or by
-    /// [`Submission::into_new_task`] with other settings.
+    /// [`Task::to_new_task`] turns a typed task into a [`NewTask`], and
+    /// [`Submission::into_new_task`] does so with other settings.
     ///
     /// Tasks may [depend](NewTask::depends_on) on each other by their positions
-    /// ([`Dependency::Member`](crate::Dependency::Member)), earlier ones on later ones too: where
-    /// the order does not do, they are submitted, and so numbered, in one that does.
+    /// ([`Dependency::Member`](crate::Dependency::Member)), also an earlier one on a later one. If
+    /// their order is not a valid one, they are submitted, and numbered, in one that is.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if a task breaks a limit, or if tasks depend on each other
-    /// in a circle; the text says which. Then none was kept.
+    /// [`is_invalid`](Error::is_invalid) if a task breaks a limit or if tasks depend on each other
+    /// in a cycle; the text names the task. No task was kept then.
     pub async fn submit_all(&self, tasks: Vec<NewTask>) -> Result<Vec<Submitted>> {
         tasks.iter().try_for_each(|task| task.kind.check_own("kind"))?;
         if !onward_store::rules::dependencies::is_in_order(&tasks) {

@@ -13,7 +13,8 @@ use crate::error::{Error, Result};
 use crate::handlers::{Context, Failure, Handler, HandlerOptions, Output};
 use crate::json;
 
-/// A task as a type: its fields are the payload (as JSON), its [`Output`](Self::Output) the result.
+/// A task as a type. Its fields are the payload (as JSON), and its [`Output`](Self::Output) is the
+/// result.
 ///
 /// ```
 /// use onward::Task;
@@ -32,94 +33,94 @@ use crate::json;
 /// }
 /// ```
 pub trait Task: Serialize + DeserializeOwned + Send + 'static {
-    /// The name that selects the handler. Tasks kept in a store bear it, so do not change it once
-    /// in use.
+    /// The name that selects the handler. Stored tasks carry it, so do not change it once it is in
+    /// use.
     const KIND: &'static str;
 
-    /// Whether it is an [orchestration](crate::orchestration): then its code is registered with
-    /// [`orchestrate`](crate::Engine::orchestrate), and everybody who submits it must say so.
-    /// Default: no.
+    /// True if the task is an [orchestration](crate::orchestration). Its code is then registered
+    /// with [`orchestrate`](crate::Engine::orchestrate), and every program that submits it must set
+    /// this too. Default: false.
     const ORCHESTRATION: bool = false;
 
-    /// What the handler answers.
+    /// The type that the handler returns.
     type Output: Serialize + DeserializeOwned + Send + 'static;
 
-    /// The queue it waits in. Default: `default`.
+    /// Returns the queue of the task. Default: `default`.
     fn queue(&self) -> &str {
         "default"
     }
 
-    /// The group with whose tasks it shares limits. Default: none.
+    /// Returns the group with whose tasks the task shares limits. Default: none.
     fn group(&self) -> Option<String> {
         None
     }
 
-    /// The series that it belongs to: it prefers the worker that ran one of the same series last.
-    /// Default: none.
+    /// Returns the affinity key: the task prefers the worker that last ran a task with the same
+    /// key. Default: none.
     fn affinity(&self) -> Option<String> {
         None
     }
 
-    /// A key that makes it unique among the active tasks of its kind. Default: none.
+    /// Returns a key that makes the task unique among the active tasks of its kind. Default: none.
     fn key(&self) -> Option<String> {
         None
     }
 
-    /// For how long the key stays taken after the task has ended, so that the same is done once in
-    /// that time. Default: no longer than the task is active.
+    /// Returns how long the key stays taken after the task has ended, so that the same work runs
+    /// once in that time. Default: the key is free when the task ends.
     fn keep_key_for(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// What to do when the key is taken. Default: keep the existing task.
+    /// Returns what happens when the key is taken. Default: the existing task is kept.
     fn on_duplicate(&self) -> OnDuplicate {
         OnDuplicate::Skip
     }
 
-    /// How urgent it is. Default: 128.
+    /// Returns the priority. Default: 128.
     fn priority(&self) -> Priority {
         Priority::NORMAL
     }
 
-    /// How long one attempt may take. Default: as its handler or the engine says.
+    /// Returns the timeout of one attempt. Default: the timeout of the handler or the engine.
     fn timeout(&self) -> Option<Duration> {
         None
     }
 
-    /// How long an attempt may go on without a sign of life of its handler
-    /// ([`Context::heartbeat`]). Default: as its handler says.
+    /// Returns how long an attempt may run without a heartbeat of its handler
+    /// ([`Context::heartbeat`]). Default: the handler's heartbeat timeout.
     fn heartbeat_timeout(&self) -> Option<Duration> {
         None
     }
 
-    /// How long it is kept after its end, with its result and its errors, however it ended.
-    /// Default: for as long as engines and prunes leave it.
+    /// Returns how long the task is kept after its end, with its result and errors, however it
+    /// ended. Default: until an engine or a prune forgets it.
     fn retention(&self) -> Option<Duration> {
         None
     }
 
-    /// What it can be found by. Default: none.
+    /// Returns the tags by which the task can be found. Default: none.
     fn tags(&self) -> Tags {
         Tags::new()
     }
 
-    /// Whether it is collected with others and handed over with them as one, to a handler of
-    /// [bundles](crate::Engine::register_bundles). Default: no.
+    /// Returns how the task is collected with others into a batch, for a handler of
+    /// [batches](crate::Engine::register_bundles). Default: not collected.
     fn aggregate(&self) -> Option<Aggregate> {
         None
     }
 
-    /// How it is tried again. Default: as its handler, its queue or the engine says.
+    /// Returns the retry policy. Default: the policy of the handler, the queue or the engine.
     fn retry(&self) -> Option<RetryPolicy> {
         None
     }
 
-    /// Returns the task as bytes, with the kind, key, group and all else that its type says: for
-    /// [`submit_all`](crate::Engine::submit_all), for `submit_in` of a store, and to change single
-    /// fields. Not to be overridden: the engine does not call it.
+    /// Returns the untyped task, with the kind, key, group and every other setting of its type. Use
+    /// it for [`submit_all`](crate::Engine::submit_all), for `submit_in` of a store, and to change
+    /// single fields. Do not override it: the engine does not call it.
     ///
-    /// [`Submission::into_new_task`](crate::Submission::into_new_task) returns one with other
-    /// settings than its type's.
+    /// [`Submission::into_new_task`](crate::Submission::into_new_task) returns an untyped task with
+    /// other settings than its type's.
     ///
     /// ```
     /// # use onward::prelude::*;
@@ -141,19 +142,19 @@ pub trait Task: Serialize + DeserializeOwned + Send + 'static {
     /// let engine = Engine::builder().memory().open().await?;
     /// let mails = ["ada@example.org", "alan@example.net"].map(|to| Mail { to: to.to_owned() });
     /// let tasks: Vec<NewTask> = mails.iter().map(Task::to_new_task).collect::<Result<_, _>>()?;
-    /// engine.submit_all(tasks).await?;                                     // one commit, all or nothing
+    /// engine.submit_all(tasks).await?; // one commit, all or nothing
     /// # Ok(()) }
     /// ```
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if the kind, queue, group or affinity key is no
-    /// [`Name`](crate::Name), or the fields cannot be written as JSON.
+    /// [`is_invalid`](Error::is_invalid) if the kind, queue, group or affinity key is not a
+    /// [`Name`](crate::Name), or if the fields cannot be written as JSON.
     fn to_new_task(&self) -> Result<NewTask> {
         new_task(self)
     }
 }
 
-/// The untyped form of a typed task.
+/// Returns the untyped form of a typed task.
 pub(crate) fn new_task<T: Task>(task: &T) -> Result<NewTask> {
     let mut new = NewTask::new(T::KIND)?;
     new.queue = onward_store::Name::new(task.queue())?;
@@ -174,7 +175,7 @@ pub(crate) fn new_task<T: Task>(task: &T) -> Result<NewTask> {
     Ok(new)
 }
 
-/// The untyped form of a typed handler.
+/// Returns the untyped form of a typed handler.
 pub(crate) fn handler<T, F, Fut>(options: HandlerOptions, function: F) -> Handler
 where
     T: Task,
@@ -209,12 +210,12 @@ pub(crate) fn encode_output<T: Serialize>(output: &T) -> Result<Output, Failure>
     Ok(if *bytes == *NULL { Output::NONE } else { bytes.into() })
 }
 
-/// The same as bytes.
+/// Returns the bytes of [`encode_output`].
 pub(crate) fn encode_result<T: Serialize>(output: &T) -> Result<Option<Bytes>, Failure> {
     Ok(encode_output(output)?.0)
 }
 
-/// `()` and `None` as JSON: kept as no result at all.
+/// `()` and `None` as JSON. They are stored as no result.
 const NULL: &[u8] = b"null";
 
 pub(crate) fn decode_output<T: DeserializeOwned>(result: Option<&Bytes>) -> serde_json::Result<T> {

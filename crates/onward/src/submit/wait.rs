@@ -1,4 +1,4 @@
-//! Who waits for which task.
+//! Waits for the ends of tasks.
 
 use std::collections::hash_map::Entry;
 use std::pin::Pin;
@@ -15,17 +15,18 @@ use crate::bounds;
 use crate::engine::{Engine, Inner};
 use crate::error::Result;
 
-/// What a waiter is told.
+/// A notification for a waiter.
 #[derive(Debug, Clone)]
 pub(crate) enum Notification {
-    /// The task completed with this result, and that is durable.
+    /// The task completed with this result, durably.
     Completed(Option<Bytes>),
-    /// Something happened to the task: read it.
+    /// The task changed: the waiter reads it.
     ReadTask,
 }
 
 impl Notification {
-    /// A large result is read again rather than kept.
+    /// Returns the notification of a completion. A large result is read from the store again
+    /// instead of being kept.
     pub(crate) fn completed(result: Option<&Bytes>) -> Self {
         match result {
             Some(result) if result.len() > bounds::NOTIFIED_RESULT_BYTES => Self::ReadTask,
@@ -34,9 +35,9 @@ impl Notification {
     }
 }
 
-/// Everybody who waits, or has a handle to wait with, in this process. One watcher hears from the
-/// store what ended and tells them; after a hint that others may have ended something it reads what
-/// is waited for.
+/// All waiters and handles of this process. One watcher receives the ends of tasks from the store
+/// and notifies them. After a hint that other processes may have ended tasks, it reads the tasks
+/// that are awaited.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters(Mutex<State>);
 
@@ -44,19 +45,19 @@ pub(crate) struct Waiters(Mutex<State>);
 struct State {
     tasks: NumberMap<TaskId, WaitState>,
     recent: RecentEnds,
-    /// How often something may have ended that was not told.
+    /// The number of times that a notification may have been missed.
     missed: u64,
     watcher: Option<AbortHandle>,
 }
 
-/// What somebody wants to know of a task.
+/// The waiters and handles of one task.
 #[derive(Debug, Default)]
 struct WaitState {
     waiting: Option<TaskWaiters>,
     handles: usize,
-    /// What its handles were told before anybody waited.
+    /// The notification that arrived for the handles before a waiter existed.
     notified: Option<Notification>,
-    /// The count of what was missed when its handle knew that the task had not ended.
+    /// The value of `missed` when the handle knew that the task had not ended.
     verified_at: u64,
 }
 
@@ -73,7 +74,7 @@ impl WaitState {
     }
 }
 
-/// Those who wait for one task; nearly always there is one.
+/// The waiters of one task; nearly always there is one.
 #[derive(Debug)]
 struct TaskWaiters {
     first: oneshot::Sender<Notification>,
@@ -83,12 +84,12 @@ struct TaskWaiters {
 impl TaskWaiters {
     fn notify(self, notification: &Notification) {
         for waiter in std::iter::once(self.first).chain(self.others) {
-            // One who has gone away need not be told.
+            // A waiter that was dropped needs no notification.
             let _ = waiter.send(notification.clone());
         }
     }
 
-    /// Without those who have gone away; `None` if all have.
+    /// Removes the waiters that were dropped, and returns `None` if all were.
     fn without_closed(self) -> Option<Self> {
         let mut without_closed = std::iter::once(self.first).chain(self.others).filter(|waiter| !waiter.is_closed());
         let first = without_closed.next()?;
@@ -102,7 +103,7 @@ impl State {
         self.missed += 1;
     }
 
-    /// Takes those who wait for a task, and leaves what they are told for its handles.
+    /// Takes the waiters of a task, and leaves the notification for its handles.
     fn take(&mut self, task: TaskId, notification: Option<&Notification>) -> Option<TaskWaiters> {
         let Entry::Occupied(mut wait_state) = self.tasks.entry(task) else { return None };
         if let Some(notification) = notification {
@@ -121,17 +122,17 @@ impl Waiters {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The present moment, from which a handle can tell what has been told since.
+    /// Returns the present position in the feed, from which a handle finds later notifications.
     pub(crate) fn position(inner: &Arc<Inner>) -> Option<FeedPosition> {
         tokio::runtime::Handle::try_current().ok()?;
         Some(Self::watched(inner).recent.position())
     }
 
-    /// The state, with a watcher at work: whatever ends from now on is told.
+    /// Returns the state with a running watcher: every later end is received.
     fn watched(inner: &Arc<Inner>) -> MutexGuard<'_, State> {
         let mut state = inner.waiters.lock();
         if state.watcher.as_ref().is_none_or(AbortHandle::is_finished) {
-            // What a watcher that died with its runtime has not told is unknown.
+            // A watcher that died with its runtime may have missed notifications.
             state.missed();
             let watcher = Watcher::new(Arc::downgrade(inner), inner.store.news());
             state.watcher = Some(tokio::spawn(watcher.watch()).abort_handle());
@@ -139,8 +140,8 @@ impl Waiters {
         state
     }
 
-    /// Remembers for a handle what becomes of a task that had not ended at a moment; answers
-    /// whether it could.
+    /// Remembers the end of a task for a handle. The task had not ended at `position`. Returns
+    /// false if too much has been forgotten since.
     pub(crate) fn add_handle(&self, task: TaskId, position: FeedPosition) -> bool {
         let mut state = self.lock();
         let notified = match state.recent.since(task, position) {
@@ -178,7 +179,7 @@ impl Waiters {
                     state.tasks.entry(*task).and_modify(|wait_state| wait_state.notified = None);
                     continue;
                 }
-                // News of a sort that is not known yet.
+                // A variant that this version does not know.
                 _ => {
                     state.missed();
                     continue;
@@ -192,7 +193,7 @@ impl Waiters {
         }
     }
 
-    /// Tells those who wait for a task to read it.
+    /// Notifies the waiters of a task to read it.
     fn notify_to_read(&self, task: TaskId) {
         let waiting = self.lock().take(task, None);
         if let Some(waiting) = waiting {
@@ -200,7 +201,7 @@ impl Waiters {
         }
     }
 
-    /// The tasks that somebody waits for now.
+    /// Returns the tasks that have a waiter now.
     fn awaited(&self) -> Vec<TaskId> {
         self.lock().tasks.iter().filter(|(_, wait_state)| wait_state.waiting.is_some()).map(|(task, _)| *task).collect()
     }
@@ -214,17 +215,17 @@ impl Drop for Waiters {
     }
 }
 
-/// What a wait has to do first.
+/// The state of a wait when it begins.
 pub(crate) enum Wait<'a> {
-    /// Nothing: it is over.
+    /// The task has ended.
     Over(Notification),
-    /// Wait for news.
+    /// The caller waits for a notification.
     Begun(Waiting<'a>),
-    /// Read the task, and wait for news if it has not ended.
+    /// The caller reads the task, and waits for a notification if it has not ended.
     Unverified(Waiting<'a>),
 }
 
-/// One wait for news of a task; forgotten when dropped.
+/// One wait for a notification of a task. It is forgotten when dropped.
 pub(crate) struct Waiting<'a> {
     inner: &'a Inner,
     task: TaskId,
@@ -232,7 +233,8 @@ pub(crate) struct Waiting<'a> {
 }
 
 impl<'a> Waiting<'a> {
-    /// Begins to wait. Read the task afterwards: what happened before is not told.
+    /// Begins to wait. The caller reads the task afterwards, because an earlier end is not
+    /// notified.
     pub(crate) fn new(inner: &'a Arc<Inner>, task: TaskId) -> Self {
         Self::add(Waiters::watched(inner).tasks.entry(task).or_default(), inner, task)
     }
@@ -277,13 +279,13 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Hears what ends, until the engine or the store is gone.
+/// A watcher that receives ends of tasks until the engine or the store is gone.
 struct Watcher {
     inner: Weak<Inner>,
     notifications: NewsReceiver,
-    /// Others may have ended something since it was last read.
+    /// True if other processes may have ended tasks since the last read.
     missed: bool,
-    /// Keeps the next reading off.
+    /// Delays the next read.
     pause: Option<Pin<Box<Sleep>>>,
 }
 
@@ -314,8 +316,7 @@ impl Watcher {
         }
     }
 
-    /// Reads what is waited for, and rests after it, so that reading takes a tenth of the time at
-    /// the most.
+    /// Reads the awaited tasks, and then pauses so that reading takes at most a tenth of the time.
     async fn read_all(&mut self) {
         let Some(inner) = self.inner.upgrade() else { return };
         self.missed = false;
@@ -339,7 +340,7 @@ async fn pause_over(pause: &mut Option<Pin<Box<Sleep>>>) {
     *pause = None;
 }
 
-/// A task that cannot be read is told of too: its waiter gets the error.
+/// Returns true if a task has ended, or cannot be read: then its waiter gets the error.
 async fn has_ended(store: &dyn Store, task: TaskId) -> bool {
     match store.task(task).await {
         Ok(Some(record)) => record.state.is_ended(),
@@ -349,14 +350,15 @@ async fn has_ended(store: &dyn Store, task: TaskId) -> bool {
 
 /// Waiting.
 impl Engine {
-    /// Waits until a task has ended, wherever it runs. Cancel-safe; thousands may wait at once, and
-    /// nothing is polled.
+    /// Waits until a task has ended, wherever it runs. Cancel-safe. Thousands of waits may exist at
+    /// once, and none of them polls.
     ///
     /// # Errors
-    /// [`is_not_found`](crate::Error::is_not_found) if there is no such task; what the store
-    /// reports if it could not be read.
+    /// [`is_not_found`](Error::is_not_found) if there is no such task; the store's error if it
+    /// could not be read.
     pub async fn wait(&self, task: TaskId) -> Result<TaskRecord> {
         loop {
+            // The wait must begin before the read: an end in between would be missed.
             let waiting = Waiting::new(&self.inner, task);
             let record = self.record(task).await?;
             if record.state.is_ended() {

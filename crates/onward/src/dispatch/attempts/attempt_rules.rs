@@ -1,24 +1,24 @@
-//! The time limit and the retry policy of an attempt: plain functions from values to values.
+//! The time limit and the retry policy of an attempt, as pure functions.
 
 use std::time::Duration;
 
 use onward_store::Timestamp;
 use onward_store::rules::retry::RetryPolicy;
 
-/// The time that an attempt which starts now may take.
+/// The time limit of an attempt that starts now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimeLimit {
-    /// As long as it likes.
+    /// The attempt has no limit.
     Unlimited,
-    /// This long, because of its timeout.
+    /// The timeout comes first.
     Timeout(Duration),
-    /// This long, because of its deadline.
+    /// The deadline comes first.
     Deadline(Duration),
-    /// It may not start: the deadline has passed.
+    /// The attempt may not start: the deadline has passed.
     Expired,
 }
 
-/// The earlier of the timeout and the deadline.
+/// Returns the earlier of the timeout and the deadline.
 pub(crate) fn time_limit(
     timeout: Option<Duration>,
     deadline: Option<Timestamp>,
@@ -33,7 +33,7 @@ pub(crate) fn time_limit(
     }
 }
 
-/// The policies that may hold for a task, the nearest first.
+/// The policies that may apply to a task, the nearest first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RetryPolicies {
     pub(crate) task: Option<RetryPolicy>,
@@ -43,7 +43,7 @@ pub(crate) struct RetryPolicies {
 }
 
 impl RetryPolicies {
-    /// The one that holds.
+    /// Returns the nearest policy that is set.
     pub(crate) fn most_specific(self) -> RetryPolicy {
         self.task.or(self.kind).or(self.queue).unwrap_or(self.engine)
     }

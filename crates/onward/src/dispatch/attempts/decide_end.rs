@@ -1,4 +1,4 @@
-//! Decides how an attempt ended, from what its handler returned and why it was asked to stop.
+//! Decides how an attempt ended, from the handler's result and the reason why it was asked to stop.
 
 use onward_store::rules::retry::{FailureClass, RetryPolicy, after_failure};
 use onward_store::{AfterFailure, CompletionWait};
@@ -6,26 +6,26 @@ use onward_store::{AfterFailure, CompletionWait};
 use crate::dispatch::run_state::AttemptEnd;
 use crate::handlers::{AlternativeEnd, Failure, Interruption, Output};
 
-/// The result of the handler: `None` if it was aborted after its grace.
+/// The result of a handler, or `None` if it was aborted after its grace.
 pub(crate) type HandlerResult = Option<Result<Output, Failure>>;
 
-/// The circumstances that decide an end beside the result.
+/// The conditions of a decision besides the handler's result.
 #[derive(Clone, Copy)]
 pub(crate) struct EndConditions<'a> {
-    /// Why the handler was asked to stop, if it was.
+    /// The reason why the handler was asked to stop, if it was.
     pub(crate) interruption: Option<Interruption>,
-    /// What to say of a handler whose time was over, or that was silent for too long.
+    /// Returns the message for a timeout or a missed heartbeat.
     pub(crate) timeout_text: &'a dyn Fn() -> String,
-    /// Which attempt it was.
+    /// The number of the attempt.
     pub(crate) attempt: u32,
-    /// The policy that holds.
+    /// The retry policy that applies.
     pub(crate) policy: RetryPolicy,
-    /// What has the last word about a failure.
+    /// The function that has the last word about a failure.
     pub(crate) review: &'a dyn Fn(&Failure, AfterFailure) -> AfterFailure,
 }
 
-/// Decides how an attempt ended. A result counts, however late it comes; an error after a request
-/// to stop is the answer to that request.
+/// Decides how an attempt ended. A result counts, however late it comes. An error after a request
+/// to stop is the response to that request.
 pub(crate) fn decide_end(result: HandlerResult, conditions: EndConditions<'_>) -> AttemptEnd {
     use Interruption::{Cancelled, Preempted, SessionLost, ShuttingDown, Silent, TimedOut};
     let failure = match result {
@@ -65,7 +65,7 @@ fn alternative_end(alternative: &AlternativeEnd, conditions: EndConditions<'_>) 
     }
 }
 
-/// The end of an attempt that did not start although it was handed to a slot.
+/// Returns the end of an attempt that was passed to a worker but did not start.
 pub(crate) fn end_before_start(interruption: Interruption) -> AttemptEnd {
     if interruption == Interruption::Cancelled {
         return AttemptEnd::ConfirmCancel("cancelled before it started".to_owned());
@@ -73,7 +73,7 @@ pub(crate) fn end_before_start(interruption: Interruption) -> AttemptEnd {
     AttemptEnd::Release
 }
 
-/// The end of an attempt with an error that no policy can mend.
+/// Returns the end of an attempt with an error that no retry can fix.
 pub(crate) fn failed_permanently(error: String) -> AttemptEnd {
     AttemptEnd::Fail { error, next: AfterFailure::Fail }
 }

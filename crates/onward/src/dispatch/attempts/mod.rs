@@ -1,4 +1,4 @@
-//! One attempt at a task: a worker runs it, and its end is decided.
+//! One attempt at a task: a worker runs it and decides its end.
 
 mod attempt_rules;
 mod decide_end;

@@ -1,4 +1,4 @@
-//! Runs one attempt: its handler, its time, its interruption.
+//! Runs one attempt: its handler, its time limits and its interruption.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -23,10 +23,10 @@ use crate::handlers::{
 };
 use crate::timer;
 
-/// A handler at work: a panic in it is an answer.
+/// A running handler. A panic in it becomes a result.
 type HandlerWork = Instrumented<CatchUnwind<AssertUnwindSafe<InHandler<HandlerFuture>>>>;
 
-/// Runs an attempt to its end. Never panics, whatever the handler does.
+/// Runs an attempt to its end. It never panics, whatever the handler does.
 pub(crate) async fn run_attempt(run: &Arc<Run>, attempt: &Arc<Attempt>) -> AttemptEnd {
     if let Some(interruption) = attempt.interruption() {
         return end_before_start(interruption);
@@ -70,7 +70,7 @@ fn note_start(run: &Run, attempt: &Attempt) -> Duration {
     started
 }
 
-/// Calls the handler, which may panic before it has become a future.
+/// Calls the handler, which may panic before it returns a future.
 fn start(run: &Arc<Run>, handler: &Handler, attempt: &Arc<Attempt>) -> Result<HandlerWork, Failure> {
     let task = &attempt.task;
     let span = tracing::info_span!(
@@ -86,20 +86,21 @@ fn start(run: &Arc<Run>, handler: &Handler, attempt: &Arc<Attempt>) -> Result<Ha
     Ok(AssertUnwindSafe(future).catch_unwind().instrument(span))
 }
 
-/// Polls the handler until it answers, or until it was asked to stop and its grace is over.
+/// Polls the handler until it returns, or until it was asked to stop and its grace is over.
 async fn await_handler(
     run: &Run,
     attempt: &Attempt,
     mut work: HandlerWork,
     stop_at: Option<Duration>,
 ) -> HandlerResult {
-    // Most handlers that do not wait never need a timer or a token: they are polled once before
-    // either is made.
+    // Most handlers that do not wait need neither a timer nor a token, so the first poll comes
+    // before either is created.
     let first = poll_fn(|context| Poll::Ready(Pin::new(&mut work).poll(context))).await;
     let result = match first {
         Poll::Ready(result) => Some(result),
         Poll::Pending => await_stop(run, attempt, &mut work, stop_at).await,
     };
+    // The drop of a handler's future may panic too.
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(work)));
     match (result, dropped) {
         (Some(Err(panic)), _) | (None, Err(panic)) => Some(Err(panicked(panic))),
@@ -134,7 +135,7 @@ async fn await_stop(
     }
 }
 
-/// When an attempt's time is over, in steady time.
+/// Returns the steady time at which the attempt's time is over.
 fn stop_at(time_limit: TimeLimit, started: Duration) -> Option<Duration> {
     match time_limit {
         TimeLimit::Unlimited => None,
@@ -150,7 +151,7 @@ async fn time_limit_reached(run: &Run, stop_at: Option<Duration>) {
     }
 }
 
-/// Completes when the handler has been silent for too long.
+/// Completes when the handler has missed its heartbeat timeout.
 async fn heartbeat_missed(run: &Run, attempt: &Attempt) {
     let clock = &*run.inner.clock;
     while let Some(at) = attempt.heartbeat.silent_at() {
@@ -192,7 +193,7 @@ fn end_of_attempt(
     )
 }
 
-/// What the handler's failure policy makes of what the retry policy said.
+/// Applies the handler's failure policy to the decision of the retry policy.
 fn review(
     run: &Arc<Run>,
     handler: &Handler,
@@ -205,8 +206,7 @@ fn review(
     policy.decide(FailedAttempt { context, failure, verdict: next.into() }).into()
 }
 
-/// No attempt is waited for that could not start before the deadline: the task ends with what went
-/// wrong, now.
+/// Ends the task with its last error if the next attempt could not start before the deadline.
 fn limit_by_deadline(run: &Run, attempt: &Attempt, next: AfterFailure) -> AfterFailure {
     match (next, attempt.task.deadline) {
         (AfterFailure::Retry { after, .. }, Some(deadline)) if run.inner.clock.now().plus(after) >= deadline => {
@@ -227,7 +227,7 @@ fn timeout_text(attempt: &Attempt, time_limit: TimeLimit) -> String {
     }
 }
 
-/// A panic as a failure: the task may be tried again, and the slot is free.
+/// Returns a panic as a retryable failure.
 fn panicked(panic: Box<dyn Any + Send>) -> Failure {
     let text = Failure::of_panic(&*panic);
     Failure::retryable(text.message().replacen("it", "the handler", 1))

@@ -1,4 +1,4 @@
-//! A slot: runs one attempt after the other while there are any.
+//! A worker: runs one attempt after the other in its slot.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ pub(crate) async fn run_worker(run: Arc<Run>, slot: usize) {
         let (following, woke_dispatcher) = state.next_attempt(slot, EndedAttempt { attempt, end }, clock);
         next = following;
         if woke_dispatcher {
-            // The dispatcher was woken on this thread: it must not wait here behind a handler that
-            // does not yield.
+            // The dispatcher was woken on this thread and must not wait behind a handler that does
+            // not yield.
             tokio::task::yield_now().await;
         } else {
             tokio::task::coop::consume_budget().await;

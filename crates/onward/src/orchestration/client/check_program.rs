@@ -11,40 +11,45 @@ use super::recorded_history::RecordedHistory;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 
-/// The word before a query: its name, the question as JSON and the file of a history come behind
-/// it.
+/// The argument before a query: its name, the question as JSON and the file of a history follow it.
 const QUERY: &str = "--query";
 
-/// What came of the check of one history: a line of what [`check_main`] prints, as JSON.
+/// The result of the check of one history: a line of the output of [`check_main`], as JSON.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     file: &'a Path,
     /// The kind of the orchestration, if the file could be read.
     kind: Option<String>,
     events: Option<usize>,
-    /// Whether the code goes on with it.
+    /// True if the code can continue the history.
     agrees: bool,
-    /// Why not.
+    /// The reason if it cannot.
     error: Option<String>,
 }
 
-/// The whole of a program that checks code on recorded histories; `onward orchestration check
-/// --program` runs such a program, and so may a test or a script. `register` is given an engine to
-/// [register](Engine::orchestrate) the code with, and the files are the arguments of the process.
-/// Each history is replayed; nothing else is run, and nothing is written anywhere. For each file a
-/// line of JSON goes to stdout: `file`, `kind`, `events`, `agrees`, `error`.
+/// Runs a whole program that checks code on recorded histories. `onward orchestration check
+/// --program` runs such a program, and so may a test or a script. `register` gets an engine and
+/// [registers](Engine::orchestrate) the code with it; the arguments of the process are the files.
 ///
-/// With the arguments `--query NAME QUESTION FILE` (as `onward orchestration query --program` gives
-/// them) it answers a [query](Engine::query) instead, with the question as JSON: a line of JSON
-/// with `answer`, or with `error` and the exit code 1.
+/// Each history is replayed; nothing else runs, and nothing is written. For each file a line of
+/// JSON goes to stdout: `file`, `kind`, `events`, `agrees`, `error`.
 ///
-/// The exit code is 0 if the code goes on with all of them, 1 if it does not with one, 2 if no file
-/// was named or a file could not be read.
+/// With the arguments `--query NAME QUESTION FILE` (as `onward orchestration query --program`
+/// passes them) it runs a [query](Engine::query) instead, with the question as JSON. The output is
+/// a line of JSON with `answer`, or with `error` and the exit code 1.
+///
+/// The exit code is 0 if the code can continue every history, 1 if it cannot continue one of them,
+/// and 2 if no file was named or a file could not be read.
 ///
 /// ```no_run
 /// # use onward::orchestration::OrchestrationContext;
 /// # use onward::{Engine, Failure};
-/// # async fn order(_: serde_json::Value, _: OrchestrationContext) -> Result<serde_json::Value, Failure> { Ok(().into()) }
+/// # async fn order(
+/// #     _: serde_json::Value,
+/// #     _: OrchestrationContext,
+/// # ) -> Result<serde_json::Value, Failure> {
+/// #     Ok(().into())
+/// # }
 /// fn register(engine: &Engine) {
 ///     engine.orchestrate_json("order", Default::default(), order);
 /// }
@@ -58,8 +63,7 @@ pub async fn check_main(register: impl FnOnce(&Engine)) -> ExitCode {
     check_files(std::env::args_os().skip(1).map(PathBuf::from), register).await
 }
 
-/// The same with the files that are given: for a program that does other things too, and has a word
-/// for this one.
+/// Checks the given files as [`check_main`] does, for a program that has other functions too.
 pub async fn check_files(files: impl IntoIterator<Item = PathBuf>, register: impl FnOnce(&Engine)) -> ExitCode {
     match checked(files.into_iter().collect(), register).await {
         Ok(code) => code,
@@ -91,7 +95,7 @@ async fn checked(files: Vec<PathBuf>, register: impl FnOnce(&Engine)) -> Result<
     Ok(ExitCode::from(code))
 }
 
-/// Prints what the code answers to a query.
+/// Prints the code's answer to a query.
 fn run_query(engine: &Engine, query: [&Path; 2], file: &Path) -> Result<ExitCode> {
     let [name, question] = query.map(|word| word.to_string_lossy());
     let wrong =

@@ -1,4 +1,4 @@
-//! What a program does to orchestrations from outside.
+//! Controls orchestrations from outside.
 
 use std::future::Future;
 use std::time::Duration;
@@ -21,40 +21,40 @@ use crate::orchestration::replay::HistoryEvent;
 use crate::orchestration::turn::read_history;
 use crate::submit::{Handle, Task, Waiters, typed};
 
-/// What an orchestration shows.
+/// The published state of an orchestration.
 #[derive(Debug, Clone)]
 pub struct OrchestrationStatus(InstanceRecord);
 
 impl OrchestrationStatus {
-    /// What it says of itself; `None` if it has said nothing.
+    /// Returns the status; `None` if the orchestration has published none.
     ///
     /// # Errors
-    /// If what it said is no `T`.
+    /// An error if the status is not a `T`.
     pub fn status<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         self.0.status.as_ref().map(|status| read("status", status)).transpose()
     }
 
-    /// A value that it keeps; `None` if it has none under the key.
+    /// Returns a published value; `None` if the key has none.
     ///
     /// # Errors
-    /// If the value is no `T`.
+    /// An error if the value is not a `T`.
     pub fn value<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>> {
         self.0.values.get(key).map(|value| read("value", value)).transpose()
     }
 
-    /// Whether somebody has [paused](Engine::pause_orchestration) it.
+    /// Returns true if the orchestration is [paused](Engine::pause_orchestration).
     #[must_use]
     pub fn is_paused(&self) -> bool {
         self.0.hold.is_paused()
     }
 
-    /// The names of the events that it waits for, as its last turn told.
+    /// Returns the names of the events that it awaits, as of its last turn.
     #[must_use]
     pub fn awaits(&self) -> &[Name] {
         &self.0.awaits
     }
 
-    /// What the store keeps of it.
+    /// Returns the store's record.
     #[must_use]
     pub fn record(&self) -> &InstanceRecord {
         &self.0
@@ -66,12 +66,12 @@ fn read<T: DeserializeOwned>(what: &str, bytes: &Bytes) -> Result<T> {
         .map_err(|error| Error::invalid(format!("the {what} of the orchestration is of another type: {error}")))
 }
 
-/// Orchestrations: functions that cannot be lost ([`orchestration`](crate::orchestration)). They
-/// are started by submitting them, and are tasks in every other way too: waited for, listed,
-/// cancelled, paused, limited.
+/// Orchestrations: async functions that survive crashes ([`orchestration`](crate::orchestration)).
+/// A submit starts an orchestration, and it is a task in every other way too: awaited, listed,
+/// cancelled, paused and limited.
 impl Engine {
-    /// Registers the code of a kind of orchestrations. It counts from the next run on. What is
-    /// wrong with it (a second one of the kind) is told by the run.
+    /// Registers the code of a kind of orchestrations. It takes effect from the next run. An
+    /// invalid registration (a second one of the kind) is an error of the run.
     pub fn orchestrate<T, F, Fut>(&self, function: F) -> &Self
     where
         T: Task,
@@ -81,7 +81,7 @@ impl Engine {
         self.orchestrate_with(OrchestrationOptions::new(), function)
     }
 
-    /// Registers code with options: one of several versions of its kind.
+    /// Registers code with options, for example one of several versions of its kind.
     pub fn orchestrate_with<T, F, Fut>(&self, options: OrchestrationOptions, function: F) -> &Self
     where
         T: Task,
@@ -92,31 +92,31 @@ impl Engine {
         self
     }
 
-    /// Sends an orchestration something under a name; its code takes it by
-    /// [`event`](OrchestrationContext::event), now or when it comes by there. Durable when
-    /// answered, and consumed exactly once.
+    /// Sends a signal to an orchestration under a name. Its code takes the signal by
+    /// [`event`](OrchestrationContext::event), now or when it gets there. The signal is durable
+    /// when this returns, and is delivered exactly once.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended),
-    /// [`is_invalid`](Error::is_invalid) if the task is no orchestration or the payload is too
-    /// large, and a [refusal](Error::refusal) if too much waits for it already.
+    /// [`is_invalid`](Error::is_invalid) if the task is not an orchestration or the payload is too
+    /// large, and a [refusal](Error::refusal) if too many signals wait for it already.
     pub async fn signal<T: Serialize + Sync>(&self, orchestration: TaskId, name: &str, payload: &T) -> Result<()> {
         self.send(Recipient::Task(orchestration), name, json("signal", payload)?).await
     }
 
-    /// The same to the active orchestration of a kind that has a key.
+    /// Sends a signal to the active orchestration of a kind that has a key.
     ///
     /// # Errors
-    /// As [`signal`](Self::signal); [`Refusal::NoneWithKey`] if there is none.
+    /// The errors of [`signal`](Self::signal); [`Refusal::NoneWithKey`] if there is none.
     pub async fn signal_key<T: Serialize + Sync>(&self, kind: &str, key: &str, name: &str, payload: &T) -> Result<()> {
         let to = Recipient::Key { kind: Name::new(kind)?, key: key.to_owned() };
         self.send(to, name, json("signal", payload)?).await
     }
 
-    /// The same with a payload as bytes, to any recipient.
+    /// Sends a signal with a payload of bytes to any recipient.
     ///
     /// # Errors
-    /// As [`signal`](Self::signal).
+    /// The errors of [`signal`](Self::signal).
     pub async fn send(&self, to: Recipient, name: &str, payload: Bytes) -> Result<()> {
         let signal = Signal { to, name: Name::new(name)?, payload };
         match self.apply_and_wake(Write::Signal(Box::new(signal))).await? {
@@ -125,13 +125,13 @@ impl Engine {
         }
     }
 
-    /// Sends something to the active orchestration that has the key of `start`, and starts it first
-    /// if there is none: both or neither. What is there already is kept as it is, whatever `start`
-    /// says.
+    /// Sends a signal to the active orchestration that has the key of `start`, and starts the
+    /// orchestration first if there is none: both or neither. An existing orchestration is kept as
+    /// it is, whatever `start` sets.
     ///
     /// # Errors
-    /// As [`signal`](Self::signal) and [`submit`](Self::submit); [`is_invalid`](Error::is_invalid)
-    /// if `start` has no key, or is no orchestration.
+    /// The errors of [`signal`](Self::signal) and [`submit`](Self::submit);
+    /// [`is_invalid`](Error::is_invalid) if `start` has no key, or is not an orchestration.
     pub async fn signal_or_start<T: Task + Sync, P: Serialize + Sync>(
         &self,
         start: T,
@@ -162,19 +162,21 @@ impl Engine {
         }
     }
 
-    /// Sends something to the active orchestration of a kind that has a key; where none has, it is
-    /// kept for at least `keep_for` for the one that starts with that key, and is there when its
-    /// first turn begins. Up to [`bounds::UNSTARTED_KEPT`](onward_store::bounds::UNSTARTED_KEPT),
-    /// for [`UNSTARTED_KEYS`](onward_store::bounds::UNSTARTED_KEYS) keys and
-    /// [`UNSTARTED_EVENTS`](onward_store::bounds::UNSTARTED_EVENTS) signals of each. What is kept
-    /// is an orchestration that was never started, in the queue
+    /// Sends a signal to the active orchestration of a kind that has a key. If there is none, the
+    /// store keeps the signal for at least `keep_for`, for the orchestration that starts with that
+    /// key. It is there when its first turn begins.
+    ///
+    /// The limits are [`bounds::UNSTARTED_KEPT`](onward_store::bounds::UNSTARTED_KEPT),
+    /// [`UNSTARTED_KEYS`](onward_store::bounds::UNSTARTED_KEYS) keys and
+    /// [`UNSTARTED_EVENTS`](onward_store::bounds::UNSTARTED_EVENTS) signals for each key. Kept
+    /// signals belong to an orchestration that was never started, in the queue
     /// [`UNSTARTED_QUEUE`](onward_store::bounds::UNSTARTED_QUEUE): it is listed, cancelled and
-    /// deleted as any. [`signal_or_start`](Self::signal_or_start) starts one instead.
+    /// deleted like any other. [`signal_or_start`](Self::signal_or_start) starts one instead.
     ///
     /// # Errors
-    /// As [`signal`](Self::signal); [`is_invalid`](Error::is_invalid) for a time out of bounds, or
-    /// one key too many; [`Refusal::NoneWithKey`] if the key is kept for an orchestration that has
-    /// ended.
+    /// The errors of [`signal`](Self::signal); [`is_invalid`](Error::is_invalid) for a time out of
+    /// bounds, or one key too many; [`Refusal::NoneWithKey`] if the key is kept for an
+    /// orchestration that has ended.
     pub async fn signal_or_keep<T: Serialize + Sync>(
         &self,
         (kind, key): (&str, &str),
@@ -186,51 +188,51 @@ impl Engine {
         self.send(to, name, json("signal", payload)?).await
     }
 
-    /// Has an orchestration have no turn until it is [resumed](Self::resume_orchestration), by
-    /// whomever: what comes for it is kept, also that it is to be cancelled; activities that run go
-    /// on and end; timers fire after it. A turn that is under way ends first. It is kept in the
-    /// store, so it holds whatever restarts. Pausing one that is paused changes nothing.
+    /// Pauses an orchestration: it has no turn until it is [resumed](Self::resume_orchestration).
+    /// Messages for it are queued, including a request to cancel. Running activities continue to
+    /// their ends, and timers fire after the pause. A turn that has begun ends first. The store
+    /// keeps the pause, so it survives restarts. Pausing a paused orchestration changes nothing.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended), and a
-    /// [refusal](Error::refusal) if it is no orchestration.
+    /// [refusal](Error::refusal) if it is not an orchestration.
     pub async fn pause_orchestration(&self, orchestration: TaskId) -> Result<()> {
         self.done(Write::PauseOrchestration { task: orchestration }).await
     }
 
-    /// Lets a paused orchestration go on. Resuming one that is not paused changes nothing.
+    /// Resumes a paused orchestration. Resuming one that is not paused changes nothing.
     ///
     /// # Errors
-    /// As [`pause_orchestration`](Self::pause_orchestration).
+    /// The errors of [`pause_orchestration`](Self::pause_orchestration).
     pub async fn resume_orchestration(&self, orchestration: TaskId) -> Result<()> {
         self.done(Write::ResumeOrchestration { task: orchestration }).await
     }
 
-    /// Pauses every live orchestration that a filter selects. In steps, as
+    /// Pauses every live orchestration that a filter selects, in steps like
     /// [`cancel_all`](Self::cancel_all).
     ///
     /// # Errors
-    /// As [`cancel_all`](Self::cancel_all).
+    /// The errors of [`cancel_all`](Self::cancel_all).
     pub async fn pause_orchestrations(&self, filter: TaskFilter) -> Result<BulkSummary> {
         self.bulk(BulkVerb::Pause, filter).await
     }
 
-    /// Resumes every live orchestration that a filter selects. In steps, as
+    /// Resumes every live orchestration that a filter selects, in steps like
     /// [`cancel_all`](Self::cancel_all).
     ///
     /// # Errors
-    /// As [`cancel_all`](Self::cancel_all).
+    /// The errors of [`cancel_all`](Self::cancel_all).
     pub async fn resume_orchestrations(&self, filter: TaskFilter) -> Result<BulkSummary> {
         self.bulk(BulkVerb::Resume, filter).await
     }
 
-    /// Ends an orchestration as cancelled, at once, without its code hearing of it: nothing is
-    /// cleaned up, but what it waits for is cancelled. [`cancel`](Self::cancel) asks it to end by
-    /// itself.
+    /// Ends an orchestration as cancelled, at once, without notifying its code: nothing is cleaned
+    /// up, but everything that it awaits is cancelled. [`cancel`](Self::cancel) requests it to end
+    /// by itself.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found), [`is_already_ended`](Error::is_already_ended), and a
-    /// [refusal](Error::refusal) if it is no orchestration.
+    /// [refusal](Error::refusal) if it is not an orchestration.
     pub async fn terminate(&self, orchestration: TaskId, reason: &str) -> Result<()> {
         match self.apply(Write::Terminate { task: orchestration, reason: reason.to_owned() }).await? {
             Outcome::Cancelled => Ok(()),
@@ -238,11 +240,11 @@ impl Engine {
         }
     }
 
-    /// What an orchestration shows of itself, also after its end.
+    /// Returns the published state of an orchestration, also after its end.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found) if there is no such task; a [refusal](Error::refusal)
-    /// if it is no orchestration.
+    /// if it is not an orchestration.
     pub async fn orchestration_status(&self, orchestration: TaskId) -> Result<OrchestrationStatus> {
         if let Some(record) = self.inner.store.instance(orchestration).await? {
             return Ok(OrchestrationStatus(record));
@@ -251,13 +253,14 @@ impl Engine {
         Err(Refusal::NotAnOrchestration(orchestration).into())
     }
 
-    /// Waits until what an orchestration shows of itself is as wanted, whoever runs it, and answers
-    /// that. Cancel-safe; nothing is polled. What it shows only for a moment, between two looks,
-    /// may be passed over.
+    /// Waits until the published state of an orchestration is as wanted, whichever engine runs it,
+    /// and returns that state. Cancel-safe; it does not poll. A state that exists only briefly,
+    /// between two reads, may be missed.
     ///
     /// # Errors
-    /// As [`orchestration_status`](Self::orchestration_status);
-    /// [`is_already_ended`](Error::is_already_ended) if it has ended, and never will.
+    /// The errors of [`orchestration_status`](Self::orchestration_status);
+    /// [`is_already_ended`](Error::is_already_ended) if the orchestration has ended without that
+    /// state.
     pub async fn wait_for_status(
         &self,
         orchestration: TaskId,
@@ -266,7 +269,7 @@ impl Engine {
         let mut changes = self.store().changes();
         loop {
             changes.hint();
-            // Read in this order, what has ended shows what it is going to show.
+            // In this order, the status of an ended orchestration is its last one.
             let record = self.record(orchestration).await?;
             let status = self.orchestration_status(orchestration).await?;
             if is_wanted(&status) {
@@ -281,10 +284,11 @@ impl Engine {
         }
     }
 
-    /// The history of an orchestration, oldest event first. The whole of it is read.
+    /// Returns the history of an orchestration, oldest event first. It reads all of it.
     ///
     /// # Errors
-    /// As [`orchestration_status`](Self::orchestration_status); if the history cannot be read.
+    /// The errors of [`orchestration_status`](Self::orchestration_status); an error if the history
+    /// cannot be read.
     pub async fn orchestration_history(&self, orchestration: TaskId) -> Result<Vec<HistoryEvent>> {
         let length = self.orchestration_status(orchestration).await?.0.length;
         Ok(read_history(&**self.store(), orchestration, length).await?.events)

@@ -1,4 +1,4 @@
-//! Orchestrations that begin in the midst of another's history.
+//! Starts orchestrations that begin in the middle of another one's history.
 
 use onward_store::{NewTask, OnDuplicate, Outcome, Refusal, TaskId, TaskRecord, UniqueKey, Write};
 
@@ -7,31 +7,32 @@ use crate::error::{Error, Result};
 use crate::orchestration::replay::{is_command, tags};
 use crate::orchestration::turn::{FORKED_FROM, ForkOrigin, History, InstanceStart};
 
-/// Going back in a history.
+/// Forks.
 impl Engine {
     /// Starts another orchestration that begins with the first `events` events of this one's
-    /// history, and goes on by itself from there: with code that was mended, or to see what else
-    /// may come of it. What was under way then is submitted again. It has the tags that this one
-    /// had there, and no key. Answers its number.
+    /// history, and continues on its own from there. Use it with fixed code, or to try another
+    /// outcome. Tasks that ran at that point are submitted again. The fork has the tags that this
+    /// orchestration had there, and no key. Returns the id of the fork.
     ///
-    /// The history of the first has to be there until the second has begun: it may not have
-    /// continued as new by then.
+    /// The history of the original must exist until the fork has begun: the original may not
+    /// continue as new before.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if the history is
-    /// shorter, or cannot be cut there; the text says where it can.
+    /// shorter, or cannot be cut there; the text names a valid cut.
     pub async fn fork(&self, orchestration: TaskId, events: u64) -> Result<TaskId> {
         let new = self.new_fork(orchestration, events).await?.1;
         Ok(self.submit_task(new).await?.id())
     }
 
-    /// The same, and it takes the key and the place of the first, which is
-    /// [terminated](Self::terminate) if it has not ended: both or neither. A key that is kept after
-    /// the end of the first goes over to it, and is kept as long after its own.
+    /// Forks an orchestration as [`fork`](Self::fork) does, and gives the fork the key of the
+    /// original, which is [terminated](Self::terminate) if it has not ended: both or neither. A key
+    /// that is kept after the end of the original passes to the fork, and is kept as long after its
+    /// end.
     ///
     /// # Errors
-    /// As [`fork`](Self::fork); [`is_invalid`](Error::is_invalid) if another has the key meanwhile.
-    /// Nothing has changed then.
+    /// The errors of [`fork`](Self::fork); [`is_invalid`](Error::is_invalid) if another
+    /// orchestration has taken the key. Nothing has changed then.
     pub async fn reset(&self, orchestration: TaskId, events: u64, reason: &str) -> Result<TaskId> {
         let (record, mut new) = self.new_fork(orchestration, events).await?;
         let (on_duplicate, keep_for) = (OnDuplicate::TakeOver(orchestration), record.keep_key_for);
@@ -68,7 +69,7 @@ impl Engine {
     }
 }
 
-/// Says of a refused reset which of its writes it was for.
+/// Returns the error of a rejected reset, for the write that was rejected.
 fn not_reset(error: Error) -> Error {
     let Some(Refusal::Member { refusal, .. }) = error.refusal() else { return error };
     match &**refusal {
@@ -79,7 +80,7 @@ fn not_reset(error: Error) -> Error {
     }
 }
 
-/// A history is cut between what the code did about one arrival and the next arrival.
+/// Checks that a cut lies between the commands of one arrival and the next arrival.
 fn check_cut(orchestration: TaskId, history: &History, events: u64) -> Result<()> {
     let length = history.events.len() as u64;
     let wanted = usize::try_from(events).unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! What programs do to orchestrations from outside, and checks of recorded histories.
+//! Controls orchestrations from outside, and checks recorded histories.
 
 mod check_program;
 mod control;

@@ -1,4 +1,4 @@
-//! Questions to the code of an orchestration, which change nothing.
+//! Queries: questions to the code of an orchestration that change nothing.
 
 use bytes::Bytes;
 use onward_store::{Name, TaskId};
@@ -12,16 +12,17 @@ use crate::orchestration::code::json;
 use crate::orchestration::turn::Instance;
 
 impl Engine {
-    /// Asks the code of an orchestration, by what it answers
-    /// [`on_query`](crate::orchestration::OrchestrationContext::on_query). The code is replayed for
-    /// that in this process, up to the last turn that was written: nothing is written, nobody is
-    /// disturbed, and one that has ended answers too. It takes a read of the history, and this
-    /// engine needs the code.
+    /// Queries the code of an orchestration, which replies by
+    /// [`on_query`](crate::orchestration::OrchestrationContext::on_query).
+    ///
+    /// This process replays the code up to the last written turn. Nothing is written, the running
+    /// orchestration is not disturbed, and one that has ended can be queried too. A query reads the
+    /// history, and this engine needs the code.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found); [`is_invalid`](Error::is_invalid) if there is no code
-    /// for its kind here, it does something else than its history says, `name` is no [`Name`] or a
-    /// question that it does not know, it refuses it, or answers something else than an `A`.
+    /// [`is_not_found`](Error::is_not_found). [`is_invalid`](Error::is_invalid) if there is no code
+    /// for the kind here, if the code differs from the history, or if `name` is not a [`Name`] or
+    /// not a known query. Also if the code refuses the query, or the answer is not an `A`.
     pub async fn query<Q: Serialize + Sync, A: DeserializeOwned>(
         &self,
         orchestration: TaskId,
@@ -33,11 +34,11 @@ impl Engine {
         answer(&self.instance_at(orchestration).await?, name, &question)
     }
 
-    /// The same of a [recorded](Self::record_history) history: what its orchestration would have
-    /// answered at its end.
+    /// Queries a [recorded](Self::record_history) history: the answer is that of its orchestration
+    /// at its end.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid), as [`query`](Self::query).
+    /// [`is_invalid`](Error::is_invalid), as for [`query`](Self::query).
     pub fn query_history<Q: Serialize, A: DeserializeOwned>(
         &self,
         history: &RecordedHistory,
@@ -57,7 +58,7 @@ impl Engine {
     }
 }
 
-/// What the code answers to a question, where it stands.
+/// Returns the code's answer to a query at its present point.
 fn answer<A: DeserializeOwned>(instance: &Instance, name: &str, question: &Bytes) -> Result<A> {
     let answer = instance.machine.replay_context().answer_query(name, question);
     let answer = answer.map_err(|failure| Error::invalid(failure.message().to_owned()))?;

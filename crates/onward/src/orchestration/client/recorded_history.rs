@@ -1,4 +1,4 @@
-//! Histories that are kept, and code that is tried on them.
+//! Recorded histories, and checks of code on them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,24 +14,24 @@ use crate::orchestration::code_table::CodeTable;
 use crate::orchestration::replay::{HistoryEvent, Nondeterminism};
 use crate::orchestration::turn::{History, Instance, InstanceStart, ReplayError, numbered, read_history};
 
-/// The format of [`RecordedHistory::to_bytes`]; never used for another.
+/// The format of [`RecordedHistory::to_bytes`]. The number is never reused.
 const FORMAT: u32 = 1;
 
-/// A history and what it belongs to: to be kept beside the code, so that tests can
-/// [check](Engine::check_history) that new code still does what old code did.
+/// A history with its orchestration's kind, payload and tags. It is kept beside the code, so that
+/// tests can [check](Engine::check_history) that new code still does what old code did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedHistory {
     /// The kind of the orchestration.
     pub kind: Name,
-    /// What it was started with, or had continued with.
+    /// The payload with which it was started, or had continued.
     pub payload: Bytes,
-    /// How often it had continued as new.
+    /// The number of times that it had continued as new.
     pub generation: u32,
-    /// What happened, oldest first.
+    /// The events, oldest first.
     pub events: Vec<HistoryEvent>,
-    /// Its tags at the end of that.
+    /// The tags at the end of the history.
     pub tags: Tags,
-    /// The events that it waits for at the end of that.
+    /// The events that it awaits at the end of the history.
     pub awaits: Vec<Name>,
 }
 
@@ -54,10 +54,10 @@ struct Written {
 }
 
 impl RecordedHistory {
-    /// As bytes, to be kept in a file: CBOR.
+    /// Returns the history as bytes for a file, in CBOR.
     ///
     /// # Errors
-    /// If they cannot be written.
+    /// An error if it cannot be written.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let written = Written {
             format: FORMAT,
@@ -75,10 +75,11 @@ impl RecordedHistory {
         Ok(bytes)
     }
 
-    /// From [bytes](Self::to_bytes), of this version or an earlier one.
+    /// Reads a history from [bytes](Self::to_bytes), of this version or an earlier one.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if they are none, or were written by a later version.
+    /// [`is_invalid`](Error::is_invalid) if they are not a history, or were written by a later
+    /// version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let wrong = |what: &str| Error::invalid(format!("this is no recorded history that can be read: {what}"));
         let written: Written = minicbor::decode(bytes).map_err(|error| wrong(&error.to_string()))?;
@@ -96,22 +97,22 @@ impl RecordedHistory {
     }
 }
 
-/// Why code cannot go on with a history.
+/// The reason why code cannot continue a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CheckFailure {
-    /// No code is registered for its kind, or none that goes on with what a version of it began.
+    /// No code is registered for the kind, or none that continues what a version of it began.
     NoCode {
         /// The kind.
         kind: Name,
-        /// The version; `None` if there is none of the kind.
+        /// The version; `None` if there is no code of the kind.
         version: Option<u32>,
     },
-    /// What is registered is not in order.
+    /// The registrations are invalid.
     Registrations(String),
-    /// The code does something else than the history says.
+    /// The code does something else than the history has.
     Differs(Box<Nondeterminism>),
-    /// The code panics, or waits for what no orchestration can wait for.
+    /// The code panics, or waits for something that no orchestration can wait for.
     Stuck(String),
 }
 
@@ -146,12 +147,12 @@ impl From<ReplayError> for CheckFailure {
     }
 }
 
-/// Checking code against what orchestrations did.
+/// Checks of code against recorded histories.
 impl Engine {
-    /// The history of an orchestration as it is now, with what it belongs to.
+    /// Returns the present history of an orchestration, with its kind, payload and tags.
     ///
     /// # Errors
-    /// As [`orchestration_history`](Self::orchestration_history).
+    /// The errors of [`orchestration_history`](Self::orchestration_history).
     pub async fn record_history(&self, orchestration: TaskId) -> Result<RecordedHistory> {
         let (start, history) = self.read_start(orchestration).await?;
         let InstanceStart { kind, payload, generation, tags, .. } = start;
@@ -160,23 +161,23 @@ impl Engine {
     }
 
     /// Replays a history with the code that is [registered](Self::orchestrate) for its kind.
-    /// Nothing is run and nothing is written: a test may do it with histories from production
-    /// before new code goes there.
+    /// Nothing else runs and nothing is written. A test may use it on histories from production
+    /// before new code is deployed.
     ///
     /// # Errors
-    /// Why the code cannot go on with it.
+    /// The reason why the code cannot continue the history.
     pub fn check_history(&self, history: &RecordedHistory) -> Result<(), CheckFailure> {
         self.instance_of(history).map(drop)
     }
 
-    /// The code where the history ends.
+    /// Returns the code at the end of the history.
     pub(super) fn instance_of(&self, recorded: &RecordedHistory) -> Result<Instance, CheckFailure> {
         let start = InstanceStart {
             task: TaskId(0),
             kind: recorded.kind.clone(),
             payload: recorded.payload.clone(),
             generation: recorded.generation,
-            // Its operations say themselves how they are numbered.
+            // The events of the history set how its operations are numbered.
             numbered: recorded.generation,
             tags: recorded.tags.clone(),
         };
@@ -185,7 +186,7 @@ impl Engine {
         Ok(self.replayed(&codes, start, &History { events, awaits, bytes: 0 })?)
     }
 
-    /// Brings code to where a history ends, as an engine does that takes the orchestration over.
+    /// Brings code to the end of a history, as an engine does that takes over the orchestration.
     pub(super) fn replayed(
         &self,
         codes: &CodeTable,
@@ -197,18 +198,19 @@ impl Engine {
         Ok(instance)
     }
 
-    /// What an orchestration was given and what has happened to it; both of one generation.
+    /// Returns the start of an orchestration and its history, both of one generation.
     pub(super) async fn read_start(&self, orchestration: TaskId) -> Result<(InstanceStart, History)> {
         loop {
             let before = self.orchestration_status(orchestration).await?.record().generation;
             let record = self.record(orchestration).await?;
-            // Asked for after the tags, so that it has every change of them.
+            // Read after the tags, so that the history has every change of them.
             let (length, awaits) = {
                 let status = self.orchestration_status(orchestration).await?;
                 (status.record().length, status.awaits().to_vec())
             };
             let history = read_history(&**self.store(), orchestration, length).await;
             let generation = self.orchestration_status(orchestration).await?.record().generation;
+            // If the orchestration has continued as new in between, the parts do not fit together.
             if before == generation {
                 let (task, kind, payload) = (orchestration, record.kind, record.payload.unwrap_or_default());
                 let numbered = numbered(&record.tags, generation);

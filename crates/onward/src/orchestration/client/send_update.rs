@@ -1,4 +1,4 @@
-//! Sending an update to an orchestration, and waiting for its answer.
+//! Sends an update to an orchestration and waits for its reply.
 
 use std::time::Duration;
 
@@ -14,20 +14,23 @@ use crate::orchestration::code::update::{Reply, Request, SIGNAL_PREFIX, reply_ke
 use crate::{bounds, timer};
 
 impl Engine {
-    /// Asks an orchestration for something, and waits for the answer of its code
-    /// ([`updates`](crate::orchestration::OrchestrationContext::updates)). The request is durable
-    /// before it is waited for, and is consumed exactly once; the answer is durable before it is
-    /// given. If the future is dropped, it may be carried out all the same. An answer that nobody
-    /// fetches is kept until as many as [`bounds::UPDATE_REPLIES`] newer ones are there.
+    /// Sends a request to an orchestration, and waits for the reply of its code
+    /// ([`updates`](crate::orchestration::OrchestrationContext::updates)).
     ///
-    /// It waits for up to [`bounds::UPDATE_TIMEOUT`] (30 s);
-    /// [`update_within`](Self::update_within) sets another time.
+    /// The request is durable before the wait, and is delivered exactly once; the reply is durable
+    /// before it is returned. If the future is dropped, the request may still be carried out. A
+    /// reply that no caller fetches is kept until [`bounds::UPDATE_REPLIES`] newer ones have
+    /// replaced it.
+    ///
+    /// It waits for up to [`bounds::UPDATE_TIMEOUT`] (30 s); [`update_within`](Self::update_within)
+    /// sets another time.
     ///
     /// # Errors
-    /// As [`signal`](Self::signal); [`is_invalid`](Error::is_invalid) if the code refuses it, or
-    /// answers something else than an `A`; [`is_already_ended`](Error::is_already_ended) if the
-    /// orchestration ends without an answer; [`is_unanswered`](Error::is_unanswered) if it does not
-    /// answer in time; the text says which updates its code waits for.
+    /// The errors of [`signal`](Self::signal); [`is_invalid`](Error::is_invalid) if the code
+    /// refuses the update, or the reply is not an `A`;
+    /// [`is_already_ended`](Error::is_already_ended) if the orchestration ends without a reply.
+    /// [`is_unanswered`](Error::is_unanswered) if there is no reply in time; the text names the
+    /// updates that its code waits for.
     pub async fn update<U: Serialize + Sync, A: DeserializeOwned>(
         &self,
         orchestration: TaskId,
@@ -37,11 +40,11 @@ impl Engine {
         self.update_within(orchestration, name, payload, bounds::UPDATE_TIMEOUT).await
     }
 
-    /// Asks as [`update`](Self::update) does, and waits for the answer no longer than `timeout`.
-    /// The request stays then: the code may take it later.
+    /// Sends a request as [`update`](Self::update) does, and waits for the reply at most for
+    /// `timeout`. The request stays after that: the code may take it later.
     ///
     /// # Errors
-    /// As [`update`](Self::update).
+    /// The errors of [`update`](Self::update).
     pub async fn update_within<U: Serialize + Sync, A: DeserializeOwned>(
         &self,
         orchestration: TaskId,

@@ -1,6 +1,5 @@
-//! Orchestrations, activities and handlers by the names of their kinds, with JSON in and out: for
-//! programs that learn only when they run which kinds there are, and for steps that another
-//! language does.
+//! Orchestrations, activities and handlers by the names of their kinds, with JSON in and out. They
+//! serve programs that learn at run time which kinds exist, and steps in another language.
 
 use std::future::Future;
 use std::time::Duration;
@@ -15,11 +14,11 @@ use crate::orchestration::code::{Activity, OrchestrationContext, json};
 use crate::orchestration::code_table::{OrchestrationOptions, json_payload};
 use crate::submit::{Handle, Waiters};
 
-/// By name, with JSON.
+/// Registration by name, with JSON.
 impl Engine {
-    /// Registers the code of a kind of orchestrations by its name: it is given the payload as JSON,
-    /// and what it answers is kept as JSON. An empty payload is `null`. What is wrong with it (no
-    /// name, a second one of the kind and version) is told by the run.
+    /// Registers the code of a kind of orchestrations by its name. The code gets the payload as
+    /// JSON, and its result is kept as JSON. An empty payload is `null`. An invalid registration (a
+    /// bad name, a second one of the kind and version) is an error of the run.
     pub fn orchestrate_json<F, Fut>(&self, kind: &str, options: OrchestrationOptions, function: F) -> &Self
     where
         F: Fn(Value, OrchestrationContext) -> Fut + Send + Sync + 'static,
@@ -29,8 +28,8 @@ impl Engine {
         self
     }
 
-    /// Registers the handler of a kind, or of a [pattern](Self::handle), that is given the payload
-    /// as JSON and answers JSON.
+    /// Registers the handler of a kind, or of a [pattern](Self::handle), that gets the payload as
+    /// JSON and returns JSON.
     pub fn handle_json<F, Fut>(&self, kind: impl AsRef<str>, handler: F) -> &Self
     where
         F: Fn(Value, Context) -> Fut + Send + Sync + 'static,
@@ -42,11 +41,12 @@ impl Engine {
         })
     }
 
-    /// Starts an orchestration of a kind by its name; with a key, only if none with it is active.
+    /// Starts an orchestration of a kind by its name. With a key it starts only if no active one
+    /// has the key.
     ///
     /// # Errors
-    /// [`is_invalid`](crate::Error::is_invalid) if the kind is no [`Name`](crate::Name) or the
-    /// payload is too large; what the store reports if it could not keep it.
+    /// [`is_invalid`](crate::Error::is_invalid) if the kind is not a [`Name`](crate::Name) or the
+    /// payload is too large; the store's error if it could not keep the orchestration.
     pub async fn start_json(&self, kind: &str, key: Option<&str>, payload: &Value) -> Result<Handle<Value>> {
         let unique =
             key.map(|key| UniqueKey { key: key.to_owned(), on_duplicate: OnDuplicate::Skip, keep_for: Duration::ZERO });
@@ -57,15 +57,15 @@ impl Engine {
     }
 }
 
-/// By name, with JSON.
+/// Activities by name, with JSON.
 impl OrchestrationContext {
-    /// A task of a kind to be submitted and awaited, with JSON in and out, whatever runs it. A kind
-    /// that is no name is told when it is awaited.
+    /// Returns a task of a kind to be submitted and awaited, with JSON in and out. An invalid kind
+    /// is reported when the activity is awaited.
     pub fn activity_by_name(&self, kind: &str, payload: &Value) -> Activity<Value> {
         self.activity_of(new_task(kind, payload))
     }
 
-    /// Another orchestration of a kind to be started and awaited, with JSON in and out.
+    /// Returns another orchestration of a kind to be started and awaited, with JSON in and out.
     pub fn orchestration_by_name(&self, kind: &str, payload: &Value) -> Activity<Value> {
         self.activity_of(new_task(kind, payload).map(|task| NewTask { orchestration: true, ..task }))
     }

@@ -1,4 +1,4 @@
-//! Awaiting several things, the same way each time.
+//! Deterministic ways to await several futures.
 
 use std::convert::Infallible;
 use std::future::{Future, IntoFuture, poll_fn};
@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use super::future_set::FutureSet;
 
-/// Which of two came first.
+/// The first of two results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Either<A, B> {
     /// The first.
@@ -17,8 +17,8 @@ pub enum Either<A, B> {
     Second(B),
 }
 
-/// Awaits two and answers the first that is there, of both the first; the other is dropped, and so
-/// cancelled.
+/// Awaits two futures and returns the first result. If both are ready, it returns that of `first`.
+/// The other future is dropped, and so cancelled.
 ///
 /// ```
 /// use std::time::Duration;
@@ -42,13 +42,13 @@ pub async fn select<A: IntoFuture, B: IntoFuture>(first: A, second: B) -> Either
     .await
 }
 
-/// Awaits all and answers what they came to, in their order.
+/// Awaits all futures and returns their outputs, in their order.
 pub async fn join_all<I>(all: I) -> Vec<<I::Item as IntoFuture>::Output>
 where
     I: IntoIterator,
     I::Item: IntoFuture,
 {
-    // All begin before any is awaited.
+    // All futures begin before any is awaited.
     let mut all = FutureSet::new(all.into_iter().map(IntoFuture::into_future));
     let mut outputs: Vec<Option<_>> = (0..all.len()).map(|_| None).collect();
     poll_fn(|context| {
@@ -62,8 +62,8 @@ where
     outputs.into_iter().flatten().collect()
 }
 
-/// Awaits all and answers what they came to, in their order, or the first failure that is there;
-/// the others are dropped then, and so cancelled.
+/// Awaits all futures and returns their outputs, in their order, or the first failure. After a
+/// failure the other futures are dropped, and so cancelled.
 ///
 /// # Errors
 /// The first failure.
@@ -90,9 +90,9 @@ where
     }
 }
 
-/// Awaits many and answers the first that is there, with its place; of several the one of the
-/// lowest place. The others are dropped, and so cancelled. Of none it waits for ever, which an
-/// orchestration cannot.
+/// Awaits many futures and returns the first output with its index. If several are ready, the
+/// lowest index wins. The other futures are dropped, and so cancelled. Without futures it waits for
+/// ever, which no orchestration can do.
 pub async fn select_all<I>(all: I) -> (usize, <I::Item as IntoFuture>::Output)
 where
     I: IntoIterator,
@@ -120,7 +120,7 @@ mod tests {
 
     type Sent = Result<usize, usize>;
 
-    /// Futures that count their polls, and what ends them.
+    /// Returns futures that count their polls, and the senders that end them.
     fn many(count: usize, polls: &Cell<usize>) -> (Vec<Option<Sender<Sent>>>, Vec<impl Future<Output = Sent>>) {
         let (senders, receivers): (Vec<_>, Vec<_>) = (0..count).map(|_| oneshot::channel()).unzip();
         let counting = |mut receiver: Receiver<Sent>| {
@@ -136,12 +136,12 @@ mod tests {
         future.poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// Places in an order that is not theirs.
+    /// Returns indices in a shuffled order.
     fn shuffled() -> impl Iterator<Item = usize> {
         (0..MANY).map(|number| number * 7919 % MANY)
     }
 
-    /// Ends one after the other, and polls after each.
+    /// Ends the futures one after the other, and polls after each.
     fn last<F: Future>(mut joined: Pin<&mut F>, mut senders: Vec<Option<Sender<Sent>>>) -> F::Output {
         assert!(poll(joined.as_mut()).is_pending());
         let mut last = Poll::Pending;

@@ -1,4 +1,4 @@
-//! What the code of an orchestration gets.
+//! The context of an orchestration's code.
 
 use std::future::{Future, ready};
 use std::marker::PhantomData;
@@ -19,13 +19,13 @@ use crate::json::encode;
 use crate::orchestration::replay::{ReplayContext, StepEnd, StepFuture, tags};
 use crate::submit::{Task, typed};
 
-/// What an orchestration sees of the world: everything that it awaits, and every value that is not
-/// the same each time, comes from here. Cheap to clone.
+/// The context of an orchestration: the source of everything that it awaits and of every value that
+/// differs between runs. It is cheap to clone.
 ///
-/// The code must do the same when it is given the same: no clock, no random numbers, no I/O but
-/// through this. `tokio::select!` chooses at random unless it is `biased`;
-/// [`select`](super::combinators::select) and [`join_all`](super::combinators::join_all) are always
-/// the same.
+/// The code must be deterministic: no clock, no random numbers and no I/O except through this
+/// context. `tokio::select!` chooses at random unless it is `biased`;
+/// [`select`](super::combinators::select) and [`join_all`](super::combinators::join_all) are
+/// deterministic.
 #[derive(Debug, Clone)]
 pub struct OrchestrationContext {
     replay_context: Arc<ReplayContext>,
@@ -36,43 +36,45 @@ impl OrchestrationContext {
         Self { replay_context }
     }
 
-    /// The number of the orchestration's task.
+    /// Returns the id of the orchestration's task.
     #[must_use]
     pub fn id(&self) -> TaskId {
         self.replay_context.task
     }
 
-    /// Its kind.
+    /// Returns the kind.
     #[must_use]
     pub fn kind(&self) -> &Name {
         &self.replay_context.kind
     }
 
-    /// What it was started with, or has [continued](Self::continue_as_new) with.
+    /// Returns the payload with which it was started, or has [continued](Self::continue_as_new).
     #[must_use]
     pub fn payload(&self) -> &Bytes {
         &self.replay_context.payload
     }
 
-    /// How often it has [continued as new](Self::continue_as_new).
+    /// Returns the number of times that it has [continued as new](Self::continue_as_new).
     #[must_use]
     pub fn generation(&self) -> u32 {
         self.replay_context.generation
     }
 
-    /// When this turn began, or its last step ended: the same in every replay, at no cost.
+    /// Returns the time at which this turn began, or its last step ended. It is the same in every
+    /// replay, and costs nothing.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.replay_context.now()
     }
 
-    /// A random number: the same in every replay, at no cost.
+    /// Returns a random number. It is the same in every replay, and costs nothing.
     #[must_use]
     pub fn random(&self) -> u64 {
         self.replay_context.random()
     }
 
-    /// A random UUID (version 4), in lower case with hyphens: the same in every replay, at no cost.
+    /// Returns a random UUID (version 4), in lower case with hyphens. It is the same in every
+    /// replay, and costs nothing.
     #[must_use]
     pub fn uuid(&self) -> String {
         let high = (self.random() & !0xf000) | 0x4000;
@@ -81,20 +83,20 @@ impl OrchestrationContext {
         format!("{time_low:08x}-{time_middle:04x}-{time_high:04x}-{:04x}-{:012x}", low >> 48, low & 0xffff_ffff_ffff)
     }
 
-    /// Whether the code is being replayed: what it does now it has done before. What it tells
-    /// `tracing` in a replay is told to nobody.
+    /// Returns true if the code is being replayed: it repeats what it did before. `tracing` output
+    /// is suppressed during replay, so each line is logged once.
     #[must_use]
     pub fn is_replaying(&self) -> bool {
         self.replay_context.is_replaying()
     }
 
-    /// A task to be submitted and awaited: an activity; or another orchestration, if its type says
-    /// that it is one.
+    /// Returns a task to be submitted and awaited: an activity, or another orchestration if its
+    /// type declares that.
     pub fn activity<T: Task>(&self, task: T) -> Activity<T::Output> {
         Activity::new(Arc::clone(&self.replay_context), typed::new_task(&task))
     }
 
-    /// The same without types. Its parent and report are set here.
+    /// Returns an untyped task to be submitted and awaited. This method sets its parent and report.
     pub fn activity_task<O: DeserializeOwned>(&self, task: NewTask) -> Activity<O> {
         Activity::new(Arc::clone(&self.replay_context), Ok(task))
     }
@@ -103,33 +105,33 @@ impl OrchestrationContext {
         Activity::new(Arc::clone(&self.replay_context), task)
     }
 
-    /// Another orchestration to be started and awaited; dropped before its end, it hears that it is
-    /// to be cancelled.
+    /// Returns another orchestration to be started and awaited. If it is dropped before its end,
+    /// its cancellation is requested.
     pub fn orchestration<T: Task>(&self, task: T) -> Activity<T::Output> {
         let new = typed::new_task(&task).and_then(|new| is_orchestration(new, T::ORCHESTRATION));
         Activity::new(Arc::clone(&self.replay_context), new)
     }
 
-    /// Submits a task, or starts an orchestration, and does not wait for it: it goes on whatever
-    /// becomes of this one. It is submitted with the turn, and so exactly once.
+    /// Submits a task, or starts an orchestration, without waiting for it. It continues whatever
+    /// happens to this orchestration. It is submitted with the turn, and so exactly once.
     ///
     /// # Errors
-    /// If no store would take it.
+    /// An error if no store would accept it.
     pub fn detach<T: Task>(&self, task: T) -> Result<()> {
         self.detach_task(typed::new_task(&task)?)
     }
 
-    /// The same without types.
+    /// Submits an untyped task without waiting for it.
     ///
     /// # Errors
-    /// If no store would take it.
+    /// An error if no store would accept it.
     pub fn detach_task(&self, task: NewTask) -> Result<()> {
         check_submit(&self.replay_context, &task)?;
         self.replay_context.detach(task);
         Ok(())
     }
 
-    /// Waits for a time, which a restart does not lengthen. What it waits for costs nothing.
+    /// Waits for a duration, which a restart does not extend. Waiting costs nothing.
     pub fn timer(&self, after: Duration) -> Timer {
         self.timer_until(self.now().plus(after))
     }
@@ -140,19 +142,19 @@ impl OrchestrationContext {
         Timer(Operation::new(Arc::clone(&self.replay_context), number))
     }
 
-    /// Waits for something that somebody [sends](crate::Engine::signal) under a name; what was sent
-    /// before it was waited for is kept, in the order in which it came, and each is taken once.
+    /// Waits for a signal that is [sent](crate::Engine::signal) under a name. Signals that were
+    /// sent before are kept in the order of their arrival, and each is taken once.
     ///
     /// # Errors
-    /// If `name` is no [`Name`].
+    /// An error if `name` is not a [`Name`].
     pub fn event<T: DeserializeOwned>(&self, name: &str) -> Result<Signalled<T>> {
         Ok(self.queue(name)?.next())
     }
 
-    /// What somebody sends under a name, to be taken one after the other.
+    /// Returns the signals that are sent under a name, to be taken one after the other.
     ///
     /// # Errors
-    /// If `name` is no [`Name`].
+    /// An error if `name` is not a [`Name`].
     pub fn queue<T: DeserializeOwned>(&self, name: &str) -> Result<EventQueue<T>> {
         Ok(EventQueue {
             replay_context: Arc::clone(&self.replay_context),
@@ -161,12 +163,12 @@ impl OrchestrationContext {
         })
     }
 
-    /// Runs a step here and now, without a task, and keeps its result, so that it is not run again:
-    /// for what takes milliseconds. If the process dies before the result is kept, it is run again.
-    /// While a step runs, the orchestration takes nothing else in.
+    /// Runs a step in the turn, without a task, and records its result, so that it does not run
+    /// again. Use it for work that takes milliseconds. If the process dies before the result is
+    /// recorded, the step runs again. While a step runs, the orchestration consumes no messages.
     ///
-    /// The result is kept as JSON. A failure is kept too, and not tried again. A step whose name is
-    /// no [`Name`] is not run, and fails with what is wrong with it.
+    /// The result is recorded as JSON. A failure is recorded too, and not retried. A step whose
+    /// name is not a [`Name`] does not run, and fails with the reason.
     pub fn step<O, F, Fut>(&self, name: impl Into<String>, step: F) -> Step<O>
     where
         O: Serialize + DeserializeOwned,
@@ -183,19 +185,19 @@ impl OrchestrationContext {
         Step { name, operation, output: PhantomData }
     }
 
-    /// Whether the code goes the way of a change: yes, but for an orchestration that came by here
-    /// before the change was made. Ask under the same name for as long as such orchestrations may
-    /// live.
+    /// Returns true if the code takes the branch of a change: always, except for an orchestration
+    /// that passed this point before the change was made. Keep the call under the same name for as
+    /// long as such orchestrations may live.
     #[must_use]
     pub fn patched(&self, name: &str) -> bool {
         self.replay_context.is_patched(&Shown(name).to_string())
     }
 
-    /// Shows where the orchestration stands, to whoever
-    /// [asks](crate::Engine::orchestration_status).
+    /// Publishes the status of the orchestration, which
+    /// [`orchestration_status`](crate::Engine::orchestration_status) returns.
     ///
     /// # Errors
-    /// If it cannot be written as JSON, or is larger than a payload may be.
+    /// An error if it cannot be written as JSON, or exceeds the payload limit.
     pub fn set_status<T: Serialize>(&self, status: &T) -> Result<()> {
         let status = json("status", status)?;
         self.check_size("status", &status)?;
@@ -203,12 +205,12 @@ impl OrchestrationContext {
         Ok(())
     }
 
-    /// Keeps a value under a key, to be read from outside. It stays when the orchestration
+    /// Publishes a value under a key, to be read from outside. It stays when the orchestration
     /// [continues as new](Self::continue_as_new) and after its end.
     ///
     /// # Errors
-    /// If it cannot be written as JSON, or is larger than a payload may be; if the key is empty or
-    /// has more than [`KEY_BYTES`](onward_store::bounds::KEY_BYTES).
+    /// An error if it cannot be written as JSON or exceeds the payload limit, or if the key is
+    /// empty or has more than [`KEY_BYTES`](onward_store::bounds::KEY_BYTES).
     pub fn set_value<T: Serialize>(&self, key: impl Into<String>, value: &T) -> Result<()> {
         let (key, value) = (key.into(), json("value", value)?);
         let longest = onward_store::bounds::KEY_BYTES;
@@ -227,22 +229,21 @@ impl OrchestrationContext {
         Ok(())
     }
 
-    /// The tags by which the orchestration is found: those that it was started with, as its code
-    /// has changed them since.
+    /// Returns the tags by which the orchestration is found: those that it was started with, with
+    /// the changes of its code.
     #[must_use]
     pub fn tags(&self) -> Tags {
         self.replay_context.tags()
     }
 
-    /// Gives the orchestration a tag, by which [lists](onward_store::TaskFilter::tags) find it from
-    /// the end of the turn on, also after its end; a value that the key had is replaced. Tags stay
-    /// when it [continues as new](Self::continue_as_new). Each call is an event of its history, and
-    /// the code has to do the same in a replay.
+    /// Sets a tag of the orchestration and replaces an earlier value of the key.
+    /// [Lists](onward_store::TaskFilter::tags) find the orchestration by it from the end of the
+    /// turn on, also after its end. Tags stay when it [continues as new](Self::continue_as_new).
+    /// Each call is an event of its history, so the code must repeat it in a replay.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if no task may have [such a tag](Tags), or one more; or if
-    /// the key begins with `onward.`, which is how those begin that the engine keeps. Nothing has
-    /// changed then.
+    /// [`is_invalid`](Error::is_invalid) if no task may have [such a tag](Tags), or one more, or if
+    /// the key begins with `onward.`, which is reserved for the engine. Nothing has changed then.
     pub fn set_tag(&self, key: impl Into<String>, value: impl Into<String>) -> Result<()> {
         self.change_tag(key.into(), Some(value.into()))
     }
@@ -276,8 +277,9 @@ impl OrchestrationContext {
         self.replay_context.publish_value(key.into(), None);
     }
 
-    /// Answers questions of this name from outside ([`query`](crate::Engine::query)). What answers
-    /// sees what the code shares with it, by an `Arc`, and changes nothing.
+    /// Registers a function that answers queries of this name from outside
+    /// ([`query`](crate::Engine::query)). It sees state that the code shares with it, by an `Arc`,
+    /// and changes nothing.
     pub fn on_query<Q, A, F>(&self, name: impl Into<String>, answer: F)
     where
         Q: DeserializeOwned,
@@ -295,31 +297,31 @@ impl OrchestrationContext {
         self.replay_context.register_query(name, Arc::new(answer));
     }
 
-    /// Requests of one name from outside ([`update`](crate::Engine::update)), each of which waits
-    /// for an answer.
+    /// Returns the updates of one name from outside ([`update`](crate::Engine::update)), each of
+    /// which waits for a reply.
     ///
     /// # Errors
-    /// If `update.` and the name are no [`Name`].
+    /// An error if `update.` and the name are not a [`Name`].
     pub fn updates<U: DeserializeOwned>(&self, name: &str) -> Result<UpdateQueue<U>> {
         UpdateQueue::new(Arc::clone(&self.replay_context), name)
     }
 
-    /// Completes when somebody wants the orchestration cancelled. Code that has called this says
-    /// itself what that means, and cleans up as it likes; code that has not is dropped where it
-    /// awaits, all that it waits for is cancelled, and it ends as cancelled.
+    /// Completes when cancellation of the orchestration is requested. Code that has called this
+    /// handles the request itself, and cleans up as needed. Code that has not is dropped where it
+    /// awaits: everything that it awaits is cancelled, and it ends as cancelled.
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<> {
         Cancelled::new(Arc::clone(&self.replay_context))
     }
 
-    /// Whether somebody wants it cancelled.
+    /// Returns true if cancellation of the orchestration was requested.
     #[must_use]
     pub fn is_cancel_requested(&self) -> bool {
         self.replay_context.is_cancel_requested()
     }
 
-    /// Begins again with another payload and an empty history: return it as the error. For what
-    /// goes on for ever, whose history would grow without end. What was sent and not yet consumed
-    /// goes with it.
+    /// Begins again with another payload and an empty history: return it as the error. Use it for
+    /// an endless orchestration, whose history would grow without limit. Signals that were not
+    /// taken are passed to the new generation.
     #[must_use]
     pub fn continue_as_new<T: Serialize>(&self, payload: &T) -> Failure {
         match json("payload", payload) {
@@ -336,7 +338,7 @@ fn is_orchestration(task: NewTask, is_one: bool) -> Result<NewTask> {
     Err(Error::invalid(format!("`{}` is no orchestration; say so in its type, or call `activity`", task.kind)))
 }
 
-/// Returns a step's name as it is recorded, and why it is none.
+/// Returns the recorded name of a step, and the reason if it is not a valid name.
 fn named(name: String) -> (String, Option<String>) {
     match Name::new(&name) {
         Ok(_) => (name, None),

@@ -1,6 +1,6 @@
 //! Many futures that are awaited together. Each poll polls those that were woken since the last
-//! one, in their order: the cost of an event does not depend on how many wait, and a replay polls
-//! the same.
+//! one, in their order. The cost of an event thus does not depend on the number of futures, and a
+//! replay polls the same ones.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// The futures that have been woken, by their places, and who is to hear of it.
+/// The indices of the woken futures, and the waker of the set.
 #[derive(Debug)]
 struct ReadySet(Mutex<ReadyState>);
 
@@ -24,7 +24,7 @@ impl ReadySet {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the first place from `from` on.
+    /// Takes the first index from `from` on.
     fn take_from(&self, from: usize) -> Option<usize> {
         let mut state = self.lock();
         let index = state.indices.range(from..).next().copied()?;
@@ -32,13 +32,13 @@ impl ReadySet {
         Some(index)
     }
 
-    /// Wakes the next poller.
+    /// Registers the waker of the next poll.
     fn register(&self, context: &Context<'_>) {
         self.lock().waker.clone_from(context.waker());
     }
 }
 
-/// Wakes one of the futures.
+/// A waker of one future.
 struct IndexWaker {
     index: usize,
     ready: Arc<ReadySet>,
@@ -61,7 +61,7 @@ impl Wake for IndexWaker {
 
 /// Futures that are awaited together.
 pub(super) struct FutureSet<F> {
-    /// The futures that are not over, each with its waker.
+    /// The futures that have not ended, each with its waker.
     waiting: Vec<Option<(Pin<Box<F>>, Waker)>>,
     remaining: usize,
     ready: Arc<ReadySet>,
@@ -82,8 +82,8 @@ impl<F: Future> FutureSet<F> {
         self.waiting.len()
     }
 
-    /// Polls those that were woken, in their order. Each output goes to `take` with its place,
-    /// until that breaks. Returns `Pending` if it has not and some still wait.
+    /// Polls the woken futures, in their order. Each output goes to `take` with its index, until
+    /// `take` breaks. Returns `Pending` if it did not break and some futures still wait.
     pub(in crate::orchestration) fn poll<B>(
         &mut self,
         context: &Context<'_>,
@@ -91,8 +91,8 @@ impl<F: Future> FutureSet<F> {
     ) -> Poll<ControlFlow<B>> {
         self.ready.register(context);
         let mut from = 0;
-        // One before `from` that is woken meanwhile has its turn in the next poll, as if each poll
-        // polled all of them.
+        // A future before `from` that is woken during this loop has its turn in the next poll, as
+        // if each poll polled all futures.
         while let Some(index) = self.ready.take_from(from) {
             from = index + 1;
             let Some(Some((future, waker))) = self.waiting.get_mut(index) else { continue };

@@ -1,4 +1,4 @@
-//! What the code of an orchestration is written with.
+//! The API with which the code of an orchestration is written.
 
 mod combinators;
 mod context;

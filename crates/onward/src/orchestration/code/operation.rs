@@ -1,4 +1,4 @@
-//! What the code of an orchestration awaits.
+//! Operations that the code of an orchestration awaits.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -19,7 +19,7 @@ use crate::handlers::Failure;
 use crate::orchestration::replay::{OperationResult, ReplayContext, StepEnd, TaskEnd};
 use crate::submit::decode_output;
 
-/// One thing that is awaited. Dropped before it has come, it is cancelled.
+/// An awaited operation. It is cancelled if it is dropped before its end.
 #[derive(Debug)]
 pub(super) struct Operation {
     replay_context: Arc<ReplayContext>,
@@ -46,37 +46,37 @@ impl Drop for Operation {
     }
 }
 
-/// Why an activity, or another orchestration, gave no result.
+/// The reason why an activity, or another orchestration, returned no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ActivityError {
-    /// It ended otherwise than completed.
+    /// It did not complete.
     Ended {
-        /// Its kind.
+        /// The kind.
         kind: Name,
-        /// How it ended: failed, dead, cancelled or expired.
+        /// The state: failed, dead, cancelled or expired.
         state: TaskState,
-        /// Its last error.
+        /// The last error.
         error: Option<String>,
     },
     /// It never started: another task has its key.
     NotStarted {
-        /// Its kind.
+        /// The kind.
         kind: Name,
         /// The task that has the key.
         existing: i64,
     },
-    /// Its result is not of the type that was asked for.
+    /// Its result has another type.
     Result {
-        /// Its kind.
+        /// The kind.
         kind: Name,
-        /// What is wrong.
+        /// The error of reading the result.
         error: String,
     },
-    /// It could not be described: its kind or queue is no name, it cannot be written as JSON, or it
-    /// is larger than a payload may be.
+    /// It could not be submitted: its kind or queue is not a name, it cannot be written as JSON, or
+    /// it exceeds the payload limit.
     Invalid {
-        /// What is wrong.
+        /// The error of the submit.
         error: String,
     },
 }
@@ -110,13 +110,13 @@ fn ended(state: TaskState) -> &'static str {
     }
 }
 
-/// A task to be submitted and awaited. It is submitted when it is first polled by `.await`, or by
+/// A task to be submitted and awaited. It is submitted when `.await` first polls it, or by
 /// [`start`](Self::start).
 #[must_use = "it is submitted when it is awaited or started"]
 pub struct Activity<O> {
     replay_context: Arc<ReplayContext>,
     task: Result<NewTask>,
-    /// When it is waited for no longer.
+    /// The time after which the code no longer waits for it.
     until: Option<Timestamp>,
     output: PhantomData<fn() -> O>,
 }
@@ -149,74 +149,74 @@ impl<O> Activity<O> {
         }
     }
 
-    /// How it is tried again. Default: as its type, its handler or the engine says. Another
-    /// orchestration has no attempts, and is refused with one.
+    /// Sets the retry policy. Default: that of its type, its handler or the engine. Another
+    /// orchestration has no attempts, and is rejected with a retry policy.
     pub fn retry(self, policy: RetryPolicy) -> Self {
         self.change(|task| task.retry = Some(policy))
     }
 
-    /// How long one attempt may take. Default: as its type, its handler or the engine says. Another
-    /// orchestration has no attempts, and is refused with one;
-    /// [`overall_timeout`](Self::overall_timeout) is for both.
+    /// Sets the timeout of one attempt. Default: that of its type, its handler or the engine.
+    /// Another orchestration has no attempts, and is rejected with a timeout; use
+    /// [`overall_timeout`](Self::overall_timeout) for both.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.change(|task| task.timeout = Some(timeout))
     }
 
-    /// How long an attempt may go on without a sign of life of its handler
-    /// ([`Context::heartbeat`](crate::Context::heartbeat)): then it has failed, and is tried again
-    /// as its policy says. Default: as its type or its handler says. Another orchestration has no
-    /// attempts, and is refused with one.
+    /// Sets how long an attempt may run without a heartbeat of its handler
+    /// ([`Context::heartbeat`](crate::Context::heartbeat)). After that it has failed, and is
+    /// retried by its policy. Default: the heartbeat timeout of its type or its handler. Another
+    /// orchestration has no attempts, and is rejected with one.
     pub fn heartbeat_timeout(self, timeout: Duration) -> Self {
         self.change(|task| task.heartbeat_timeout = Some(timeout))
     }
 
-    /// How long all its attempts together may take, the pauses and the waiting in a queue included,
-    /// from now on. What is not over by then is cancelled, and answers
-    /// [`Ended`](ActivityError::Ended) as expired, unless its worker says earlier that the time is
-    /// over. Default: without end.
+    /// Sets a timeout for all attempts together, from now on, including pauses and the time in a
+    /// queue. An activity that has not ended by then is cancelled and returns
+    /// [`Ended`](ActivityError::Ended) as expired, unless its worker reports the timeout earlier.
+    /// Default: none.
     pub fn overall_timeout(mut self, timeout: Duration) -> Self {
         let until = self.replay_context.now().plus(timeout);
         self.until = Some(until);
-        // Its handler sees how long it has.
+        // The handler sees the deadline.
         self.change(|task| task.deadline = Some(until).filter(|_| !task.orchestration))
     }
 
-    /// The queue it waits in. Default: as its type says. A name that is none is told when it is
+    /// Sets the queue. Default: that of its type. An invalid name is reported when the activity is
     /// awaited.
     pub fn queue(self, queue: &str) -> Self {
         self.change_by_name(queue, |task, queue| task.queue = queue)
     }
 
-    /// The group with whose tasks it shares limits. Default: as its type says. A name that is none
-    /// is told when it is awaited.
+    /// Sets the group with whose tasks it shares limits. Default: that of its type. An invalid name
+    /// is reported when the activity is awaited.
     pub fn group(self, group: &str) -> Self {
         self.change_by_name(group, |task, group| task.group = Some(group))
     }
 
-    /// How urgent it is. Default: as its type says.
+    /// Sets the priority. Default: that of its type.
     pub fn priority(self, priority: Priority) -> Self {
         self.change(|task| task.priority = priority)
     }
 
-    /// Something that it can be found by, beside what its type says.
+    /// Adds a tag to those of its type.
     pub fn tag(self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.change(|task| task.tags.set(key, value))
     }
 
-    /// The series that it belongs to: it prefers the worker that ran one of the same series last. A
-    /// name that is none is told when it is awaited.
+    /// Sets the affinity key: the task prefers the worker that last ran a task with the same key.
+    /// An invalid name is reported when the activity is awaited.
     pub fn session(self, session: &str) -> Self {
         self.change_by_name(session, |task, series| task.affinity = Some(series))
     }
 
-    /// A key of its own: where another task of the kind has it, this one is not started, and the
-    /// code is told so.
+    /// Sets a key. If another task of the kind has it, this one is not started, and the code gets
+    /// [`NotStarted`](ActivityError::NotStarted).
     pub fn key(self, key: impl Into<String>) -> Self {
         let unique = UniqueKey { key: key.into(), on_duplicate: OnDuplicate::Reject, keep_for: Duration::ZERO };
         self.change(|task| task.unique = Some(unique))
     }
 
-    /// Submits it now; what is answered is awaited later, or dropped, which cancels the task.
+    /// Submits the task now. The result is awaited later; dropping it cancels the task.
     pub fn start(self) -> Running<O> {
         match self.task.and_then(|task| check(&self.replay_context, task)) {
             Ok(task) => {
@@ -238,18 +238,18 @@ impl<O> Activity<O> {
     }
 }
 
-/// What no store takes is told to the code, before the turn that it would spoil.
+/// Checks a task before the turn, which it would spoil if the store rejected it.
 fn check(replay_context: &ReplayContext, mut task: NewTask) -> Result<NewTask> {
     if let Some(unique) = &mut task.unique {
         unique.on_duplicate = OnDuplicate::Reject;
     }
-    // It will be the orchestration's own, whatever it says.
+    // The orchestration sets its own parent and report.
     (task.parent, task.report) = (None, None);
     check_submit(replay_context, &task)?;
     Ok(task)
 }
 
-/// Whether a turn can submit a task.
+/// Returns an error if a turn cannot submit a task.
 pub(super) fn check_submit(replay_context: &ReplayContext, task: &NewTask) -> Result<()> {
     task.check(replay_context.payload_limit)?;
     match unsubmittable(task, replay_context.task) {
@@ -267,12 +267,12 @@ impl<O: DeserializeOwned> IntoFuture for Activity<O> {
     }
 }
 
-/// A task that was submitted: await it for its result. Dropped before, it is cancelled.
+/// A submitted task. Await it for its result; dropping it before cancels the task.
 #[must_use = "dropped, it is cancelled"]
 pub struct Running<O> {
     kind: Name,
     operation: Result<Operation, ActivityError>,
-    /// When it is waited for no longer.
+    /// The timer of its overall timeout.
     until: Option<Timer>,
     output: PhantomData<fn() -> O>,
 }
@@ -299,7 +299,7 @@ impl<O: DeserializeOwned> Future for Running<O> {
         };
         let error = Some("it was not over in the time that it had for all its attempts".to_owned());
         let late = ActivityError::Ended { kind: self.kind.clone(), state: TaskState::Expired, error };
-        // What was waited for is let go of, and so is cancelled.
+        // Dropping the operation cancels the task.
         self.operation = Err(late.clone());
         Poll::Ready(Err(late))
     }
@@ -316,7 +316,7 @@ fn result_of<O: DeserializeOwned>(kind: &Name, end: TaskEnd) -> Result<O, Activi
     }
 }
 
-/// A moment to be waited for. Dropped before, it is forgotten.
+/// A moment to be awaited. Dropping it before forgets it.
 #[derive(Debug)]
 #[must_use = "it is waited for when it is awaited"]
 pub struct Timer(pub(super) Operation);
@@ -329,7 +329,7 @@ impl Future for Timer {
     }
 }
 
-/// A request to stop, to be waited for.
+/// A request to cancel, to be awaited.
 #[derive(Debug)]
 pub(super) struct Cancelled {
     replay_context: Arc<ReplayContext>,
@@ -357,8 +357,8 @@ impl Drop for Cancelled {
     }
 }
 
-/// Something that somebody is to send. Dropped before it has come, it is waited for no longer; what
-/// has come goes to the next who waits.
+/// A signal to be awaited. If it is dropped before, a signal that has arrived goes to the next
+/// waiter.
 #[must_use = "it is waited for when it is awaited"]
 pub struct Signalled<T> {
     pub(in crate::orchestration) name: Name,
@@ -388,7 +388,7 @@ fn read_signal<T: DeserializeOwned>(name: &Name, payload: &Bytes) -> Result<T, F
         .map_err(|error| Failure::permanent(format!("what was sent as `{name}` is not what the code expects: {error}")))
 }
 
-/// What somebody sends under one name, one after the other.
+/// The signals of one name, one after the other.
 #[derive(Debug, Clone)]
 pub struct EventQueue<T> {
     pub(in crate::orchestration) replay_context: Arc<ReplayContext>,
@@ -397,27 +397,27 @@ pub struct EventQueue<T> {
 }
 
 impl<T: DeserializeOwned> EventQueue<T> {
-    /// Waits for the next; what came first is taken first, and each is taken once.
+    /// Waits for the next signal. Signals are taken in the order of their arrival, each once.
     pub fn next(&self) -> Signalled<T> {
         let number = self.replay_context.await_signal(&self.name);
         let operation = Operation::new(Arc::clone(&self.replay_context), number);
         Signalled { name: self.name.clone(), operation, payload: PhantomData }
     }
 
-    /// Takes the next if it has come already. Signals that were sent before the orchestration
-    /// started, or began again, are there when its code begins. An orchestration that takes what is
-    /// there until this returns `None`, and then ends, misses nothing: signals that arrive before
-    /// the end is written are offered to its code first.
+    /// Takes the next signal if it has already arrived. Signals that were sent before the
+    /// orchestration started, or began again, are there when its code begins. An orchestration that
+    /// takes signals until this returns `None`, and then ends, misses none: signals that arrive
+    /// before the end is written are offered to its code first.
     ///
     /// # Errors
-    /// If what was sent is no `T`; it is taken then.
+    /// An error if the payload is not a `T`. The signal is taken in this case, too.
     pub fn try_next(&self) -> Result<Option<T>, Failure> {
         let taken = self.replay_context.take_signal(&self.name);
         taken.map(|payload| read_signal(&self.name, &payload)).transpose()
     }
 }
 
-/// A step that is run in the turn. Dropped before its end, it is aborted where it awaits.
+/// A step that runs in the turn. Dropping it before its end aborts it where it awaits.
 #[must_use = "its result is there when it is awaited"]
 pub struct Step<O> {
     pub(in crate::orchestration) name: String,

@@ -1,5 +1,5 @@
-//! Steps that are undone in reverse order when a later one fails, or when the orchestration is to
-//! be cancelled.
+//! Sagas: steps that are undone in reverse order when a later one fails, or when cancellation of
+//! the orchestration is requested.
 
 use std::fmt;
 use std::future::{IntoFuture, poll_fn};
@@ -10,7 +10,7 @@ use std::task::Poll;
 use super::context::OrchestrationContext;
 use crate::handlers::{AlternativeEnd, Failure};
 
-/// What undoes a step: called when it is to be undone, not before.
+/// A function that undoes a step. It is called only when the step is undone.
 type Compensation = Box<dyn FnOnce(OrchestrationContext) -> Undoing + Send>;
 
 type Undoing = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send>>;
@@ -37,9 +37,10 @@ impl Saga {
     /// Awaits a step, and registers its compensation if it has succeeded: `undo` gets what the step
     /// returned.
     ///
-    /// A step that fails, or that a cancellation interrupts, is not undone by this. Where its
-    /// effect may remain (a charge whose reply was lost), register the compensation
-    /// [before](Self::compensate_with), and let it bear that nothing was done.
+    /// A step that fails, or that a cancellation interrupts, is not undone by this. If its effect
+    /// may remain (a charge whose reply was lost), register the compensation
+    /// [before](Self::compensate_with) the step. Such a compensation must also work if nothing was
+    /// done.
     ///
     /// # Errors
     /// The failure of the step.
@@ -59,7 +60,7 @@ impl Saga {
         Ok(output)
     }
 
-    /// Registers a compensation. Those that were registered last run first.
+    /// Registers a compensation. The last one registered runs first.
     pub fn compensate_with<U, F, R, G>(&self, undo: U)
     where
         U: FnOnce(OrchestrationContext) -> F + Send + 'static,
@@ -74,12 +75,11 @@ impl Saga {
         self.compensations().push(Box::new(compensation));
     }
 
-    /// Runs the compensations, the last one first, whether or not one of them fails. Returns what
-    /// failed.
+    /// Runs the compensations, the last one first, even if one of them fails. Returns the errors.
     async fn compensate(&self) -> Vec<String> {
         let mut failed = Vec::new();
         loop {
-            // Taken in a statement of its own, so that the lock is free while it runs.
+            // The lock must be free while the compensation runs, because it may register others.
             let next = self.compensations().pop();
             let Some(compensation) = next else { return failed };
             if let Err(failure) = compensation(self.context.clone()).await {
@@ -90,17 +90,20 @@ impl Saga {
 }
 
 impl OrchestrationContext {
-    /// Runs steps as a saga, which get this context again: if `code` fails, or somebody wants the
-    /// orchestration cancelled meanwhile, the [compensations](Saga::step) of the steps that have
-    /// succeeded run in reverse order, each after the other.
+    /// Runs steps as a saga, which get this context again. If `code` fails, or cancellation is
+    /// requested while it runs, the [compensations](Saga::step) of the succeeded steps run in
+    /// reverse order, one after the other.
     ///
     /// After a failure it returns that failure. After a request to cancel, `code` is dropped where
-    /// it awaits, and the returned failure ends the orchestration as cancelled; later code of the
-    /// orchestration takes [requests to cancel](Self::cancelled) itself, as any that has called
-    /// `cancelled`. Compensations that fail do not keep the others from running; the orchestration
-    /// then fails with their errors as well. A further request to cancel does not stop them. A
-    /// [`continue_as_new`](Self::continue_as_new) ends the saga without compensations, and a panic
-    /// is a dead letter, which goes on where it was when the code is mended.
+    /// it awaits, and the returned failure ends the orchestration as cancelled. Later code of the
+    /// orchestration handles [requests to cancel](Self::cancelled) itself, as if it had called
+    /// `cancelled`.
+    ///
+    /// A failed compensation does not stop the others; the orchestration then fails with their
+    /// errors as well. A further request to cancel does not stop them. A
+    /// [`continue_as_new`](Self::continue_as_new) ends the saga without compensations. A panic
+    /// makes the orchestration a dead letter, which continues where it was when its code is fixed
+    /// and the task retried.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -127,8 +130,12 @@ impl OrchestrationContext {
     ///     context
     ///         .saga(|saga, context| async move {
     ///             let book = |what: &str| context.activity(Book(what.to_owned()));
-    ///             let flight = saga.step(book("flight"), |context, flight| context.activity(Release(flight))).await?;
-    ///             let hotel = saga.step(book("hotel"), |context, hotel| context.activity(Release(hotel))).await?;
+    ///             let flight = saga
+    ///                 .step(book("flight"), |context, flight| context.activity(Release(flight)))
+    ///                 .await?;
+    ///             let hotel = saga
+    ///                 .step(book("hotel"), |context, hotel| context.activity(Release(hotel)))
+    ///                 .await?;
     ///             Ok(format!("{flight} and {hotel}"))
     ///         })
     ///         .await
@@ -148,14 +155,14 @@ impl OrchestrationContext {
     /// ```
     ///
     /// # Errors
-    /// The failure of `code`; one that ends the orchestration as cancelled; either with the errors
-    /// of compensations.
+    /// The failure of `code`, or one that ends the orchestration as cancelled. Either includes the
+    /// errors of compensations.
     pub async fn saga<T, F, Fut>(&self, code: F) -> Result<T, Failure>
     where
         F: FnOnce(Saga, Self) -> Fut,
         Fut: Future<Output = Result<T, Failure>>,
     {
-        // It is held to the end: a request to cancel that comes while compensations run must not
+        // Kept to the end, because a request to cancel that comes while compensations run must not
         // stop them.
         let mut cancelled = pin!(self.cancelled());
         let saga = Saga { context: self.clone(), compensations: Arc::default() };

@@ -1,4 +1,4 @@
-//! Signals with a type.
+//! Typed signals.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,10 +14,10 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::submit::{Handle, Task};
 
-/// The name of a signal together with the type of its payload: declared once, and used by those who
-/// send it and by the code that takes it, so that both agree.
+/// The name of a signal together with the type of its payload. Senders and receivers share one
+/// declaration, so both agree.
 ///
-/// It is the same signal as one that is sent and awaited under its name as a text.
+/// It is the same signal as one that is sent and awaited by its name.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -53,14 +53,14 @@ pub struct Signal<T> {
 }
 
 impl<T> Signal<T> {
-    /// Declares a signal. A name that is no [`Name`](crate::Name) is an error where the signal is
+    /// Declares a signal. A name that is not a [`Name`](crate::Name) is an error when the signal is
     /// sent or awaited.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self { name, payload: PhantomData }
     }
 
-    /// Returns its name.
+    /// Returns the name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
@@ -81,9 +81,9 @@ impl<T> fmt::Debug for Signal<T> {
     }
 }
 
-/// For those who send it.
+/// Methods for senders.
 impl<T: Serialize + Sync> Signal<T> {
-    /// Sends it to an orchestration, as [`Engine::signal`].
+    /// Sends the signal to an orchestration, as [`Engine::signal`] does.
     ///
     /// # Errors
     /// As [`Engine::signal`].
@@ -91,7 +91,8 @@ impl<T: Serialize + Sync> Signal<T> {
         engine.signal(orchestration, self.name, payload).await
     }
 
-    /// Sends it to the active orchestration of a kind that has a key, as [`Engine::signal_key`].
+    /// Sends the signal to the active orchestration of a kind that has a key, as
+    /// [`Engine::signal_key`] does.
     ///
     /// # Errors
     /// As [`Engine::signal_key`].
@@ -99,8 +100,8 @@ impl<T: Serialize + Sync> Signal<T> {
         engine.signal_key(kind, key, self.name, payload).await
     }
 
-    /// Sends it to the active orchestration that has the key of `start`, and starts it first if
-    /// there is none, as [`Engine::signal_or_start`].
+    /// Sends the signal to the active orchestration that has the key of `start`, and starts it
+    /// first if there is none, as [`Engine::signal_or_start`] does.
     ///
     /// # Errors
     /// As [`Engine::signal_or_start`].
@@ -113,8 +114,8 @@ impl<T: Serialize + Sync> Signal<T> {
         engine.signal_or_start(start, self.name, payload).await
     }
 
-    /// Sends it to the active orchestration of a kind that has a key, and keeps it where none has,
-    /// as [`Engine::signal_or_keep`].
+    /// Sends the signal to the active orchestration of a kind that has a key, or keeps it if there
+    /// is none, as [`Engine::signal_or_keep`] does.
     ///
     /// # Errors
     /// As [`Engine::signal_or_keep`].
@@ -123,21 +124,21 @@ impl<T: Serialize + Sync> Signal<T> {
     }
 }
 
-/// For the code of an orchestration.
+/// Methods for the code of an orchestration.
 impl<T: DeserializeOwned> Signal<T> {
-    /// Waits for the next one, as [`OrchestrationContext::event`].
+    /// Waits for the next signal, as [`OrchestrationContext::event`] does.
     ///
     /// # Errors
-    /// If its name is no [`Name`](crate::Name).
+    /// An error if the name is not a [`Name`](crate::Name).
     pub fn next(self, context: &OrchestrationContext) -> Result<Signalled<T>> {
         context.event(self.name)
     }
 
-    /// Returns all that are sent, to be taken one after the other, as
-    /// [`OrchestrationContext::queue`].
+    /// Returns the signals that are sent, to be taken one after the other, as
+    /// [`OrchestrationContext::queue`] does.
     ///
     /// # Errors
-    /// If its name is no [`Name`](crate::Name).
+    /// An error if the name is not a [`Name`](crate::Name).
     pub fn queue(self, context: &OrchestrationContext) -> Result<EventQueue<T>> {
         context.queue(self.name)
     }

@@ -1,4 +1,4 @@
-//! Requests to the code of an orchestration that it answers.
+//! Updates: requests to the code of an orchestration that get a reply.
 
 use std::fmt;
 use std::future::Future;
@@ -22,32 +22,32 @@ use crate::orchestration::replay::{OperationResult, ReplayContext};
 /// An update as it is sent.
 #[derive(Serialize, Deserialize)]
 pub(in crate::orchestration) struct Request {
-    /// Which one it is.
+    /// The id of the update.
     pub(in crate::orchestration) update: String,
     pub(in crate::orchestration) payload: Value,
 }
 
-/// What the code answered, as it is kept among the values of the orchestration.
+/// The reply of the code, as it is kept among the values of the orchestration.
 #[derive(Serialize, Deserialize)]
 pub(in crate::orchestration) struct Reply {
     pub(in crate::orchestration) update: String,
     pub(in crate::orchestration) answer: std::result::Result<Value, String>,
 }
 
-/// The beginning of the name of a signal that is an update.
+/// The prefix of the name of a signal that is an update.
 pub(in crate::orchestration) const SIGNAL_PREFIX: &str = "update.";
 
-/// Under which name a signal comes that is an update.
+/// Returns the name of the signal that carries an update.
 pub(in crate::orchestration) fn signal_name(update: &str) -> String {
     format!("{SIGNAL_PREFIX}{update}")
 }
 
-/// Under which key a reply is kept: the newest take the places of the oldest.
+/// Returns the key under which a reply is kept. The newest replies take the places of the oldest.
 pub(in crate::orchestration) fn reply_key(place: u64) -> String {
     format!("onward.reply.{}", place % bounds::UPDATE_REPLIES)
 }
 
-/// Updates of one name, one after the other.
+/// The updates of one name, one after the other.
 #[derive(Debug, Clone)]
 pub struct UpdateQueue<U> {
     replay_context: Arc<ReplayContext>,
@@ -60,7 +60,7 @@ impl<U: DeserializeOwned> UpdateQueue<U> {
         Ok(Self { replay_context, name: Name::new(signal_name(name))?, payload: PhantomData })
     }
 
-    /// Waits for the next. One whose payload is no `U` is refused and passed over.
+    /// Waits for the next update. One whose payload is not a `U` is refused and skipped.
     pub fn next(&self) -> Asked<U> {
         let operation = Operation::new(Arc::clone(&self.replay_context), self.replay_context.await_signal(&self.name));
         Asked {
@@ -73,8 +73,8 @@ impl<U: DeserializeOwned> UpdateQueue<U> {
         }
     }
 
-    /// Takes the next if it has come already. One whose payload is no `U` is refused and passed
-    /// over.
+    /// Takes the next update if it has already arrived. One whose payload is not a `U` is refused
+    /// and skipped.
     pub fn try_next(&self) -> Option<Update<U>> {
         loop {
             let signal = self.replay_context.take_signal(&self.name)?;
@@ -97,7 +97,7 @@ impl<U: DeserializeOwned> UpdateQueue<U> {
     }
 }
 
-/// An update that is to come. Dropped before, it is waited for no longer.
+/// An update to be awaited. If it is dropped before, the code no longer waits for it.
 #[must_use = "it is waited for when it is awaited"]
 pub struct Asked<U> {
     queue: UpdateQueue<U>,
@@ -128,18 +128,18 @@ impl<U: DeserializeOwned> Future for Asked<U> {
     }
 }
 
-/// A request that waits for an answer: [`accept`](Self::accept) or [`refuse`](Self::refuse) it.
-/// Dropped without, it is refused.
+/// A request that waits for a reply: [`accept`](Self::accept) or [`refuse`](Self::refuse) it.
+/// Dropping it refuses it.
 #[must_use = "dropped, it is refused"]
 pub struct Update<U> {
     ticket: Ticket,
     payload: U,
 }
 
-/// The right to answer an update, once.
+/// The right to reply to an update once.
 struct Ticket {
     replay_context: Arc<ReplayContext>,
-    /// Which update; none when it is answered.
+    /// The id of the update; `None` after the reply.
     update: Option<String>,
 }
 
@@ -150,17 +150,17 @@ impl<U: fmt::Debug> fmt::Debug for Update<U> {
 }
 
 impl<U> Update<U> {
-    /// What is asked for.
+    /// Returns the payload.
     #[must_use]
     pub fn payload(&self) -> &U {
         &self.payload
     }
 
-    /// Answers.
+    /// Accepts the update with a reply.
     ///
     /// # Errors
-    /// If the answer cannot be written as JSON, or is larger than a payload may be; then the update
-    /// is refused with that.
+    /// An error if the reply cannot be written as JSON, or exceeds half the payload limit. The
+    /// update is refused with that error.
     pub fn accept<A: Serialize>(mut self, answer: &A) -> Result<()> {
         let answer = json("answer", answer).and_then(|answer| {
             let limit = self.ticket.replay_context.payload_limit / 2;
@@ -182,7 +182,7 @@ impl<U> Update<U> {
         }
     }
 
-    /// Says no, and why.
+    /// Refuses the update with a reason.
     pub fn refuse(mut self, reason: &str) {
         self.ticket.reply(Err(onward_store::rules::attempt::cut(reason.to_owned(), onward_store::bounds::ERROR_BYTES)));
     }

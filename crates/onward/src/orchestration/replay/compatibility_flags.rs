@@ -1,24 +1,24 @@
-//! Compatibility flags: in which ways the engine that began a history behaves.
+//! Compatibility flags: the behaviour of the engine that began a history.
 
 use minicbor::decode::Error;
 use minicbor::{Decode, Decoder, Encode, Encoder};
 
-/// Numbers of ways in which engines differ though the code that they run is the same, from 0
-/// to 63. A history keeps those with which it began, and whoever replays it behaves as they say. A
-/// number means one thing for ever: it is part of the file format.
+/// Numbers from 0 to 63 for ways in which engines differ although they run the same code. A history
+/// keeps the flags with which it began, and every replay of it follows them. A number keeps its
+/// meaning for ever: it is part of the file format.
 ///
-/// A change of the order in which code hears of things, say, takes the next number: histories that
-/// have it are replayed in the new order, and those that have not in the old one. No number is
-/// taken so far. A history with one that this version does not know is refused before any of it is
-/// replayed, and left to engines that do.
+/// For example, a change of the order in which code receives arrivals takes the next number.
+/// Histories with that number are replayed in the new order, and others in the old one. No number
+/// is in use so far. A history with a number that this version does not know is rejected before any
+/// of it is replayed, and left to engines that know it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompatibilityFlags(u64);
 
 impl CompatibilityFlags {
-    /// All that this version knows.
+    /// All flags that this version knows.
     pub const KNOWN: Self = Self(0);
 
-    /// The numbers that are set, the lowest first.
+    /// Returns the numbers that are set, the lowest first.
     pub fn numbers(self) -> impl Iterator<Item = u32> {
         (0..u64::BITS).filter(move |number| self.0 >> number & 1 == 1)
     }

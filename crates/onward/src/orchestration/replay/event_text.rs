@@ -8,12 +8,12 @@ use onward_store::{TaskState, Timestamp};
 
 use super::history::{HistoryEvent, TaskEnd};
 
-/// An event, as it is named in a sentence: "the submit of a `charge` task".
+/// An event, as a sentence names it: "the submit of a `charge` task".
 pub(super) struct EventText<'a> {
     pub(in crate::orchestration) event: &'a HistoryEvent,
-    /// The event that began the operation which this one is about, if it is known.
+    /// The event that began the operation which this event is about, if it is known.
     pub(super) begun: Option<&'a HistoryEvent>,
-    /// The time that the code sees there: timers count from it.
+    /// The time that the code sees there. Timers count from it.
     pub(in crate::orchestration) now: Timestamp,
 }
 
@@ -84,7 +84,7 @@ impl EventText<'_> {
     }
 }
 
-/// A signal, or an update, which is a signal that is answered.
+/// Writes the name of a signal, or of an update, which is a signal with a reply.
 fn write_signal(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
     match name.strip_prefix("update.") {
         Some(update) => write!(f, "the update `{}`", Shown(update)),
@@ -92,7 +92,7 @@ fn write_signal(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
     }
 }
 
-/// A time as people write it: its largest unit that is not zero, and the next one.
+/// A duration as people write it: its largest unit that is not zero, and the next one.
 struct Spoken(Duration);
 
 impl fmt::Display for Spoken {

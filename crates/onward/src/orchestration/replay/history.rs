@@ -1,4 +1,4 @@
-//! What a history says, and how it is written down.
+//! The events of a history and their encoding.
 
 use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Decoder, Encode};
@@ -7,34 +7,34 @@ use onward_store::{HistoryChunk, TaskState};
 use super::compatibility_flags::CompatibilityFlags;
 use crate::error::{Error, Result};
 
-/// One thing that happened to an orchestration, or that its code did. Numbers of variants and
-/// fields are part of the file format: none is ever used for anything else.
+/// An event of an orchestration, or an action of its code. The numbers of variants and fields are
+/// part of the file format and are never reused.
 ///
-/// A history begins with [`Started`](Self::Started). What came from outside (a task's end, a timer,
-/// a signal, …) is followed by what the code did about it, in the order in which it did it.
+/// A history begins with [`Started`](Self::Started). Each arrival from outside (the end of a task,
+/// a timer, a signal, …) is followed by the actions of the code in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub enum HistoryEvent {
-    /// It began, or began again.
+    /// The orchestration began, or began again.
     #[n(1)]
     Started {
-        /// When, in microseconds since 1970.
+        /// The time, in microseconds since 1970.
         #[n(0)]
         at: i64,
-        /// From which its random numbers follow.
+        /// The seed of its random numbers.
         #[n(1)]
         seed: u64,
         /// The [version](crate::orchestration::OrchestrationOptions::version) of the code that
-        /// began it; none is 0.
+        /// began it; `None` is 0.
         #[n(2)]
         version: Option<u32>,
-        /// How the engine behaves that began it; nothing is no flag.
+        /// The behaviour of the engine that began it; `None` is no flag.
         #[n(3)]
         flags: Option<CompatibilityFlags>,
     },
-    /// A turn began; this is the time that the code sees.
+    /// A turn began. This is the time that the code sees.
     #[n(2)]
     TurnBegan {
-        /// When, in microseconds since 1970.
+        /// The time, in microseconds since 1970.
         #[n(0)]
         at: i64,
     },
@@ -48,13 +48,13 @@ pub enum HistoryEvent {
         #[n(1)]
         kind: String,
     },
-    /// A task has ended.
+    /// A task ended.
     #[n(4)]
     TaskEnded {
         /// The number of the operation that submitted it.
         #[n(0)]
         operation: u64,
-        /// How.
+        /// The end of the task.
         #[n(1)]
         end: TaskEnd,
     },
@@ -75,123 +75,124 @@ pub enum HistoryEvent {
         #[n(0)]
         operation: u64,
     },
-    /// Somebody sent something.
+    /// A signal arrived.
     #[n(7)]
     SignalReceived {
-        /// Under which name.
+        /// The name of the signal.
         #[n(0)]
         name: String,
-        /// What.
+        /// The payload.
         #[n(1)]
         payload: ByteVec,
     },
-    /// A step that was run in the turn has ended.
+    /// A step that ran in the turn ended.
     #[n(8)]
     StepEnded {
         /// The number of the operation.
         #[n(0)]
         operation: u64,
-        /// Its name.
+        /// The name of the step.
         #[n(1)]
         name: String,
-        /// What came of it.
+        /// The result of the step.
         #[n(2)]
         end: StepEnd,
-        /// When, in microseconds since 1970; this is the time that the code sees from then on.
+        /// The time, in microseconds since 1970. The code sees this time from then on.
         #[n(3)]
         at: Option<i64>,
     },
-    /// The code no longer waits for something: a task is cancelled, a timer forgotten.
+    /// The code dropped an operation: a task is cancelled, a timer is forgotten.
     #[n(9)]
     OperationCancelled {
         /// The number of the operation.
         #[n(0)]
         operation: u64,
     },
-    /// The code submitted a task and does not wait for it.
+    /// The code submitted a task without waiting for it.
     #[n(10)]
     TaskDetached {
         /// The kind of the task.
         #[n(0)]
         kind: String,
     },
-    /// Somebody wants it cancelled.
+    /// Cancellation was requested.
     #[n(11)]
     CancelRequested,
-    /// A signal that is there before the code is polled next: it came before the code began or
-    /// began again, or together with later signals when the code was about to end.
+    /// A signal that arrives without a poll of the code. It came before the code began or began
+    /// again, or together with later signals when the code was about to end.
     #[n(13)]
     SignalCarried {
-        /// Under which name.
+        /// The name of the signal.
         #[n(0)]
         name: String,
-        /// What.
+        /// The payload.
         #[n(1)]
         payload: ByteVec,
     },
-    /// What is before was taken over from another orchestration; what was under way then is
+    /// The events before were taken over from another orchestration. The tasks that ran then are
     /// submitted again.
     #[n(14)]
     Forked {
-        /// The task number of that.
+        /// The id of that orchestration's task.
         #[n(0)]
         from: i64,
     },
-    /// How many updates it answered before it began again, whose answers may not have been read
-    /// yet.
+    /// The number of updates that the code replied to before it began again. Their replies may not
+    /// have been read yet.
     #[n(15)]
     RepliesCarried {
-        /// How many.
+        /// The number.
         #[n(0)]
         replies: u64,
     },
-    /// Somebody wanted it cancelled before it began again, and the code had not heard it.
+    /// Cancellation was requested before the orchestration began again, and the code had not seen
+    /// the request.
     #[n(16)]
     CancelCarried,
-    /// The code gave the orchestration a tag.
+    /// The code set a tag of the orchestration.
     #[n(17)]
     TagSet {
-        /// Its key.
+        /// The key.
         #[n(0)]
         key: String,
-        /// Its value.
+        /// The value.
         #[n(1)]
         value: String,
-        /// The value that the key had before; `None` if it had none.
+        /// The earlier value of the key, or `None`.
         #[n(2)]
         before: Option<String>,
     },
     /// The code removed a tag of the orchestration.
     #[n(18)]
     TagRemoved {
-        /// Its key.
+        /// The key.
         #[n(0)]
         key: String,
-        /// The value that the key had; `None` if it had none.
+        /// The earlier value of the key, or `None`.
         #[n(1)]
         before: Option<String>,
     },
-    /// The code ended and had not taken signals: the last so many of this name.
+    /// The code ended without taking signals: the last `count` of this name.
     #[n(19)]
     SignalsUnread {
-        /// Under which name they were sent.
+        /// The name of the signals.
         #[n(0)]
         name: String,
-        /// How many.
+        /// The number of signals.
         #[n(1)]
         count: u64,
     },
-    /// The code took the way of a patch.
+    /// The code took the branch of a patch.
     #[n(12)]
     Patched {
-        /// Its name.
+        /// The name of the patch.
         #[n(0)]
         patch: String,
     },
 }
 
 impl HistoryEvent {
-    /// The operation that it is about, if it is about one.
+    /// Returns the operation that the event is about, if any.
     pub(in crate::orchestration) fn operation(&self) -> Option<u64> {
         match self {
             Self::TaskSubmitted { operation, .. }
@@ -205,8 +206,8 @@ impl HistoryEvent {
     }
 }
 
-/// The version of the code that began a history; `None` if none has, since what was sent before is
-/// all that there is.
+/// Returns the version of the code that began a history, or `None` if no code has begun: the
+/// history then has only signals that were sent before.
 pub(in crate::orchestration) fn version_of(events: &[HistoryEvent]) -> Option<u32> {
     let started = |event: &HistoryEvent| {
         if let HistoryEvent::Started { version, .. } = event { Some(version.unwrap_or(0)) } else { None }
@@ -214,30 +215,30 @@ pub(in crate::orchestration) fn version_of(events: &[HistoryEvent]) -> Option<u3
     events.iter().find_map(started)
 }
 
-/// How a task ended for which an orchestration waited.
+/// The end of a task for which an orchestration waited.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub enum TaskEnd {
-    /// Well.
+    /// The task completed.
     #[n(1)]
     Completed {
-        /// What it answered.
+        /// The result.
         #[n(0)]
         result: Option<ByteVec>,
     },
-    /// Otherwise.
+    /// The task ended in another way.
     #[n(2)]
     Failed {
-        /// Its state, by the number that a store keeps.
+        /// The state, by the number that a store keeps.
         #[n(0)]
         state: i64,
-        /// Its last error.
+        /// The last error.
         #[n(1)]
         error: Option<String>,
     },
-    /// It never was: another task has its key.
+    /// The task was never started: another task has its key.
     #[n(3)]
     NotStarted {
-        /// That task.
+        /// The other task.
         #[n(0)]
         existing: i64,
     },
@@ -253,26 +254,26 @@ impl TaskEnd {
     }
 }
 
-/// What came of a step that was run in a turn.
+/// The result of a step that ran in a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub enum StepEnd {
-    /// What it answered.
+    /// The step succeeded.
     #[n(1)]
     Done {
-        /// As JSON, or as its codec writes.
+        /// The result, as JSON or as its codec writes it.
         #[n(0)]
         result: ByteVec,
     },
-    /// What went wrong.
+    /// The step failed.
     #[n(2)]
     Failed {
-        /// In words.
+        /// The error text.
         #[n(0)]
         error: String,
     },
 }
 
-/// Events as bytes, one behind the other.
+/// Encodes events as bytes, one after the other.
 pub(crate) fn encode(events: &[HistoryEvent]) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(events.len() * 32);
     for event in events {
@@ -282,10 +283,10 @@ pub(crate) fn encode(events: &[HistoryEvent]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The events of a chunk, in order.
+/// Decodes the events of a chunk, in order.
 ///
 /// # Errors
-/// If the bytes are not what an orchestration writes, or were written by a newer version.
+/// An error if the bytes are not a history, or were written by a newer version.
 pub fn decode_history(chunk: &HistoryChunk) -> Result<Vec<HistoryEvent>> {
     let mut decoder = Decoder::new(&chunk.chunk);
     let mut events = Vec::new();

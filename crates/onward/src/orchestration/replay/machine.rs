@@ -1,9 +1,9 @@
-//! Running the code of an orchestration, without a clock, a store or a runtime: events in, commands
+//! Runs the code of an orchestration without a clock, a store or a runtime: events in, commands
 //! out.
 //!
-//! The code is polled once after each thing that comes from outside. What it does about it
-//! ([`Command`]) belongs behind that in the history, so that a replay, which feeds the same events,
-//! can compare what the code does now with what it did then.
+//! The code is polled once after each arrival from outside. Its reactions ([`Command`]) follow the
+//! arrival in the history. A replay feeds the same arrivals, and can thus compare what the code
+//! does now with what it did then.
 
 use std::any::Any;
 use std::collections::HashSet;
@@ -26,28 +26,29 @@ use super::store_guard::without_store;
 use crate::bounds;
 use crate::handlers::{AlternativeEnd, Failure};
 
-/// The code of one orchestration, under way.
+/// The running code of one orchestration.
 pub(in crate::orchestration) type CodeFuture = Pin<Box<dyn Future<Output = Result<Option<Bytes>, Failure>> + Send>>;
 
 /// The code of a kind of orchestrations.
 pub(in crate::orchestration) type Code = Arc<dyn Fn(Arc<ReplayContext>) -> CodeFuture + Send + Sync>;
 
-/// How the code has ended.
+/// The outcome of the code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::orchestration) enum CodeOutcome {
     Completed(Option<Bytes>),
     Failed(String),
-    /// Somebody wanted it cancelled, and it did not say what that means, or has undone its steps.
+    /// The code was cancelled and did not handle the request, or has undone its steps.
     Cancelled,
     ContinuedAsNew(Bytes),
-    /// It panicked with this message.
+    /// The code panicked with this message.
     Panicked(String),
-    /// It cannot go on: it waits for something that is not of the orchestration, say.
+    /// The code cannot continue, for example because it waits for something outside of the
+    /// orchestration.
     Stuck(String),
 }
 
 impl CodeOutcome {
-    /// Returns why the code ended otherwise than an orchestration may end.
+    /// Returns the fault of an outcome with which no orchestration may end.
     pub(in crate::orchestration) fn fault(&self) -> Option<String> {
         match self {
             Self::Panicked(text) => Some(format!("the code: {text}; mend it, then retry the task")),
@@ -56,7 +57,8 @@ impl CodeOutcome {
         }
     }
 
-    /// Returns whether the orchestration ends with it, so that nothing is read afterwards.
+    /// Returns true if the orchestration ends with this outcome, so that no message is read
+    /// afterwards.
     pub(in crate::orchestration) fn is_end(&self) -> bool {
         matches!(self, Self::Completed(_) | Self::Failed(_) | Self::Cancelled)
     }
@@ -90,7 +92,7 @@ pub(in crate::orchestration) struct Machine {
     code: Option<CodeFuture>,
     wake_flag: Arc<WakeFlag>,
     outcome: Option<CodeOutcome>,
-    /// How many events it has been fed.
+    /// The number of events that were fed.
     length: u64,
     has_started: bool,
     /// True if signals were delivered since the code was last polled. Its history can end there.
@@ -108,15 +110,16 @@ impl fmt::Debug for Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
+        // The context is closed first, so that dropping the code cancels nothing.
         self.replay_context.close();
         let code = self.code.take();
-        // Whoever puts an orchestration away goes on, whatever its code does when it is dropped.
+        // A panic of the code must not stop the caller that evicts the orchestration.
         let _panic = catch_unwind(AssertUnwindSafe(|| without_store(|| drop(code))));
     }
 }
 
 impl Machine {
-    /// The code before its first event.
+    /// Returns a machine before its first event.
     pub(in crate::orchestration) fn new(code: &Code, replay_context: Arc<ReplayContext>) -> Self {
         let future = code(Arc::clone(&replay_context));
         Self {
@@ -134,7 +137,7 @@ impl Machine {
         self.length
     }
 
-    /// Whether the code has begun.
+    /// Returns true if the code has begun.
     pub(in crate::orchestration) fn has_started(&self) -> bool {
         self.has_started
     }
@@ -143,18 +146,19 @@ impl Machine {
         &self.replay_context
     }
 
-    /// How the code has ended, if it has.
+    /// Returns the outcome of the code, if it has ended.
     pub(in crate::orchestration) fn outcome(&self) -> Option<&CodeOutcome> {
         self.outcome.as_ref()
     }
 
     /// Feeds the events of a history, and compares what the code does with what it did.
     pub(in crate::orchestration) fn replay(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
+        // Only a fork submits tasks again, so only its replay keeps copies of them.
         let is_fork = events.iter().any(|event| matches!(event, HistoryEvent::Forked { .. }));
         self.replay_context.remember_submitted(is_fork);
         self.replay_checked(events)?;
         self.replay_context.remember_submitted(false);
-        // What it showed then was written then.
+        // The published state of the replay was written with the original turns.
         self.replay_context.take_published();
         Ok(())
     }
@@ -164,12 +168,15 @@ impl Machine {
     }
 
     fn replay_all(&mut self, events: &[HistoryEvent]) -> Result<(), Box<Nondeterminism>> {
+        // A fork takes over the operation numbers of its origin, so the history sets where they
+        // start.
         if let Some(operation) = events.iter().find_map(HistoryEvent::operation) {
             self.replay_context.number_like(operation);
         }
+        // In a replay the code takes a patched branch only if the history has the patch.
         let patches: HashSet<String> = events.iter().filter_map(patch).collect();
         self.replay_context.replay(Some(Arc::new(patches)));
-        // What the code tells a log now it has told before.
+        // The code has logged all of this before.
         tracing::subscriber::with_default(NoSubscriber::new(), || {
             events.iter().try_for_each(|event| {
                 self.replay_one(event)?;
@@ -177,6 +184,7 @@ impl Machine {
                 Ok::<_, Box<Nondeterminism>>(())
             })
         })?;
+        // The code has a command behind the last event: it does more than its history has.
         if let Some(found) = self.replay_context.first_command() {
             return Err(Box::new(self.difference(None, Some(found))));
         }
@@ -184,14 +192,17 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes over the beginning of another orchestration's history; answers what is to be submitted
-    /// again. What the code showed up to there is this one's to show.
+    /// Takes over the beginning of another orchestration's history, and returns the commands that
+    /// submit its running tasks again. The state that the code publishes up to there counts as
+    /// published by the fork.
     pub(in crate::orchestration) fn fork(
         &mut self,
         from: TaskId,
         events: &[HistoryEvent],
     ) -> Result<Vec<Command>, Box<Nondeterminism>> {
         let forked = HistoryEvent::Forked { from: from.0 };
+        // The events are replayed, because their commands were carried out by the other
+        // orchestration. Only the commands of `Forked` are new.
         self.replay_context.remember_submitted(true);
         self.replay_checked(events)?;
         let commands = self.feed(&forked);
@@ -199,10 +210,12 @@ impl Machine {
         Ok(commands)
     }
 
-    /// Feeds events that were not written yet to code that was replayed up to them; returns what it
-    /// does about each. It is another run of the same code, so it is as quiet as a replay.
+    /// Feeds events that were not written yet to code that was replayed up to them, and returns its
+    /// commands for each. The code runs for a second time, so its log output is suppressed as in a
+    /// replay.
     pub(in crate::orchestration) fn refeed(&mut self, events: &[HistoryEvent]) -> Vec<(HistoryEvent, Vec<Command>)> {
         self.replay_context.replay(Some(Arc::new(events.iter().filter_map(patch).collect())));
+        // The commands among the events are left out, because the code issues them again.
         let arrivals = events.iter().filter(|event| !is_command(event));
         let fed = tracing::subscriber::with_default(NoSubscriber::new(), || {
             arrivals.map(|event| (event.clone(), self.feed(event))).collect()
@@ -212,6 +225,7 @@ impl Machine {
     }
 
     fn replay_one(&mut self, event: &HistoryEvent) -> Result<(), Box<Nondeterminism>> {
+        // The next command that the code has issued and the history has not confirmed.
         let found = self.replay_context.first_command();
         if is_command(event) {
             if found.as_ref() != Some(event) {
@@ -220,6 +234,8 @@ impl Machine {
             self.replay_context.pop_command();
             return Ok(());
         }
+        // An arrival is valid only if every earlier command was confirmed and the code still waits
+        // for it.
         if found.is_some() || !self.accepts(event) || self.is_over_before(event) {
             return Err(Box::new(self.difference(Some(event), found)));
         }
@@ -227,21 +243,21 @@ impl Machine {
         Ok(())
     }
 
-    /// Returns whether the code has ended although its history goes on. The beginning of a turn
-    /// gives the code nothing, and only a fork may be cut where its code ends.
+    /// Returns true if the code has ended although its history continues. The start of a turn gives
+    /// the code nothing, and only a fork may be cut where its code ends.
     fn is_over_before(&self, event: &HistoryEvent) -> bool {
         self.outcome.is_some() && !matches!(event, HistoryEvent::Forked { .. } | HistoryEvent::TurnBegan { .. })
     }
 
-    /// Describes a difference at the place that the replay has reached.
+    /// Describes a difference at the event that the replay has reached.
     fn difference(&self, expected: Option<&HistoryEvent>, found: Option<HistoryEvent>) -> Nondeterminism {
         let (expected, ended) = (expected.cloned(), self.outcome.as_ref().map(CodeEnd::from));
         let (awaits, now) = (Vec::new(), self.replay_context.now());
         Nondeterminism { place: self.length, expected, found, ended, awaits, now, begun: [None, None] }
     }
 
-    /// Compares where the code stands at the end of a history with the events that the last turn of
-    /// the history left it waiting for. After a turn that ended the orchestration there are none.
+    /// Compares the end of a replay with the events for which the last turn of the history left the
+    /// code waiting. After a turn that ended the orchestration there are none.
     pub(in crate::orchestration) fn check_end(&self, awaits: &[Name]) -> Result<(), Box<Nondeterminism>> {
         if self.outcome.is_none() || awaits.is_empty() {
             return Ok(());
@@ -249,7 +265,7 @@ impl Machine {
         Err(Box::new(Nondeterminism { awaits: awaits.to_vec(), ..self.difference(None, None) }))
     }
 
-    /// Whether the code waits for what has come. In a history it always did.
+    /// Returns true if the code waits for an arrival. In a history it always did.
     pub(in crate::orchestration) fn accepts(&self, event: &HistoryEvent) -> bool {
         match event {
             HistoryEvent::TaskEnded { operation, .. } => self.replay_context.awaits_task(*operation),
@@ -259,8 +275,8 @@ impl Machine {
         }
     }
 
-    /// Feeds what has come; answers what the code does about it, in order. The event counts as part
-    /// of the history, and so does what follows.
+    /// Feeds an arrival and returns the commands of the code, in order. The event and its commands
+    /// count as part of the history.
     pub(in crate::orchestration) fn feed(&mut self, event: &HistoryEvent) -> Vec<Command> {
         self.act_on(event);
         let commands: Vec<Command> = std::iter::from_fn(|| self.replay_context.pop_command()).collect();
@@ -274,14 +290,18 @@ impl Machine {
                 self.replay_context.begin(Timestamp::from_microseconds(*at), *seed);
                 self.has_started = true;
             }
+            // The time alone gives the code nothing to do, so it is not polled.
             HistoryEvent::TurnBegan { at } => return self.replay_context.set_now(Timestamp::from_microseconds(*at)),
             HistoryEvent::TaskEnded { operation, end } => self.replay_context.end_task(*operation, end.clone()),
             HistoryEvent::TimerFired { operation } => self.replay_context.fire(*operation),
             HistoryEvent::SignalReceived { name, payload } => self.receive(name, payload),
             HistoryEvent::SignalCarried { name, payload } => {
+                // The code is polled by the next event, so that it finds all carried signals at
+                // once.
                 self.has_unpolled = true;
                 return self.receive(name, payload);
             }
+            // A record for readers of the history: the code has ended.
             HistoryEvent::SignalsUnread { .. } => return,
             HistoryEvent::StepEnded { operation, end, at, .. } => {
                 at.iter().for_each(|at| self.replay_context.set_now(Timestamp::from_microseconds(*at)));
@@ -289,8 +309,10 @@ impl Machine {
             }
             HistoryEvent::CancelRequested => return self.cancel(),
             HistoryEvent::RepliesCarried { replies } => return self.replay_context.carry_replies(*replies),
+            // A `CancelRequested` follows when the code has started.
             HistoryEvent::CancelCarried => return self.replay_context.carry_cancel(),
             HistoryEvent::Forked { .. } => {
+                // The tag of the fork counts against the limit of tags from here on.
                 self.replay_context.keep_tag_of_fork();
                 return self.replay_context.submit_again();
             }
@@ -315,13 +337,15 @@ impl Machine {
         if self.replay_context.request_cancel() {
             self.poll();
         } else if self.code.is_some() {
-            // What it waits for is let go of, and so is cancelled.
+            // Dropping the code abandons everything that it awaits, which cancels it.
             self.stop(CodeOutcome::Cancelled);
         }
     }
 
     fn poll(&mut self) {
         self.has_unpolled = false;
+        // The code may wake itself, for example when one of its futures completes another. It is
+        // polled until it rests.
         for _ in 0..bounds::ORCHESTRATION_POLLS {
             self.wake_flag.0.store(false, Ordering::Relaxed);
             if self.poll_once() || !self.wake_flag.0.load(Ordering::Relaxed) {
@@ -333,12 +357,12 @@ impl Machine {
         ));
     }
 
-    /// Answers whether it is over.
+    /// Polls the code once, and returns true if it has ended.
     fn poll_once(&mut self) -> bool {
         let Some(code) = &mut self.code else { return true };
         let waker = Waker::from(Arc::clone(&self.wake_flag));
-        // Under tokio's cooperative budget a poll depends on what else the tokio task has polled: a
-        // replay would see other polls.
+        // Under tokio's cooperative budget the result of a poll depends on what else the tokio task
+        // has polled. A replay would see different polls.
         let mut code = unconstrained(code.as_mut());
         let mut context = Context::from_waker(&waker);
         let polled = catch_unwind(AssertUnwindSafe(|| without_store(|| Pin::new(&mut code).poll(&mut context))));
@@ -354,14 +378,15 @@ impl Machine {
         self.outcome = Some(outcome);
         let code = self.code.take();
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| without_store(|| drop(code)))) {
+            // A panic in a destructor of the code replaces the outcome.
             self.outcome = Some(panicked(&*panic));
         }
     }
 
-    /// Ends code that can never continue, since it awaits something that is not of the
-    /// orchestration.
+    /// Ends code that can never continue, because it awaits something outside of the orchestration.
     ///
-    /// Code with signals that it was not polled for can continue: the message behind them polls it.
+    /// Code with signals for which it was not polled can continue: the message behind them polls
+    /// it.
     pub(in crate::orchestration) fn notice_if_stuck(&mut self) {
         let can_continue = self.has_unpolled || self.replay_context.awaits_anything();
         if self.has_started && self.outcome.is_none() && !can_continue {
@@ -391,7 +416,7 @@ fn patch(event: &HistoryEvent) -> Option<String> {
     if let HistoryEvent::Patched { patch } = event { Some(patch.clone()) } else { None }
 }
 
-/// Whether an event tells of what the code did, and not of what came.
+/// Returns true if an event records a command of the code, and not an arrival.
 pub(in crate::orchestration) fn is_command(event: &HistoryEvent) -> bool {
     matches!(
         event,
@@ -432,7 +457,7 @@ mod tests {
         context.activity_task(NewTask::new("charge").unwrap()).start()
     }
 
-    /// Charges, waits a second, and answers what was charged.
+    /// Charges, waits a second, and returns the charged amount.
     fn charging() -> Code {
         code(|context| async move {
             let charged = charge(&context).await?;
@@ -623,8 +648,8 @@ mod tests {
         assert!(matches!(machine.outcome(), Some(CodeOutcome::Stuck(_))), "{:?}", machine.outcome());
     }
 
-    /// A turn is written in parts, so a history can end with signals for which the code is polled
-    /// by the next message.
+    /// A turn is written in parts. A history can therefore end with signals for which the code was
+    /// not polled yet: the next message polls it.
     ///
     /// Shows: D3, D9
     #[test]
@@ -667,7 +692,7 @@ mod tests {
         assert_eq!(events(&machine(&letting_go).feed(&STARTED)), expected);
     }
 
-    /// Sets a tag, and answers those that it has then.
+    /// Sets a tag, and returns the tags after that.
     fn tagging(value: &'static str) -> Code {
         code(move |context| async move {
             context.set_tag("stage", value)?;

@@ -1,4 +1,4 @@
-//! Running the code of an orchestration against its history, without a clock or a store.
+//! Runs the code of an orchestration against its history, without a clock or a store.
 
 mod compatibility_flags;
 mod event_text;

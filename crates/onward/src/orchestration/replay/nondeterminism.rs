@@ -7,24 +7,24 @@ use onward_store::{Name, Timestamp};
 use super::event_text::EventText;
 use super::history::HistoryEvent;
 
-/// The code of an orchestration does not do what a history says that it did.
+/// The difference between the code of an orchestration and its history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Nondeterminism {
-    /// The place of the event in the history, from 0.
+    /// The index of the event in the history, from 0.
     pub place: u64,
-    /// What the history has there; `None` at its end.
+    /// The event of the history; `None` at its end.
     pub expected: Option<HistoryEvent>,
-    /// What the code does; `None` for nothing.
+    /// The event of the code; `None` if it does nothing.
     pub found: Option<HistoryEvent>,
     /// The way in which the code has ended by then; `None` if it has not.
     pub ended: Option<CodeEnd>,
-    /// The events for which the orchestration waits at the end of the history, where the code does
-    /// not wait.
+    /// The events for which the orchestration waits at the end of the history, if the code does not
+    /// wait there.
     pub awaits: Vec<Name>,
-    /// The time that the code sees at the place.
+    /// The time that the code sees at this event.
     pub now: Timestamp,
-    /// The events of the history that began what `expected` and `found` are about, where they are
+    /// The events of the history that began the operations of `expected` and `found`, if they are
     /// known.
     pub(super) begun: [Option<HistoryEvent>; 2],
 }
@@ -33,17 +33,18 @@ pub struct Nondeterminism {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CodeEnd {
-    /// It returned a result.
+    /// The code returned a result.
     Completed,
-    /// It returned a failure with this text.
+    /// The code returned a failure with this text.
     Failed(String),
-    /// It was dropped at a request to cancel that it does not handle, or has undone its steps then.
+    /// The code was dropped at a request to cancel that it does not handle, or has undone its steps
+    /// then.
     Cancelled,
-    /// It continued as new.
+    /// The code continued as new.
     ContinuedAsNew,
-    /// It panicked with this message.
+    /// The code panicked with this message.
     Panicked(String),
-    /// It cannot go on, for this reason: it wakes itself again and again, say.
+    /// The code cannot continue, for this reason: for example it wakes itself again and again.
     Stuck(String),
 }
 
@@ -77,7 +78,7 @@ impl fmt::Display for Nondeterminism {
 }
 
 impl Nondeterminism {
-    /// Adds what the history says of the tasks and timers that the difference is about.
+    /// Adds the events of the history that began the operations of the difference.
     pub(super) fn knowing(mut self: Box<Self>, history: &[HistoryEvent]) -> Box<Self> {
         self.begun = [&self.expected, &self.found].map(|event| begun(event.as_ref()?, history).cloned());
         self
@@ -88,7 +89,7 @@ impl Nondeterminism {
         EventText { event, begun: begun.as_ref(), now: self.now }
     }
 
-    /// Returns what the history has and what the code has, in words that differ.
+    /// Returns the event of the history and that of the code, in words that differ.
     fn both(&self) -> [Option<String>; 2] {
         let [of_expected, of_found] = &self.begun;
         let expected = self.expected.as_ref().map(|event| self.event_text(event, of_expected).to_string());
@@ -103,13 +104,13 @@ impl Nondeterminism {
         [numbered(expected.clone(), &self.expected).or(expected), numbered(found.clone(), &self.found).or(found)]
     }
 
-    /// Returns whether code that has ended did nothing else before: what it awaited is cancelled by
-    /// its end.
+    /// Returns true if the code ended before it did anything else. Its end cancels everything that
+    /// it awaited.
     fn ends_first(&self) -> bool {
         matches!(self.found, None | Some(HistoryEvent::OperationCancelled { .. }))
     }
 
-    /// Writes what the history has and what the code does.
+    /// Writes the event of the history and that of the code.
     fn write_difference(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [expected, found] = self.both();
         match expected {
@@ -122,7 +123,7 @@ impl Nondeterminism {
         }
     }
 
-    /// Writes how the code ended, and what the history has after that.
+    /// Writes how the code ended, and how the history continues.
     fn write_end(&self, f: &mut fmt::Formatter<'_>, end: &CodeEnd) -> fmt::Result {
         write!(f, "the code ends ({end})")?;
         let [expected, found] = self.both();
@@ -137,7 +138,7 @@ impl Nondeterminism {
     }
 }
 
-/// Returns the event that began the operation which another one ends, if it ends one.
+/// Returns the event that began the operation which `event` ends, if it ends one.
 fn begun<'a>(event: &HistoryEvent, history: &'a [HistoryEvent]) -> Option<&'a HistoryEvent> {
     let ends = matches!(
         event,

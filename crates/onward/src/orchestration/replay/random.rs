@@ -1,11 +1,11 @@
 //! The random numbers of an orchestration.
 
-/// Numbers that follow from a seed: `SplitMix64` (Steele, Lea and Flood, "Fast splittable
+/// A generator of numbers from a seed: `SplitMix64` (Steele, Lea and Flood, "Fast splittable
 /// pseudorandom number generators", OOPSLA 2014).
 ///
-/// It is here and in no library, since a replay by a later build must draw what was drawn: a
-/// library may change its numbers, and what was made of them, such as the key of a payment, would
-/// change with them.
+/// It is implemented here and not taken from a library, because a replay by a later build must draw
+/// the same numbers. A library may change its numbers, and with them values made from them, such as
+/// the key of a payment.
 #[derive(Debug, Clone)]
 pub(super) struct Random(u64);
 
@@ -26,8 +26,7 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// The numbers are those that the authors' own program prints; they are part of the format of
-    /// histories.
+    /// The numbers are those of the authors' own program. They are part of the format of histories.
     ///
     /// Shows: D1
     #[test]

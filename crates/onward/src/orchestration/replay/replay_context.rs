@@ -1,4 +1,4 @@
-//! What the code of an orchestration and the machine that runs it have in common.
+//! The state that the code of an orchestration and the machine that runs it share.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,10 +18,10 @@ use super::tags;
 use crate::error::Error;
 use crate::handlers::Failure;
 
-/// A step that is run in the turn.
+/// A step that runs in the turn.
 pub(in crate::orchestration) type StepFuture = Pin<Box<dyn Future<Output = StepEnd> + Send>>;
 
-/// What the code does that a history tells of.
+/// An action of the code that a history records.
 #[derive(Debug)]
 pub(in crate::orchestration) enum Command {
     Submit {
@@ -41,7 +41,7 @@ pub(in crate::orchestration) enum Command {
     Patch {
         patch: String,
     },
-    /// Gives the orchestration a tag, or removes it.
+    /// Sets a tag of the orchestration, or removes it.
     ChangeTag {
         key: String,
         value: Option<String>,
@@ -71,7 +71,7 @@ impl Command {
     }
 }
 
-/// What an operation has come to.
+/// The result of an operation.
 #[derive(Debug)]
 pub(in crate::orchestration) enum OperationResult {
     Task(TaskEnd),
@@ -95,7 +95,7 @@ struct Operation {
     waker: Option<Waker>,
 }
 
-/// Signals of one name: those that nobody took, or those who wait.
+/// The signals of one name that were not taken, or the operations that wait for one.
 #[derive(Debug, Default)]
 struct Inbox {
     waiting: VecDeque<Bytes>,
@@ -105,19 +105,19 @@ struct Inbox {
 #[derive(Debug, Default)]
 struct CancelState {
     is_requested: bool,
-    /// Whether the code has asked to hear of it.
+    /// True if the code handles requests to cancel.
     is_handled: bool,
-    /// Whether the code knows of it.
+    /// True if the code has seen the request.
     is_observed: bool,
-    /// Whether it was requested before the orchestration began again.
+    /// True if cancellation was requested before the orchestration began again.
     is_carried: bool,
-    /// Those who wait for it, by the numbers that they were given.
+    /// The wakers of the futures that wait for a request, by their numbers.
     waiting: BTreeMap<u64, Waker>,
     next: u64,
 }
 
 impl CancelState {
-    /// Tells the code whether it is requested.
+    /// Returns true if cancellation was requested, and records that the code has seen that.
     fn observe(&mut self) -> bool {
         self.is_observed |= self.is_requested;
         self.is_requested
@@ -128,17 +128,17 @@ impl CancelState {
     }
 }
 
-/// What an orchestration shows of itself, where it has said so in this turn.
+/// The state that an orchestration has published in this turn.
 #[derive(Debug, Default)]
 pub(in crate::orchestration) struct PublishedState {
     pub(in crate::orchestration) status: Option<Bytes>,
     pub(in crate::orchestration) values: Vec<(String, Option<Bytes>)>,
 }
 
-/// What answers a question: the name of the question is known.
+/// A function that answers a query. Its name is known.
 pub(super) type QueryFunction = Arc<dyn Fn(&[u8]) -> Result<Bytes, Failure> + Send + Sync>;
 
-/// A step that the code has begun.
+/// A step that the code has started.
 pub(in crate::orchestration) struct NewStep {
     pub(in crate::orchestration) operation: u64,
     pub(in crate::orchestration) name: String,
@@ -151,32 +151,32 @@ struct State {
     next_operation: u64,
     operations: FxHashMap<u64, Operation>,
     commands: VecDeque<Command>,
-    /// The tasks that are under way, while a history is taken over that submits them again; else
-    /// none is kept.
+    /// Copies of the running tasks, kept only while a replay may have to submit them again for a
+    /// fork.
     submitted: Option<FxHashMap<u64, NewTask>>,
     steps: Vec<NewStep>,
     timers: BTreeSet<(Timestamp, u64)>,
     inboxes: BTreeMap<Name, Inbox>,
     cancellation: CancelState,
     published: PublishedState,
-    /// Without those that the engine keeps.
+    /// Without the tags that the engine keeps.
     tags: Tags,
-    /// How many the engine keeps.
+    /// The number of tags that the engine keeps.
     engine_tags: usize,
     queries: BTreeMap<String, QueryFunction>,
-    /// How many updates were answered.
+    /// The number of answered updates.
     replies: u64,
-    /// The patches of the history that is replayed; `None` while it is not.
+    /// The patches of the history that is replayed; `None` outside of a replay.
     replayed_patches: Option<Arc<HashSet<String>>>,
-    /// The patches that the code was told to be without, and is without from then on.
+    /// The patches that the code is without. It stays without them.
     refused_patches: HashSet<String>,
-    /// Steps that are being run and that the code has let go of.
+    /// Running steps that the code has dropped.
     abandoned_steps: Vec<u64>,
     is_closed: bool,
 }
 
-/// The replay context of one orchestration. Everything in it happens in the turns of that, one
-/// after the other.
+/// The replay context of one orchestration. Everything in it happens in the turns of the
+/// orchestration, one after the other.
 pub(in crate::orchestration) struct ReplayContext {
     pub(in crate::orchestration) task: TaskId,
     pub(in crate::orchestration) kind: Name,
@@ -229,14 +229,14 @@ impl ReplayContext {
     }
 }
 
-/// The number of the first operation after an orchestration has continued as new so often. Numbers
-/// differ between generations, so that what one of them has let go of is nothing that a later one
-/// waits for.
+/// Returns the number of the first operation of a generation, counted by how often the
+/// orchestration has continued as new. Numbers differ between generations, so that the end of an
+/// abandoned operation never matches an operation of a later generation.
 fn first_operation(generation: u32) -> u64 {
     (u64::from(generation) << 32) + 1
 }
 
-/// For the code.
+/// Methods for the code.
 impl ReplayContext {
     pub(in crate::orchestration) fn now(&self) -> Timestamp {
         self.state().now
@@ -277,6 +277,7 @@ impl ReplayContext {
         let mut state = self.state();
         let operation = state.begin(OperationKind::Signal(name.clone()));
         let inbox = state.inboxes.entry(name.clone()).or_default();
+        // An earlier signal completes the operation before its first poll.
         match inbox.waiting.pop_front() {
             Some(payload) => state.complete(operation, OperationResult::Signal(payload)),
             None => inbox.waiters.push_back(operation),
@@ -284,7 +285,7 @@ impl ReplayContext {
         operation
     }
 
-    /// Takes a signal that has come already.
+    /// Takes a signal that has already arrived.
     pub(in crate::orchestration) fn take_signal(&self, name: &Name) -> Option<Bytes> {
         self.state().inboxes.get_mut(name)?.waiting.pop_front()
     }
@@ -296,10 +297,11 @@ impl ReplayContext {
         operation
     }
 
-    /// Whether the code goes the way of a patch: always, but where its history is from before it.
-    /// That stays so, however often it asks.
+    /// Returns true if the code takes the branch of a patch: always, except for a history from
+    /// before the patch. The result never changes, however often the code asks.
     pub(in crate::orchestration) fn is_patched(&self, patch: &str) -> bool {
         let mut state = self.state();
+        // In a replay the history decides. After it the code stays on the branch that it has taken.
         let is_unknown = state.replayed_patches.as_ref().is_some_and(|patches| !patches.contains(patch));
         if is_unknown || state.refused_patches.contains(patch) {
             state.refused_patches.insert(patch.to_owned());
@@ -323,7 +325,7 @@ impl ReplayContext {
         self.state().tags.clone()
     }
 
-    /// Changes a tag; `None` removes it. Nothing has changed where that is an error.
+    /// Changes a tag; `None` removes it. An error changes nothing.
     pub(in crate::orchestration) fn change_tag(&self, key: String, value: Option<String>) -> Result<(), Error> {
         let mut state = self.state();
         let mut tags = state.tags.clone();
@@ -334,9 +336,10 @@ impl ReplayContext {
         Ok(())
     }
 
-    /// Keeps the answer to an update, in the place of the one that is the oldest.
+    /// Keeps the reply to an update, in the place of the oldest one.
     pub(in crate::orchestration) fn reply(&self, key: impl FnOnce(u64) -> String, reply: Bytes) {
         let mut state = self.state();
+        // A closed context drops the code. An open update that is dropped with it is not refused.
         if state.is_closed {
             return;
         }
@@ -346,14 +349,14 @@ impl ReplayContext {
         self.publish_value(key, Some(reply));
     }
 
-    /// How many updates were answered before the orchestration began again: the next answers take
-    /// other places.
+    /// Sets the number of updates that were answered before the orchestration began again, so that
+    /// the next replies take other places.
     pub(super) fn carry_replies(&self, replies: u64) {
         self.state().replies = replies;
     }
 
     pub(in crate::orchestration) fn register_query(&self, name: String, answer: QueryFunction) {
-        // What it replaces may hold on to what locks this, and is dropped when that is free again.
+        // Dropped after the lock is released: the old function may own something that locks this.
         let _replaced = self.state().queries.insert(name, answer);
     }
 
@@ -361,7 +364,7 @@ impl ReplayContext {
         self.state().cancellation.observe()
     }
 
-    /// Has one more wait for a request to stop: answers its number.
+    /// Registers a future that waits for a request to cancel, and returns its number.
     pub(in crate::orchestration) fn await_cancellation(&self) -> u64 {
         let mut state = self.state();
         state.cancellation.is_handled = true;
@@ -393,10 +396,11 @@ impl ReplayContext {
         taken.map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// The code waits for an operation no longer.
+    /// Abandons an operation for which the code no longer waits.
     pub(in crate::orchestration) fn abandon(&self, operation: u64) {
         let mut state = self.state();
-        // A step holds what its closure took, which may lock this when it is dropped.
+        // Dropped after the lock is released: the closure of a step may own something that locks
+        // this.
         let _step = if state.is_closed { None } else { state.abandon(operation) };
         drop(state);
     }
@@ -419,7 +423,8 @@ impl State {
         }
     }
 
-    /// Answers what is to be dropped when the lock is free again.
+    /// Abandons an operation, and returns a step that the caller drops after it has released the
+    /// lock.
     fn abandon(&mut self, operation: u64) -> Option<NewStep> {
         let Operation { kind, result, .. } = self.operations.remove(&operation)?;
         match (kind, result) {
@@ -428,6 +433,7 @@ impl State {
                 self.timers.remove(&(until, operation));
                 self.commands.push_back(Command::Cancel { operation });
             }
+            // The signal arrived, and the code dropped its future before taking it.
             (OperationKind::Signal(name), Some(OperationResult::Signal(payload))) => self.return_signal(&name, payload),
             (OperationKind::Signal(name), _) => {
                 if let Some(inbox) = self.inboxes.get_mut(&name) {
@@ -435,6 +441,7 @@ impl State {
                 }
             }
             (OperationKind::Step(_), None) => {
+                // A step that runs already is aborted by the turn.
                 let step = self.take_step(operation);
                 if step.is_none() {
                     self.abandoned_steps.push(operation);
@@ -446,13 +453,14 @@ impl State {
         None
     }
 
-    /// Takes a step that is not being run.
+    /// Takes a step that does not run yet.
     fn take_step(&mut self, operation: u64) -> Option<NewStep> {
         let index = self.steps.iter().position(|step| step.operation == operation)?;
         Some(self.steps.remove(index))
     }
 
-    /// A signal that was taken and not looked at goes to the next who waits, or is the first again.
+    /// Returns a signal that was delivered and not read. It goes to the next waiting operation, or
+    /// to the front of the queue.
     fn return_signal(&mut self, name: &Name, payload: Bytes) {
         let inbox = self.inboxes.entry(name.clone()).or_default();
         match inbox.waiters.pop_front() {
@@ -462,7 +470,7 @@ impl State {
     }
 }
 
-/// For the machine.
+/// Methods for the machine.
 impl ReplayContext {
     pub(super) fn begin(&self, now: Timestamp, seed: u64) {
         let mut state = self.state();
@@ -477,47 +485,50 @@ impl ReplayContext {
         self.state().replayed_patches = patches;
     }
 
-    /// Whether what is submitted from now on is kept for [`submit_again`](Self::submit_again).
+    /// Sets whether tasks are kept from now on for [`submit_again`](Self::submit_again).
     pub(super) fn remember_submitted(&self, keep: bool) {
         self.state().submitted = keep.then(FxHashMap::default);
     }
 
-    /// The tags that the code begins with, and how many the engine keeps beside them.
+    /// Sets the tags with which the code begins, and the number of further tags that the engine
+    /// keeps.
     pub(in crate::orchestration) fn begin_with_tags(&self, tags: Tags, own: usize) {
         let mut state = self.state();
         (state.tags, state.engine_tags) = (tags, own);
     }
 
-    /// From here on the engine keeps a tag of a fork.
+    /// Counts the tag of a fork from here on.
     pub(super) fn keep_tag_of_fork(&self) {
         self.state().engine_tags = 1;
     }
 
-    /// Submits again what is still waited for, in the order in which it was.
+    /// Submits every task again that is still awaited, in the original order.
     pub(super) fn submit_again(&self) {
         let mut state = self.state();
         let submitted = state.submitted.take().unwrap_or_default();
         let waited_for = |operation: &u64| state.operations.get(operation).is_some_and(|known| known.result.is_none());
         let mut again: Vec<(u64, NewTask)> =
             submitted.into_iter().filter(|(operation, _)| waited_for(operation)).collect();
+        // The map has no order, but a replay must submit in the same one.
         again.sort_by_key(|(operation, _)| *operation);
-        // A fork of this one submits it again, too.
+        // A fork of this fork submits the tasks again, too.
         state.submitted = Some(again.iter().cloned().collect());
         let commands = again.into_iter().map(|(operation, task)| Command::Submit { operation, task: Box::new(task) });
         state.commands.extend(commands);
     }
 
-    /// Numbers operations as in a generation.
+    /// Sets the generation in which operations are numbered.
     pub(in crate::orchestration) fn number_in(&self, generation: u32) {
         self.state().next_operation = first_operation(generation);
     }
 
-    /// Numbers operations as a history does: that of a fork was begun in a generation of another.
+    /// Numbers operations as the operation of a history: a fork starts in a generation of its
+    /// origin.
     pub(super) fn number_like(&self, operation: u64) {
         self.state().next_operation = ((operation >> 32) << 32) + 1;
     }
 
-    /// Whether a task is waited for.
+    /// Returns true if the code waits for a task.
     pub(super) fn awaits_task(&self, operation: u64) -> bool {
         self.awaits(operation, |kind| matches!(kind, OperationKind::Task))
     }
@@ -548,8 +559,8 @@ impl ReplayContext {
 
     pub(super) fn end_step(&self, operation: u64, end: StepEnd) {
         let mut state = self.state();
-        // What a replay does not run is dropped when the lock is free again: it may hold on to
-        // what locks that.
+        // A step that a replay does not run. Dropped after the lock is released, because it may own
+        // something that locks this.
         let _step = state.take_step(operation);
         state.complete(operation, OperationResult::Step(end));
         drop(state);
@@ -564,7 +575,7 @@ impl ReplayContext {
         }
     }
 
-    /// Tells the code that somebody wants it cancelled; answers whether it handles that.
+    /// Notifies the code that cancellation was requested. Returns true if the code handles that.
     pub(super) fn request_cancel(&self) -> bool {
         let mut state = self.state();
         state.cancellation.is_requested = true;
@@ -572,19 +583,19 @@ impl ReplayContext {
         state.cancellation.is_handled
     }
 
-    /// Keeps what was wanted before, to be told when the code has begun.
+    /// Keeps an earlier request, of which the code is notified after it has begun.
     pub(super) fn carry_cancel(&self) {
         self.state().cancellation.is_carried = true;
     }
 
-    /// Returns whether the code is yet to be told of a request from before it began, or began
+    /// Returns true if the code is still to be notified of a request from before it began, or began
     /// again.
     pub(in crate::orchestration) fn is_cancel_carried(&self) -> bool {
         let state = self.state();
         state.cancellation.is_carried && !state.cancellation.is_requested
     }
 
-    /// The first timer that is due by a moment.
+    /// Returns the first timer that is due at a moment.
     pub(in crate::orchestration) fn due_timer(&self, now: Timestamp) -> Option<u64> {
         self.state().timers.first().filter(|(until, _)| *until <= now).map(|(_, operation)| *operation)
     }
@@ -605,14 +616,14 @@ impl ReplayContext {
         std::mem::take(&mut self.state().steps)
     }
 
-    /// The steps that are being run for nobody.
+    /// Takes the running steps that the code has dropped.
     pub(in crate::orchestration) fn take_abandoned_steps(&self) -> Vec<u64> {
         std::mem::take(&mut self.state().abandoned_steps)
     }
 
-    /// What the next generation is to know: how many updates were answered; a request to stop that
-    /// the code has not heard; and what was sent and nobody took, by name, in the order in which it
-    /// came.
+    /// Takes what the next generation continues with: the number of answered updates, a request to
+    /// cancel that the code has not seen, and the signals that it did not take, by name and in the
+    /// order of their arrival.
     pub(in crate::orchestration) fn take_unconsumed(&self) -> Vec<HistoryEvent> {
         let mut state = self.state();
         let inboxes = std::mem::take(&mut state.inboxes);
@@ -629,7 +640,7 @@ impl ReplayContext {
         replies.into_iter().chain(cancel).chain(inboxes.into_iter().flat_map(carried)).collect()
     }
 
-    /// The number of signals of each name that the code did not take.
+    /// Returns the number of signals of each name that the code did not take.
     pub(in crate::orchestration) fn unread(&self) -> Vec<HistoryEvent> {
         let state = self.state();
         let unread = state.inboxes.iter().filter(|(_, inbox)| !inbox.waiting.is_empty());
@@ -645,7 +656,7 @@ impl ReplayContext {
         std::mem::take(&mut self.state().published)
     }
 
-    /// What the code answers to a question.
+    /// Returns the code's answer to a query.
     pub(in crate::orchestration) fn answer_query(&self, name: &str, question: &[u8]) -> Result<Bytes, Failure> {
         let state = self.state();
         let Some(answer) = state.queries.get(name).cloned() else {
@@ -653,30 +664,32 @@ impl ReplayContext {
             let text = format!("the code of `{}` answers no query `{name}` there; it knows {known:?}", self.kind);
             return Err(Failure::permanent(text));
         };
+        // The function runs without the lock, because it may use the context.
         drop(state);
         let panicked = |panic: Box<dyn std::any::Any + Send>| Failure::of_panic(&*panic);
         catch_unwind(AssertUnwindSafe(|| without_store(|| answer(question)))).map_err(panicked)?
     }
 
-    /// The names of the events that are waited for, the first of them by name.
+    /// Returns the names of the awaited events, in order and up to [`AWAITED_NAMES`].
     pub(in crate::orchestration) fn awaited_events(&self) -> Vec<Name> {
         let state = self.state();
         let awaited = state.inboxes.iter().filter(|(_, inbox)| !inbox.waiters.is_empty());
         awaited.map(|(name, _)| name.clone()).take(AWAITED_NAMES).collect()
     }
 
-    /// Whether anything that is still to come can have the code go on.
+    /// Returns true if anything that is still to come can let the code continue.
     pub(super) fn awaits_anything(&self) -> bool {
         let state = self.state();
         let has_operations = state.operations.values().any(|operation| operation.result.is_none());
         has_operations || !state.cancellation.waiting.is_empty()
     }
 
-    /// From now on nothing that the code lets go of is cancelled: it is evicted, not ended.
+    /// Closes the context: operations that the code drops from now on are not cancelled, because
+    /// the orchestration is evicted and not ended.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.is_closed = true;
-        // What answers and what was to be run may hold on to this context.
+        // Dropped after the lock is released: queries and steps may own the context.
         let _held = (std::mem::take(&mut state.queries), std::mem::take(&mut state.steps));
         drop(state);
     }

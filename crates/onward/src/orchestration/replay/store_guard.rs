@@ -1,6 +1,6 @@
-//! A guard that keeps the code of orchestrations from the store of its engine: a replay would do
-//! again what it did there, and no history has it. Whether such a call would have gone well depends
-//! on the store, so it is refused on every one.
+//! A guard that keeps the code of orchestrations from the store of its engine. A replay would
+//! repeat such a call, and no history records it. The guard rejects every call, because its success
+//! would depend on the store.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -13,9 +13,9 @@ thread_local! {
     static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs the code of an orchestration, which may not call an engine meanwhile.
+/// Runs the code of an orchestration, which may not call an engine in the meantime.
 pub(super) fn without_store<R>(code: impl FnOnce() -> R) -> R {
-    /// Restores what was before, whatever the code does.
+    /// A guard that restores the earlier value, even after a panic.
     struct Restored(bool);
 
     impl Drop for Restored {
@@ -28,10 +28,10 @@ pub(super) fn without_store<R>(code: impl FnOnce() -> R) -> R {
     code()
 }
 
-/// Returns an error where the code of an orchestration is being run.
+/// Returns an error if the code of an orchestration runs on this thread.
 ///
 /// # Errors
-/// If it is; the text says what to do instead.
+/// An error whose text names the alternatives.
 pub(crate) fn check() -> onward_store::Result<()> {
     if IS_GUARDED.get() { Err(refused()) } else { Ok(()) }
 }
@@ -45,7 +45,7 @@ fn refused() -> Error {
     )
 }
 
-/// The store of an engine, as long as no code of an orchestration calls it.
+/// The store of an engine, which rejects calls from the code of an orchestration.
 #[derive(Debug)]
 pub(crate) struct GuardedStore(Arc<dyn Store>);
 
@@ -55,8 +55,8 @@ impl GuardedStore {
     }
 }
 
+/// Defines the methods that call the store.
 impl GuardedStore {
-    /// Calls the store, or returns the error of a call by the code of an orchestration.
     fn call<'a, T: Send + 'a>(&'a self, call: impl FnOnce(&'a dyn Store) -> Answer<'a, T>) -> Answer<'a, T> {
         match check() {
             Ok(()) => call(&*self.0),

@@ -1,17 +1,17 @@
 //! The tags of an orchestration, which its code may change.
 //!
-//! A store has them as they are now. What they were before is in the history, with each change: so
-//! a replay begins with those that the code began with, and a fork with those of where it begins.
+//! A store keeps the present tags. The history records each change with the earlier value. A replay
+//! thus begins with the tags that the code began with, and a fork with those of its starting point.
 
 use onward_store::{Tags, bounds};
 
 use super::history::HistoryEvent;
 use crate::error::{Error, Result};
 
-/// How the keys of tags begin that the engine keeps for itself.
+/// The prefix of tag keys that the engine reserves.
 const OWN: &str = "onward.";
 
-/// The tags of before some events, made of those of after them.
+/// Returns the tags before some events, computed from the tags after them.
 pub(in crate::orchestration) fn before(mut tags: Tags, events: &[HistoryEvent]) -> Tags {
     for event in events.iter().rev() {
         if let HistoryEvent::TagSet { key, before, .. } | HistoryEvent::TagRemoved { key, before } = event {
@@ -21,7 +21,7 @@ pub(in crate::orchestration) fn before(mut tags: Tags, events: &[HistoryEvent]) 
     tags
 }
 
-/// Sets a tag, or removes it; answers the value that it had.
+/// Sets a tag, or removes it, and returns its earlier value.
 pub(super) fn put(tags: &mut Tags, key: &str, value: Option<&str>) -> Option<String> {
     let before = tags.remove(key);
     if let Some(value) = value {
@@ -30,7 +30,7 @@ pub(super) fn put(tags: &mut Tags, key: &str, value: Option<&str>) -> Option<Str
     before
 }
 
-/// Checks that code may change the tag of a key.
+/// Returns an error if code may not change the tag of a key.
 pub(in crate::orchestration) fn check_key(key: &str) -> Result<()> {
     if key.starts_with(OWN) {
         return Err(Error::invalid(format!(
@@ -40,7 +40,8 @@ pub(in crate::orchestration) fn check_key(key: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks that an orchestration may have these tags beside so many that the engine keeps.
+/// Returns an error if an orchestration may not have these tags in addition to `own` tags of the
+/// engine.
 pub(super) fn check(tags: &Tags, own: usize) -> Result<()> {
     tags.check()?;
     let (many, most) = (tags.len() + own, bounds::TAGS);

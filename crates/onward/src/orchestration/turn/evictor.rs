@@ -11,24 +11,25 @@ use tokio::time::Instant;
 use crate::bounds;
 use crate::engine::Run;
 
-/// Evicts orchestrations from the [`InstanceCache`](super::instance_cache::InstanceCache) of a run.
+/// A task that evicts orchestrations from the
+/// [`InstanceCache`](super::instance_cache::InstanceCache) of a run.
 ///
-/// An end that this process wrote is told with the number of the task. After a write of another
-/// process the orchestrations that are parked are looked up: in pieces, so that this takes a
-/// twentieth of the time at most.
+/// The notification of an end that this process wrote has the id of the task. After a write of
+/// another process the evictor looks up the parked orchestrations. It does so in batches, so that
+/// this takes at most a twentieth of the time.
 pub(crate) struct Evictor {
     run: Arc<Run>,
     notifications: NewsReceiver,
-    /// Orchestrations that are still to be looked up.
+    /// The orchestrations that are still to be looked up.
     unchecked: BTreeSet<TaskId>,
     /// True if all of them are to be looked up again after that.
     missed: bool,
-    /// When the next piece may be looked up.
+    /// The earliest time of the next lookup.
     next: Instant,
 }
 
 impl Evictor {
-    /// Listens from now on.
+    /// Subscribes to the notifications from now on.
     pub(crate) fn new(run: &Arc<Run>) -> Self {
         let notifications = run.inner.store.news();
         Self { run: Arc::clone(run), notifications, unchecked: BTreeSet::new(), missed: false, next: Instant::now() }
@@ -53,7 +54,7 @@ impl Evictor {
         self.missed || !self.unchecked.is_empty()
     }
 
-    /// Looks up some of those that are parked, from the newest on.
+    /// Looks up some of the parked orchestrations, from the newest on.
     async fn look_up(&mut self) {
         if self.unchecked.is_empty() {
             self.missed = false;
@@ -63,8 +64,10 @@ impl Evictor {
         let began = Instant::now();
         let states = TaskState::ALL.into_iter().filter(|state| !state.is_ended()).collect();
         let page = Page { before: Some(TaskId(newest.0.saturating_add(1))), limit: bounds::EVICTION_BATCH };
-        // One that cannot be read now is read the next time.
+        // After a failed read the next one looks up the same orchestrations.
         if let Ok(live) = self.run.inner.store.task_ids(TaskFilter { states, ..TaskFilter::default() }, page).await {
+            // With a next page, orchestrations older than the last one of this page are not checked
+            // yet.
             let last = live.next.and(live.tasks.last().copied());
             let checked = match last {
                 Some(last) => self.unchecked.split_off(&last),
@@ -77,12 +80,12 @@ impl Evictor {
     }
 }
 
-/// Returns how long to rest after a piece that took so long.
+/// Returns the pause after a lookup that took this long.
 fn pause(took: Duration) -> Duration {
     bounds::EVICTION_INTERVAL.max(took.saturating_mul(20))
 }
 
-/// Returns the task that has ended, if the news says so.
+/// Returns the task that has ended, if the notification is of an end.
 fn ended(notification: &TaskNews) -> Option<TaskId> {
     match notification {
         TaskNews::Completed { task, .. } | TaskNews::Ended { task } => Some(*task),

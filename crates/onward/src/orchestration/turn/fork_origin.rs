@@ -1,4 +1,4 @@
-//! Where a fork begins: the tag that says so, and the history that is taken over.
+//! The origin of a fork: the tag that names it, and the history that the fork takes over.
 
 use onward_store::{Store, StoreReads, Tags, TaskId};
 
@@ -6,24 +6,25 @@ use super::instance::{ReplayError, read_history};
 use crate::error::{Error, Result};
 use crate::orchestration::replay::HistoryEvent;
 
-/// The tag by which a fork knows where it begins.
+/// The tag that names the origin of a fork.
 pub(in crate::orchestration) const FORKED_FROM: &str = "onward.forked-from";
 
-/// Where a fork begins.
+/// The origin of a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::orchestration) struct ForkOrigin {
     pub(in crate::orchestration) task: TaskId,
-    /// How many events it takes over.
+    /// The number of events that the fork takes over.
     pub(in crate::orchestration) events: u64,
-    /// Of which of the origin's generations.
+    /// The generation of the origin that has them.
     pub(in crate::orchestration) generation: u32,
-    /// In which generation the operations of that are
-    /// [numbered](crate::orchestration::replay::ReplayContext): the origin may be a fork itself.
+    /// The generation in which their operations are
+    /// [numbered](crate::orchestration::replay::ReplayContext), because the origin may be a fork
+    /// itself.
     pub(in crate::orchestration) numbered: u32,
 }
 
 impl ForkOrigin {
-    /// That of an orchestration, if it is a fork.
+    /// Returns the origin of an orchestration, if it is a fork.
     pub(super) fn of(tags: &Tags) -> Option<Self> {
         let mut parts = tags.get(FORKED_FROM)?.split(':');
         let (task, events) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -36,11 +37,12 @@ impl ForkOrigin {
         format!("{}:{events}:{generation}:{numbered}", task.0)
     }
 
-    /// What it takes over.
+    /// Returns the events that the fork takes over.
     pub(super) async fn history(&self, store: &dyn Store) -> Result<Vec<HistoryEvent>, ReplayError> {
         let Self { task, events, generation, .. } = *self;
         let history = read_history(store, task, events).await;
-        // It is of this generation if that is the one now: none comes back.
+        // The history was read before the generation, and generations only grow: if it is the same
+        // now, the history belongs to it.
         let now = store.instance(task).await.map_err(|error| ReplayError::Unreadable(error.into()))?;
         if now.is_some_and(|now| now.generation != generation) {
             return Err(self.gone("the orchestration has continued as new"));
@@ -50,7 +52,8 @@ impl ForkOrigin {
         Ok(history.events)
     }
 
-    /// Why it could not be read: what is not there will not come back, and a store that fails will.
+    /// Returns the error for a failed read: a history that is gone stays gone, but a failing store
+    /// may recover.
     fn unread(&self, error: Error) -> ReplayError {
         if error.is_corrupt() || error.is_not_found() {
             self.gone("it was removed")
@@ -67,13 +70,13 @@ impl ForkOrigin {
     }
 }
 
-/// Takes the tag of a fork out; whether it is there.
+/// Removes the tag of a fork, and returns true if it was there.
 pub(super) fn take_origin(tags: &mut Tags) -> bool {
     tags.remove(FORKED_FROM).is_some()
 }
 
-/// In which generation an orchestration numbers its operations: a fork goes on from where its
-/// origin was.
+/// Returns the generation in which an orchestration numbers its operations: a fork continues from
+/// its origin.
 pub(in crate::orchestration) fn numbered(tags: &Tags, generation: u32) -> u32 {
     ForkOrigin::of(tags).map_or(0, |origin| origin.numbered).saturating_add(generation)
 }

@@ -1,4 +1,4 @@
-//! One orchestration in memory: its code where it stands, and which tasks it waits for.
+//! One orchestration in memory: its code at its present point, and the tasks that it waits for.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,31 +16,31 @@ use crate::orchestration::replay::{
     Code, CodeOutcome, HistoryEvent, Machine, Nondeterminism, ReplayContext, decode_history, tags, version_of,
 };
 
-/// An orchestration that has been brought to where its history ends.
+/// An orchestration that was brought to the end of its history.
 #[derive(Debug)]
 pub(in crate::orchestration) struct Instance {
     pub(in crate::orchestration) machine: Machine,
     /// The version of the code that began it.
     pub(super) version: u32,
     generation: u32,
-    /// The tasks of its operations, so far as they are known: of those from before a replay they
-    /// are not.
+    /// The tasks of its operations, as far as they are known. The tasks from before a replay are
+    /// not.
     tasks: FxHashMap<u64, TaskId>,
     is_replayed: bool,
-    /// How many bytes its history has.
+    /// The number of bytes of its history.
     pub(in crate::orchestration) bytes: u64,
 }
 
-/// What an orchestration begins with.
+/// The start of an orchestration.
 #[derive(Debug)]
 pub(in crate::orchestration) struct InstanceStart {
     pub(in crate::orchestration) task: TaskId,
     pub(in crate::orchestration) kind: Name,
     pub(in crate::orchestration) payload: Bytes,
     pub(in crate::orchestration) generation: u32,
-    /// In which generation its operations are numbered.
+    /// The generation in which its operations are numbered.
     pub(in crate::orchestration) numbered: u32,
-    /// Its tags where its history ends.
+    /// The tags at the end of its history.
     pub(in crate::orchestration) tags: Tags,
 }
 
@@ -49,11 +49,11 @@ pub(in crate::orchestration) struct InstanceStart {
 pub(in crate::orchestration) struct History {
     pub(in crate::orchestration) events: Vec<HistoryEvent>,
     pub(in crate::orchestration) bytes: u64,
-    /// The events for which the orchestration waits at its end, where that was read too.
+    /// The events for which the orchestration waits at its end, if that was read too.
     pub(in crate::orchestration) awaits: Vec<Name>,
 }
 
-/// Reads a history of at least so many events.
+/// Reads a history of at least `length` events.
 pub(in crate::orchestration) async fn read_history(store: &dyn Store, task: TaskId, length: u64) -> Result<History> {
     let mut history = History::default();
     history.read_to(store, task, length).await?;
@@ -83,19 +83,19 @@ impl History {
     }
 }
 
-/// Why there is none.
+/// The reason why there is no instance.
 #[derive(Debug)]
 pub(in crate::orchestration) enum ReplayError {
     /// The history could not be read.
     Unreadable(Error),
-    /// What a fork is to take over is no longer there.
+    /// The history that a fork should take over no longer exists.
     Gone(Error),
-    /// There is no code for its kind; or none that goes on with what a version of it began.
+    /// There is no code for its kind, or none that continues what a version of it began.
     NoCode(Name, Option<u32>),
-    /// The code does something else.
+    /// The code does something else than its history has.
     Nondeterminism(Box<Nondeterminism>),
-    /// The code panics at the end of the history, or waits there for what no orchestration can wait
-    /// for.
+    /// The code panics at the end of the history, or waits there for something that no
+    /// orchestration can wait for.
     Stuck(String),
 }
 
@@ -114,8 +114,8 @@ impl fmt::Display for ReplayError {
     }
 }
 
-/// The code that begins an orchestration, or goes on with a history, and the version that began
-/// that.
+/// Returns the code that begins an orchestration, or continues a history, and the version that
+/// began it.
 fn choose<'a>(codes: &'a CodeTable, kind: &Name, history: &[HistoryEvent]) -> Result<(u32, &'a Code), ReplayError> {
     let missing = |version| ReplayError::NoCode(kind.clone(), version);
     let versions = codes.get(kind).ok_or_else(|| missing(None))?;
@@ -128,12 +128,13 @@ fn choose<'a>(codes: &'a CodeTable, kind: &Name, history: &[HistoryEvent]) -> Re
 }
 
 impl Instance {
-    /// Whether it is as far as a history.
+    /// Returns true if the instance is at the end of a history.
     pub(super) fn is_at(&self, generation: u32, length: u64) -> bool {
         self.generation == generation && self.machine.length() == length
     }
 
-    /// Makes one from its history; of a fork, with what it takes over, which is to be written.
+    /// Builds an instance from its history. For a fork it also returns the events that it takes
+    /// over, which are to be written.
     pub(super) async fn replayed(
         store: &dyn Store,
         codes: &CodeTable,
@@ -147,31 +148,33 @@ impl Instance {
         let numbered = fork_origin::numbered(&task.tags, generation);
         let (kind, payload, tags) = (task.kind.clone(), task.payload.clone(), task.tags.clone());
         let start = InstanceStart { task: id, kind, payload, generation, numbered, tags };
+        // A fork has no history of its own before its first turn.
         if let Some(origin) = ForkOrigin::of(&task.tags).filter(|_| length == 0 && generation == 0) {
             let events = origin.history(store).await?;
             return Self::new(limit, codes, start, &events)?.forked(origin, events);
         }
         let mut history = History::default();
         if length > 0 {
-            // Its beginning says whose it is: where that is missing, the rest is not read again and
-            // again.
+            // The first page decides which code continues the history. If that code is missing, the
+            // rest is not read each time.
             history.read_page(store, id, length).await.map_err(ReplayError::Unreadable)?;
             choose(codes, &task.kind, &history.events)?;
             history.read_to(store, id, length).await.map_err(ReplayError::Unreadable)?;
         }
         let instance = Self::at_end_of(limit, codes, start, &history)?;
         if instance.machine.outcome().is_some() {
-            // Read only then: a replay that goes on costs no read more.
+            // The record is read only in this case, so that a replay that continues costs no
+            // further read.
             let record = store.instance(id).await.map_err(|error| ReplayError::Unreadable(error.into()))?;
             instance.check_end(&record.map_or_else(Vec::new, |record| record.awaits))?;
         }
         Ok((instance, PendingTurn::default()))
     }
 
-    /// Brings code to where a history ends. Engines, checks and queries replay by this.
+    /// Brings code to the end of a history. Engines, checks and queries use this to replay.
     ///
     /// # Errors
-    /// Why it cannot go on there.
+    /// The reason why the code cannot continue there.
     pub(in crate::orchestration) fn at_end_of(
         payload_limit: usize,
         codes: &CodeTable,
@@ -191,13 +194,13 @@ impl Instance {
         }
     }
 
-    /// Checks that the code waits where its history ends, if its last turn left it waiting for
+    /// Checks that the code waits at the end of its history, if its last turn left it waiting for
     /// events.
     pub(in crate::orchestration) fn check_end(&self, awaits: &[Name]) -> Result<(), ReplayError> {
         self.machine.check_end(awaits).map_err(ReplayError::Nondeterminism)
     }
 
-    /// Begins with what another orchestration has come to.
+    /// Begins with the history of another orchestration.
     fn forked(mut self, origin: ForkOrigin, events: Vec<HistoryEvent>) -> Result<(Self, PendingTurn), ReplayError> {
         let commands = self.machine.fork(origin.task, &events).map_err(ReplayError::Nondeterminism)?;
         let mut pending = PendingTurn::inherited(events);
@@ -205,7 +208,8 @@ impl Instance {
         Ok((self, pending))
     }
 
-    /// One before its first event: with the newest code, or with that which goes on with a history.
+    /// Returns an instance before its first event, with the newest code, or with the code that
+    /// continues a history.
     fn new(
         payload_limit: usize,
         codes: &CodeTable,
@@ -217,7 +221,7 @@ impl Instance {
         let replay_context = Arc::new(ReplayContext::new(task, kind, payload, generation, payload_limit));
         replay_context.number_in(numbered);
         let is_fork = take_origin(&mut tags);
-        // What a fork takes over was done without the tag.
+        // The events that a fork takes over were made without the tag of the fork.
         replay_context.begin_with_tags(tags::before(tags, history), usize::from(is_fork && generation > 0));
         let machine = Machine::new(code, replay_context);
         let tasks = FxHashMap::default();
@@ -232,13 +236,14 @@ impl Instance {
         self.tasks.remove(&operation);
     }
 
-    /// The task that an operation submitted.
+    /// Returns the task that an operation submitted.
     pub(super) async fn task_of(
         &mut self,
         store: &dyn Store,
         parent: TaskId,
         operation: u64,
     ) -> Result<Option<TaskId>> {
+        // Operations from before a replay are looked up once, and only when one is needed.
         if !self.tasks.contains_key(&operation) && std::mem::take(&mut self.is_replayed) {
             self.read_tasks(store, parent).await?;
         }

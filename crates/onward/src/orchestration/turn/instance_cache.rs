@@ -22,29 +22,29 @@ use crate::engine::Run;
 use crate::observe::DrainSummary;
 use crate::{bounds, timer};
 
-/// Orchestrations between two turns, up to a number of them, and how many turns are under way.
+/// The instance cache: parked orchestrations, up to a limit, and the counters of running turns.
 pub(crate) struct InstanceCache {
     cached: Mutex<CachedInstances>,
-    /// How many are parked, for whoever measures.
+    /// The number of parked orchestrations.
     gauge: Gauge,
-    /// Turns that are under way, until they are written.
+    /// The turns that were claimed and are not written yet.
     running: AtomicUsize,
-    /// Those of them whose code may still do something: that have a slot, or wait for one.
+    /// The running turns whose code may still run: they have a slot, or wait for one.
     executing: AtomicUsize,
-    /// How many turns have run to their end.
+    /// The number of turns whose code has run to its end.
     executed: AtomicUsize,
     slots: Arc<Semaphore>,
-    /// How many turns are under way in a session.
+    /// The number of running turns of each session.
     sessions: Mutex<FxHashMap<SessionId, usize>>,
-    /// Turns that are to be written with what the dispatcher writes next.
+    /// The turns that the dispatcher writes with its next batch.
     unwritten: Mutex<Vec<TurnWrite>>,
     summary: Mutex<DrainSummary>,
     pub(super) missing_code: MissingCode,
-    /// Has steps end where they await.
+    /// Aborts steps where they await.
     pub(super) abort: CancellationToken,
 }
 
-/// The last write of a turn, and who waits for what becomes of it.
+/// The last write of a turn, and the sender for its result.
 #[derive(Debug)]
 pub(crate) struct TurnWrite {
     pub(crate) turn: Box<Turn>,
@@ -53,8 +53,8 @@ pub(crate) struct TurnWrite {
 
 struct CachedInstances {
     parked: LruCache<TaskId, Box<Instance>>,
-    /// Orchestrations whose last write of a turn is under way, for whoever begins the next turn
-    /// before they are parked.
+    /// Orchestrations whose last write of a turn is in flight. A turn that begins before they are
+    /// parked waits here.
     checking_in: FxHashMap<TaskId, oneshot::Receiver<Box<Instance>>>,
 }
 
@@ -65,7 +65,7 @@ impl std::fmt::Debug for InstanceCache {
 }
 
 impl InstanceCache {
-    /// A cache of so many instances, of which so many run at once.
+    /// Returns a cache that keeps `cached` orchestrations and runs `slots` turns at once.
     pub(crate) fn new(cached: usize, slots: usize, telemetry: &OrchestrationTelemetry) -> Self {
         let cached = NonZeroUsize::new(cached).unwrap_or(NonZeroUsize::MIN);
         let mut parked = LruCache::unbounded();
@@ -94,12 +94,12 @@ impl InstanceCache {
         self.gauge.set(cached.parked.len() as f64);
     }
 
-    /// How many turns are under way.
+    /// Returns the number of turns that are claimed and not written yet.
     pub(crate) fn running(&self) -> usize {
         self.running.load(Ordering::Acquire)
     }
 
-    /// Whether a turn is under way that was claimed in a session.
+    /// Returns true if a running turn was claimed in a session.
     pub(crate) fn holds(&self, session: SessionId) -> bool {
         self.sessions().contains_key(&session)
     }
@@ -108,20 +108,20 @@ impl InstanceCache {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many turns have run to their end since the run began.
+    /// Returns the number of turns whose code has run to its end since the run began.
     pub(crate) fn executed(&self) -> usize {
         self.executed.load(Ordering::Acquire)
     }
 
-    /// How many turns to claim where there is room for so many: slots, and places to wait for one.
-    /// A turn that is only being written holds none of the others up, but no more of them wait for
-    /// the store than there is room.
+    /// Returns the number of turns to claim if `room` turns may have a slot or wait for one. A turn
+    /// that is only being written does not count against it, but at most `room` turns wait for the
+    /// store.
     pub(crate) fn claimable(&self, room: usize) -> usize {
         let unwritten = room.saturating_mul(2).saturating_sub(self.running());
         room.saturating_sub(self.executing.load(Ordering::Acquire)).min(unwritten)
     }
 
-    /// Begins a turn.
+    /// Starts a turn.
     pub(crate) fn start_turn(run: &Arc<Run>, task: ClaimedTask) {
         run.instances.running.fetch_add(1, Ordering::AcqRel);
         run.instances.executing.fetch_add(1, Ordering::AcqRel);
@@ -138,8 +138,8 @@ impl InstanceCache {
         });
     }
 
-    /// What is kept of an orchestration, if it is as far as its history; of one whose turn is being
-    /// written, when that is done.
+    /// Takes the instance of an orchestration if it is at the end of its history. If its turn is
+    /// being written, it waits for that.
     pub(super) async fn check_out(&self, task: TaskId, generation: u32, length: u64) -> Option<Box<Instance>> {
         let (parked, checking_in) = {
             let mut cached = self.cached();
@@ -155,12 +155,12 @@ impl InstanceCache {
         instance.is_at(generation, length).then_some(instance)
     }
 
-    /// Returns those that are parked.
+    /// Returns the parked orchestrations.
     pub(super) fn parked(&self) -> BTreeSet<TaskId> {
         self.cached().parked.iter().map(|(task, _)| *task).collect()
     }
 
-    /// Forgets orchestrations that have ended. One whose turn is being written is not kept
+    /// Evicts orchestrations that have ended. One whose turn is being written is not kept
     /// afterwards.
     pub(super) fn evict(&self, ended: impl Iterator<Item = TaskId>) {
         let evicted: Vec<Box<Instance>> = {
@@ -176,29 +176,29 @@ impl InstanceCache {
             self.measure(&cached);
             evicted
         };
-        // Only now that the lock is free again, one by one: what code drops is the user's, and may
+        // Dropped one by one after the lock is released: the destructors are user code and may
         // panic.
         for instance in evicted {
             let _ = catch_unwind(AssertUnwindSafe(|| drop(instance)));
         }
     }
 
-    /// Says that an orchestration is about to be parked.
+    /// Announces that an orchestration is about to be parked.
     pub(super) fn begin_check_in(&self, task: TaskId) -> CheckIn<'_> {
         let (sender, receiver) = oneshot::channel();
         self.cached().checking_in.insert(task, receiver);
         CheckIn { instances: self, task, sender: Some(sender) }
     }
 
-    /// Submits the last write of a turn. What is claimed after it, such as what it submits, is in
-    /// the same commit.
+    /// Submits the last write of a turn. Claims in the same commit see its effects, such as the
+    /// tasks that it submits.
     pub(super) fn submit_turn(&self, turn: Box<Turn>) -> oneshot::Receiver<onward_store::Result<Outcome>> {
         let (reply, receiver) = oneshot::channel();
         self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).push(TurnWrite { turn, reply });
         receiver
     }
 
-    /// Takes the writes that were submitted.
+    /// Takes the submitted writes.
     pub(crate) fn take_unwritten(&self) -> Vec<TurnWrite> {
         std::mem::take(&mut self.unwritten.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -207,18 +207,18 @@ impl InstanceCache {
         self.summary.lock().unwrap_or_else(PoisonError::into_inner).count(state);
     }
 
-    /// How orchestrations have ended in this run.
+    /// Returns the ends of orchestrations in this run.
     pub(crate) fn summary(&self) -> DrainSummary {
         *self.summary.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has turns that run steps give up.
+    /// Makes turns that run steps give up.
     pub(crate) fn abort(&self) {
         self.abort.cancel();
     }
 }
 
-/// Counts a turn off, however it ended, and has the dispatcher look.
+/// A guard that uncounts a turn when it is dropped, and wakes the dispatcher.
 struct TurnGuard {
     run: Arc<Run>,
     session: SessionId,
@@ -238,14 +238,15 @@ impl Drop for TurnGuard {
     }
 }
 
-/// The slot of a turn, or its place among those that wait for one.
+/// The slot of a turn, or its position among the turns that wait for one.
 pub(super) struct TurnSlot {
     run: Arc<Run>,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl TurnSlot {
-    /// Waits for another slot, for a turn whose end was put off. `None` if the run is over.
+    /// Waits for another slot, for a turn whose end was deferred. Returns `None` if the run is
+    /// over.
     pub(super) async fn reacquire(run: &Arc<Run>) -> Option<Self> {
         run.instances.executing.fetch_add(1, Ordering::AcqRel);
         let mut slot = Self { run: Arc::clone(run), permit: None };
@@ -257,8 +258,8 @@ impl TurnSlot {
         slot.permit.is_some().then_some(slot)
     }
 
-    /// Waits for a slot. Answers whether there is one: what was claimed ahead of time is not kept
-    /// from others for long.
+    /// Waits for a slot, and returns true if there is one. The wait is short: a turn that was
+    /// claimed ahead is not kept from other engines for long.
     async fn take(&mut self, run: &Run) -> bool {
         let slots = Arc::clone(&run.instances.slots);
         self.permit = match Arc::clone(&slots).try_acquire_owned() {
@@ -285,14 +286,15 @@ impl Drop for TurnSlot {
             instances.executed.fetch_add(1, Ordering::AcqRel);
         }
         let executing = instances.executing.fetch_sub(1, Ordering::AcqRel);
-        // Only then may anything have waited for it.
+        // Only if every slot was taken may a turn have waited for this one.
         if executing >= self.run.inner.settings.turns {
             self.run.state.wake();
         }
     }
 }
 
-/// An orchestration whose turn is being written. Dropped before it is kept, it is evicted.
+/// An orchestration whose turn is being written. If this is dropped before `finish`, the
+/// orchestration is evicted.
 pub(super) struct CheckIn<'a> {
     instances: &'a InstanceCache,
     task: TaskId,
@@ -300,12 +302,12 @@ pub(super) struct CheckIn<'a> {
 }
 
 impl CheckIn<'_> {
-    /// Keeps it until its next turn, or hands it to that turn, if it has begun; of too many, that
-    /// which has had none for the longest time is evicted.
+    /// Parks the orchestration until its next turn, or passes it to that turn if it has begun. If
+    /// the cache is full, it evicts the one whose last turn is oldest.
     pub(super) fn finish(mut self, instance: Box<Instance>) {
         let Some(sender) = self.sender.take() else { return };
         let mut cached = self.instances.cached();
-        // Dropped when the lock is free again: what code drops is the user's.
+        // Dropped after the lock is released: the destructors are user code.
         let _evicted = match cached.checking_in.remove(&self.task) {
             Some(_no_turn_waits) => cached.parked.push(self.task, instance).map(|(_, instance)| instance),
             None => sender.send(instance).err(),

@@ -1,5 +1,5 @@
-//! Orchestrations that were claimed and whose code is not here: each time one comes again, it is
-//! left alone for longer.
+//! Pauses of orchestrations that were claimed and whose code is not here. The pause grows with each
+//! claim.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
@@ -10,13 +10,13 @@ use onward_store::TaskId;
 
 use crate::bounds;
 
-/// For how long each was left alone last.
+/// The last pause of each orchestration.
 pub(super) struct MissingCode(Mutex<LruCache<TaskId, Duration>>);
 
 impl Default for MissingCode {
     fn default() -> Self {
         let most = NonZeroUsize::new(bounds::UNKNOWN_CODE_REMEMBERED).unwrap_or(NonZeroUsize::MIN);
-        // Unbounded first: it reserves nothing.
+        // `LruCache::new` would reserve memory for the full capacity.
         let mut pauses = LruCache::unbounded();
         pauses.resize(most);
         Self(Mutex::new(pauses))
@@ -24,7 +24,7 @@ impl Default for MissingCode {
 }
 
 impl MissingCode {
-    /// Returns how long one is left alone now: twice as long as the last time, up to a limit.
+    /// Returns the pause of an orchestration: twice the last one, up to a limit.
     pub(super) fn pause(&self, task: TaskId) -> Duration {
         let mut pauses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let last = pauses.get(&task).copied();

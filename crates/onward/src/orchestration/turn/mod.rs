@@ -1,4 +1,4 @@
-//! Turns: a claimed orchestration is brought to where its history ends, run, and written.
+//! Turns: a claimed orchestration is loaded, run and written.
 
 mod deferred_end;
 mod evictor;

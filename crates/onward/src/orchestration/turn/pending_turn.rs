@@ -1,4 +1,4 @@
-//! What a turn is going to write.
+//! The writes of a turn.
 
 use bytes::Bytes;
 use onward_store::{AfterTurn, Lease, Message, MessageBody, NewTask, TaskId, TaskState, Turn};
@@ -6,36 +6,36 @@ use onward_store::{AfterTurn, Lease, Message, MessageBody, NewTask, TaskId, Task
 use crate::error::Result;
 use crate::orchestration::replay::{Command, HistoryEvent, TaskEnd, encode};
 
-/// What has happened since the last write.
+/// Everything that has happened since the last write.
 #[derive(Debug, Default)]
 pub(super) struct PendingTurn {
     pub(in crate::orchestration) events: Vec<HistoryEvent>,
     pub(super) consumed: u64,
-    /// The place from which the code can be offered more, if the last arrival has it end.
+    /// The point from which the code can be offered more, if the last arrival makes it end.
     pub(super) cut: CutPoint,
     submits: Vec<NewTask>,
-    /// The operations of the submits; none of those that nobody waits for.
+    /// The operations of the submits; `None` for tasks that the code does not wait for.
     pub(super) operations: Vec<Option<u64>>,
-    /// Operations whose tasks are to be cancelled.
+    /// The operations whose tasks are to be cancelled.
     pub(super) cancelled: Vec<u64>,
-    /// One for each key.
+    /// One entry for each key.
     tags: Vec<ChangedTag>,
-    /// Whether anything of it should be known to others before a step has ended.
+    /// True if other processes should see a part of it before a step has ended.
     pub(super) is_urgent: bool,
 }
 
-/// A point before the arrival that had the code end.
+/// A point before the arrival that made the code end.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CutPoint {
     /// The number of events before it.
     pub(in crate::orchestration) events: usize,
-    /// Up to which message everything is before it.
+    /// The highest message number up to which every message lies before it.
     pub(super) consumed: u64,
     /// True if the arrival behind it comes only once, such as the end of a step.
     pub(super) holds: bool,
 }
 
-/// What has become of a tag since the last write.
+/// The change of a tag since the last write.
 #[derive(Debug)]
 struct ChangedTag {
     key: String,
@@ -44,17 +44,17 @@ struct ChangedTag {
 }
 
 impl PendingTurn {
-    /// One that begins with what happened elsewhere.
+    /// Returns a turn that begins with events of another orchestration.
     pub(super) fn inherited(events: Vec<HistoryEvent>) -> Self {
         Self { events, ..Self::default() }
     }
 
-    /// Notes that more can be offered to the code here, up to the message with a number.
+    /// Records that more can be offered to the code here, up to the message with a number.
     pub(super) fn cut(&mut self, consumed: u64, holds: bool) {
         self.cut = CutPoint { events: self.events.len(), consumed, holds };
     }
 
-    /// Takes what has come and what the code did about it.
+    /// Adds an arrival and the commands of the code.
     pub(super) fn add(&mut self, event: HistoryEvent, commands: Vec<Command>) {
         self.events.push(event);
         for command in commands {
@@ -75,7 +75,7 @@ impl PendingTurn {
         self.operations.push(operation);
     }
 
-    /// A task that would be submitted by this very write never is.
+    /// Cancels a task. If this write would submit the task, the submit is removed instead.
     fn cancel(&mut self, operation: u64) {
         match self.operations.iter().position(|submitted| *submitted == Some(operation)) {
             Some(index) => {
@@ -108,20 +108,20 @@ impl PendingTurn {
     }
 }
 
-/// Returns the event of a message in the history of code that has not begun; `None` if it is not
-/// for this code.
+/// Returns the event of a message for code that has not begun, or `None` if the message is not for
+/// this code.
 pub(super) fn carried_event_of(message: &Message) -> Option<HistoryEvent> {
     match &message.body {
         MessageBody::Signal { name, payload } => {
             Some(HistoryEvent::SignalCarried { name: name.to_string(), payload: payload.to_vec().into() })
         }
         MessageBody::Cancel => Some(HistoryEvent::CancelCarried),
-        // No task of this code can have ended.
+        // No task of this code can have ended yet.
         MessageBody::Ended { .. } | MessageBody::NotStarted { .. } => None,
     }
 }
 
-/// What a message is in a history.
+/// Returns the event of a message.
 pub(super) fn event_of(message: &Message) -> HistoryEvent {
     match &message.body {
         MessageBody::Ended { reference, state: TaskState::Completed, result, .. } => {

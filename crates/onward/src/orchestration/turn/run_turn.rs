@@ -1,4 +1,4 @@
-//! One turn of an orchestration: what came is fed to its code, steps are run, and what it did is
+//! One turn of an orchestration: arrivals are fed to its code, steps run, and the result is
 //! written.
 
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::engine::Run;
 use crate::orchestration::replay::{CodeOutcome, CompatibilityFlags, HistoryEvent, encode};
 use crate::{bounds, timer};
 
-/// Why a turn ends without having been written to the end.
+/// The reason why a turn ends without a complete write.
 #[derive(Debug)]
 pub(super) enum TurnAbort {
-    /// Its end was refused, since messages wait that its code was not offered.
+    /// The store rejected the end because messages wait that the code was not offered.
     Unread,
-    /// The lease is lost, or the store knows of more than we do: somebody else goes on.
+    /// The lease is lost, or the store knows of more than this process: another engine continues.
     Lost(String),
-    /// It is given back, to be tried again after a time.
+    /// The orchestration is released, to be retried after a time.
     GiveBack(Duration, String),
-    /// It cannot go on until somebody has mended something.
+    /// The orchestration cannot continue until a person has fixed something.
     Dead(String),
 }
 
-/// Does a turn, whatever comes of it.
+/// Runs a turn, whatever its outcome.
 pub(super) async fn run_turn(run: &Arc<Run>, task: ClaimedTask, slot: TurnSlot) {
     let (lease, began) = (task.lease, run.inner.clock.steady());
     let telemetry = run.inner.telemetry.orchestrations.kind(&task.kind);
@@ -50,16 +50,16 @@ pub(super) async fn run_turn(run: &Arc<Run>, task: ClaimedTask, slot: TurnSlot) 
     telemetry.turned(outcome, run.inner.clock.steady().saturating_sub(began));
 }
 
-/// Gives an orchestration back whose turn has not begun.
+/// Releases an orchestration whose turn has not begun.
 pub(super) async fn release(run: &Run, lease: Lease) {
     apply_with_retries(run, Write::Release { lease, after: Duration::ZERO }).await;
 }
 
-/// Says what becomes of an orchestration whose turn came to nothing.
+/// Decides about an orchestration whose turn was aborted, and writes that.
 async fn abandon_turn(run: &Run, lease: Lease, (abort, length): (TurnAbort, u64)) -> TurnOutcome {
     let task = lease.task.0;
     let (write, outcome) = match abort {
-        // An end that was refused is put off, and never comes here.
+        // A rejected end is deferred and never comes here.
         TurnAbort::Unread => return TurnOutcome::Lost,
         TurnAbort::Lost(reason) => {
             tracing::warn!(task, reason, "the turn of an orchestration is dropped");
@@ -71,7 +71,7 @@ async fn abandon_turn(run: &Run, lease: Lease, (abort, length): (TurnAbort, u64)
         }
         TurnAbort::Dead(error) => {
             tracing::error!(task, error, "an orchestration cannot go on and is a dead letter now");
-            // The events that it waits for stay, for a retry.
+            // The dead letter keeps the names of the awaited events, for a retry.
             let awaits = awaited(run, lease.task).await;
             (
                 Write::Turn(Box::new(Turn { awaits, ..Turn::new(lease, length, AfterTurn::Dead { error }) })),
@@ -85,36 +85,36 @@ async fn abandon_turn(run: &Run, lease: Lease, (abort, length): (TurnAbort, u64)
     outcome
 }
 
-/// Returns the events for which an orchestration waited after its last turn; none where they cannot
+/// Returns the events for which an orchestration waited after its last turn, or none if they cannot
 /// be read.
 async fn awaited(run: &Run, task: TaskId) -> Vec<Name> {
     run.inner.store.instance(task).await.ok().flatten().map_or_else(Vec::new, |instance| instance.awaits)
 }
 
-/// The outcome of a turn, and the place of its orchestration if it is parked.
+/// The outcome of a turn, and the check-in of its orchestration if it is parked.
 type ClosedTurn<'a> = (TurnOutcome, Option<CheckIn<'a>>);
 
-/// A turn under way.
+/// A running turn.
 pub(super) struct TurnRun<'a> {
     pub(super) run: &'a Arc<Run>,
     telemetry: Arc<TurnTelemetry>,
-    /// As it was claimed, without its messages.
+    /// The task as it was claimed, without its messages.
     pub(in crate::orchestration) task: ClaimedTask,
     lease: Lease,
     pub(super) instance: Box<Instance>,
-    /// What is still to be consumed.
+    /// The messages that were not consumed yet.
     pub(super) messages: Vec<Message>,
-    /// When the turn began, or a step of it ended last.
+    /// The time at which the turn began, or its last step ended.
     now: Timestamp,
     pub(super) pending: PendingTurn,
-    /// How many events the store has.
+    /// The number of events that the store has.
     pub(super) written: u64,
     pub(super) steps: Steps,
-    /// Until there is nothing left but to write.
+    /// Held until there is nothing left but to write.
     pub(super) slot: Option<TurnSlot>,
-    /// The number of times that an end was put off.
+    /// The number of times that an end was deferred.
     pub(super) deferrals: u32,
-    /// True if the code had ended before the turn: it cannot be offered anything.
+    /// True if the code had ended before the turn, so that it cannot be offered anything.
     had_ended: bool,
 }
 
@@ -137,7 +137,7 @@ impl<'a> TurnRun<'a> {
                 loaded
             }
         };
-        // The store's clock may be ahead of this one: what it held to be due is.
+        // The store's clock may be ahead of this one: a task that it considers due is due.
         let now = run.inner.clock.now().max(task.run_at);
         let messages = task.instance.as_mut().map_or_else(Vec::new, |instance| std::mem::take(&mut instance.messages));
         let (steps, slot) = (Steps::default(), Some(slot));
@@ -160,8 +160,8 @@ impl<'a> TurnRun<'a> {
         })
     }
 
-    /// Runs until the code waits for something that is not there; answers where the orchestration
-    /// is to be kept, if it is parked.
+    /// Runs until the code waits for something that is not there. Returns the check-in of the
+    /// orchestration, if it is parked.
     async fn run(&mut self) -> Result<ClosedTurn<'a>, TurnAbort> {
         self.begin_turn();
         loop {
@@ -174,10 +174,11 @@ impl<'a> TurnRun<'a> {
                     None => continue,
                 }
             }
+            // Commands are written before steps run, so that tasks do not wait for the steps.
             if !self.pending.is_urgent {
                 self.run_steps().await?;
             }
-            // The arrival that had the code end is written with the end, which may be put off.
+            // The arrival that made the code end is written with the end, which may be deferred.
             if !self.instance.machine.outcome().is_some_and(CodeOutcome::is_end) {
                 self.write(AfterTurn::Continue).await?;
                 self.resume_turn();
@@ -185,7 +186,8 @@ impl<'a> TurnRun<'a> {
         }
     }
 
-    /// What is consumed next comes later than what the code knows of.
+    /// Moves the time forward, because the next arrivals come later than everything that the code
+    /// has seen.
     fn resume_turn(&mut self) {
         self.now = self.run.inner.clock.now().max(self.now);
         if self.instance.machine.replay_context().now() != self.now {
@@ -193,7 +195,7 @@ impl<'a> TurnRun<'a> {
         }
     }
 
-    /// Tells the code that a turn begins, and when; a turn for which nothing has come is none.
+    /// Feeds the beginning of a turn and its time. A turn without arrivals feeds nothing.
     fn begin_turn(&mut self) {
         if !self.instance.machine.has_started() {
             self.start();
@@ -206,7 +208,8 @@ impl<'a> TurnRun<'a> {
         self.instance.machine.replay_context().due_timer(self.now).is_some()
     }
 
-    /// Begins the code, which finds there what was sent before.
+    /// Starts the code, with the earlier signals in place.
+    // Earlier signals come before `Started`, so that the code finds them at its first poll.
     pub(super) fn start(&mut self) {
         for message in std::mem::take(&mut self.messages) {
             if let Some(event) = carried_event_of(&message) {
@@ -229,13 +232,15 @@ impl<'a> TurnRun<'a> {
         self.pending.add(event, commands);
     }
 
-    /// Feeds messages and due timers. Those behind the one that has the code end are left for
+    /// Feeds messages and due timers. Messages behind the one that made the code end are left for
     /// [`offer_late_messages`](Self::offer_late_messages).
     fn consume_arrivals(&mut self) {
         let mut messages = std::mem::take(&mut self.messages).into_iter();
         while self.instance.machine.outcome().is_none()
             && let Some(message) = messages.next()
         {
+            // A cut before each arrival lets the code be run again without the arrival that ends
+            // it.
             self.pending.cut(message.number - 1, false);
             self.pending.consumed = message.number;
             self.feed_message(&message);
@@ -249,7 +254,7 @@ impl<'a> TurnRun<'a> {
         }
     }
 
-    /// Feeds a message, if the code waits for it.
+    /// Feeds a message if the code waits for it.
     pub(super) fn feed_message(&mut self, message: &Message) {
         let event = event_of(message);
         if let HistoryEvent::TaskEnded { operation, .. } = &event {
@@ -260,7 +265,7 @@ impl<'a> TurnRun<'a> {
         }
     }
 
-    /// Runs steps until one has ended, and consumes all that have by then.
+    /// Runs steps until one has ended, and feeds every step that has ended by then.
     async fn run_steps(&mut self) -> Result<(), TurnAbort> {
         let ended = tokio::select! {
             biased;
@@ -286,12 +291,13 @@ impl<'a> TurnRun<'a> {
         }
     }
 
-    /// Writes how the orchestration goes on. Returns nothing if its code is to decide again.
+    /// Writes the end of the turn. Returns `None` if the code is to decide again.
     async fn close(&mut self) -> Result<Option<ClosedTurn<'a>>, TurnAbort> {
         self.instance.machine.notice_if_stuck();
         let next = self.next()?;
         let outcome = outcome_of(&next);
         let ends = self.instance.machine.outcome().is_some_and(CodeOutcome::is_end);
+        // The code is offered messages that are already here before its end is written.
         if ends && !self.messages.is_empty() && !self.leaves_unread() {
             self.offer_late_messages().await?;
             return Ok(None);
@@ -299,9 +305,11 @@ impl<'a> TurnRun<'a> {
         if ends && !self.had_ended {
             self.instance.machine.replay_context().unread().into_iter().for_each(|unread| self.feed(unread));
         }
+        // Announced before the write: the next turn may be claimed by the same commit, and waits
+        // for this instance.
         let check_in =
             matches!(next, AfterTurn::Park { .. }).then(|| self.run.instances.begin_check_in(self.lease.task));
-        // Others may run while this is written, and what they claim is in the same commit.
+        // Other turns may run during this write, and the same commit claims them.
         self.slot = None;
         let state = match self.write(next).await {
             Err(TurnAbort::Unread) => {
@@ -314,12 +322,13 @@ impl<'a> TurnRun<'a> {
             self.run.instances.count(state);
             self.run.inner.telemetry.kind(&self.instance.machine.replay_context().kind).ended(state);
         }
-        // It may have ended although it would have parked: another has taken its key.
+        // An orchestration may have ended although it would have parked, because another one has
+        // taken its key.
         let outcome = if state == TaskState::Cancelled { TurnOutcome::Cancelled } else { outcome };
         Ok(Some((outcome, check_in.filter(|_| !state.is_ended()))))
     }
 
-    /// Returns how the orchestration goes on.
+    /// Returns the state of the orchestration after the turn.
     fn next(&self) -> Result<AfterTurn, TurnAbort> {
         Ok(match self.instance.machine.outcome() {
             None => AfterTurn::Park { until: self.instance.machine.replay_context().next_timer() },
@@ -327,26 +336,26 @@ impl<'a> TurnRun<'a> {
             Some(CodeOutcome::Failed(error)) => AfterTurn::Fail { error: error.clone() },
             Some(CodeOutcome::Cancelled) => AfterTurn::Cancelled { reason: "somebody cancelled it".to_owned() },
             Some(CodeOutcome::ContinuedAsNew(payload)) => self.begin_again(payload.clone())?,
-            // Nothing of it is kept, so that mended code is given the same again.
+            // Nothing of the turn is kept, so that fixed code is given the same arrivals again.
             Some(outcome @ (CodeOutcome::Panicked(_) | CodeOutcome::Stuck(_))) => {
                 return Err(TurnAbort::Dead(outcome.fault().unwrap_or_default()));
             }
         })
     }
 
-    /// Returns whether the end is written though messages wait.
+    /// Returns true if the end is written although messages wait.
     fn leaves_unread(&self) -> bool {
         self.had_ended || self.deferrals >= bounds::END_DEFERRALS
     }
 
-    /// What was sent to the code and not taken goes with it.
+    /// Returns a new generation, which gets the signals that the code did not take.
     fn begin_again(&self, payload: bytes::Bytes) -> Result<AfterTurn, TurnAbort> {
         let carried = self.instance.machine.replay_context().take_unconsumed();
         let chunk = encode(&carried).map_err(|error| TurnAbort::Dead(error.to_string()))?.into();
         Ok(AfterTurn::ContinueAsNew { payload, events: carried.len() as u64, chunk })
     }
 
-    /// Writes what has happened since the last write.
+    /// Writes everything that has happened since the last write.
     pub(super) async fn write(&mut self, next: AfterTurn) -> Result<TaskState, TurnAbort> {
         let parks = matches!(next, AfterTurn::Park { .. });
         let cancels = self.cancels().await?;
@@ -355,7 +364,8 @@ impl<'a> TurnRun<'a> {
         let turn = pending
             .write(self.lease, self.written, cancels, next)
             .map_err(|error| TurnAbort::Dead(error.to_string()))?;
-        // A step's result is too large or not whether or not it is the last.
+        // The limit also applies to an end that a step brought, so that a too large result of a
+        // step is treated the same whether or not it is the last.
         if pending.cut.holds || matches!(turn.next, AfterTurn::Continue | AfterTurn::Park { .. }) {
             self.check_growth(&turn)?;
         }
@@ -367,6 +377,7 @@ impl<'a> TurnRun<'a> {
         self.instance.bytes += bytes;
         let turned = match apply(self.run, turn).await {
             Err(TurnAbort::Unread) => {
+                // The code is run again from these events, which brings back the submits and tags.
                 self.pending = pending;
                 return Err(TurnAbort::Unread);
             }
@@ -374,7 +385,7 @@ impl<'a> TurnRun<'a> {
         };
         self.telemetry.wrote(events, bytes);
         self.written += events;
-        // Those that run elsewhere hear of it when their engine asks.
+        // Attempts in other engines are cancelled when those engines look for cancellations.
         cancels.iter().for_each(|task| self.run.state.cancel(*task));
         for (operation, submitted) in pending.operations.iter().zip(&turned.submitted) {
             operation.iter().for_each(|operation| self.instance.remember_task(*operation, submitted.id()));
@@ -383,8 +394,7 @@ impl<'a> TurnRun<'a> {
         Ok(turned.state)
     }
 
-    /// Warns of a history that has come to half of what it may have, and stops one that would have
-    /// more.
+    /// Warns of a history that has reached half of its limit, and stops one that would exceed it.
     fn check_growth(&self, turn: &Turn) -> Result<(), TurnAbort> {
         let settings = &self.run.inner.settings;
         let (before, after) = (self.written, self.written + turn.events);
@@ -449,8 +459,8 @@ pub(super) async fn load(run: &Run, task: &ClaimedTask) -> Result<(Box<Instance>
     }
 }
 
-/// Writes something, however often the store fails: nobody else can, as long as the lease holds.
-/// `None` when the run is over.
+/// Applies a write, however often the store fails: no other engine can do it as long as the lease
+/// holds. Returns `None` when the run is over.
 async fn apply_with_retries(run: &Run, write: Write) -> Option<Outcome> {
     let mut pause = bounds::STORE_RETRY_FIRST;
     loop {
@@ -469,8 +479,8 @@ async fn apply_with_retries(run: &Run, write: Write) -> Option<Outcome> {
     }
 }
 
-/// The last write of a turn goes with what the dispatcher writes, which then claims what follows
-/// from it in the same commit; others go by themselves. `None` when the run is over.
+/// Applies a write. The last write of a turn goes through the dispatcher, whose claims in the same
+/// commit see its effects; other writes go directly. Returns `None` when the run is over.
 async fn try_apply(run: &Run, write: &Write) -> Option<onward_store::Result<Outcome>> {
     match write {
         Write::Turn(turn) if turn.next != AfterTurn::Continue => {
@@ -483,7 +493,7 @@ async fn try_apply(run: &Run, write: &Write) -> Option<onward_store::Result<Outc
         }
         write => match run.inner.store.apply(vec![write.clone()]).await {
             Ok(outcomes) => outcomes.into_iter().next().map(Ok),
-            // What is too large is so the next time, too.
+            // A write that is too large would be too large again.
             Err(error) if error.is_invalid() => Some(Ok(Outcome::Refused(Refusal::Invalid(error.to_string())))),
             Err(error) => Some(Err(error)),
         },
@@ -495,7 +505,7 @@ async fn apply(run: &Run, turn: Turn) -> Result<Turned, TurnAbort> {
         Some(Outcome::Turned(turned)) => Ok(turned),
         Some(Outcome::Refused(Refusal::Invalid(text))) => Err(TurnAbort::Dead(text)),
         Some(Outcome::Refused(Refusal::Unread { .. })) => Err(TurnAbort::Unread),
-        // It was written, and the answer was lost: what is in memory is behind.
+        // The turn was written and the reply was lost: the instance in memory is behind.
         Some(Outcome::Refused(refusal @ Refusal::HistoryMoved { .. })) => {
             Err(TurnAbort::GiveBack(Duration::ZERO, refusal.to_string()))
         }

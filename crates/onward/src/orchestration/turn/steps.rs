@@ -1,4 +1,4 @@
-//! The steps that are run in a turn.
+//! The steps that run in a turn.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -12,7 +12,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use crate::handlers::Failure;
 use crate::orchestration::replay::{NewStep, StepEnd};
 
-/// Steps that are being run.
+/// The running steps.
 #[derive(Default)]
 pub(super) struct Steps(FuturesUnordered<RunningStep>);
 
@@ -60,12 +60,12 @@ impl Steps {
         }
     }
 
-    /// Waits for the next that ends; `None` if none is run. Cancelled, nothing is lost.
+    /// Waits for the next step that ends, or returns `None` if none runs. Cancel-safe.
     pub(super) async fn next(&mut self) -> Option<EndedStep> {
         self.0.next().await
     }
 
-    /// One that has ended already.
+    /// Returns a step that has already ended.
     pub(super) fn next_ended(&mut self) -> Option<EndedStep> {
         self.0.next().now_or_never().flatten()
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use metrics::{Counter, Gauge, Histogram, SharedString, counter, gauge, histogram};
 use onward_store::Name;
 
-/// How a turn ended.
+/// The outcome of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TurnOutcome {
     Parked,
@@ -58,7 +58,7 @@ impl OrchestrationTelemetry {
         Self { kinds: RwLock::default(), cached: gauge!("onward_orchestrations_kept") }
     }
 
-    /// The metrics of a kind, made when it has its first turn.
+    /// Returns the metrics of a kind, created at its first turn.
     pub(super) fn kind(&self, kind: &Name) -> Arc<TurnTelemetry> {
         if let Some(known) = self.kinds.read().unwrap_or_else(PoisonError::into_inner).get(kind) {
             return Arc::clone(known);
