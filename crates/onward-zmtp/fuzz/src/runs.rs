@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use bytes::BufMut;
 use onward_zmtp::protocol::Message;
-use onward_zmtp::protocol::limits::{COMMAND_BYTES, RUN_BYTES, SHARE_BYTES};
+use onward_zmtp::protocol::bounds::{COMMAND_BYTES, RUN_BYTES, SHARE_BYTES};
 
 use super::inside::{Error, Frame, FrameLimits, Input, Run, SHORT_BODY};
 use super::pieces;

@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 
-use super::circle::Circle;
 use super::one::One;
+use super::ready_ring::Circle;
 use super::signal::{Raised, Signal, WokenSlots};
 use super::source::{Entry, SourceId};
 use super::sources::Nothing;

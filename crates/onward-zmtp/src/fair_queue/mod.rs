@@ -62,12 +62,12 @@
 //!   not grow with the number of sources. When only one source is left, the reader soon polls it
 //!   directly again.
 
-mod circle;
 mod handle;
 mod mailbox;
 mod many;
 mod one;
 mod queue;
+mod ready_ring;
 mod signal;
 mod source;
 mod sources;

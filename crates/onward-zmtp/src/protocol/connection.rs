@@ -5,18 +5,18 @@ use std::time::Instant;
 
 use bytes::{Buf, BufMut, Bytes};
 
+use super::bounds::TOPIC_BYTES;
 use super::error::{Error, Result};
 use super::event::{Event, Peer};
-use super::input::Input;
-use super::limits::TOPIC_BYTES;
 use super::mechanism::Entropy;
 use super::message::Message;
 use super::options::Options;
-use super::output::Output;
-#[cfg(feature = "tokio")]
-use super::run::Run;
 use super::state::{Progress, State};
 use super::subscriptions::Subscriptions;
+use crate::protocol::wire::input::Input;
+#[cfg(feature = "tokio")]
+use crate::protocol::wire::message_run::Run;
+use crate::protocol::wire::output::Output;
 
 /// The state of one connection, on either side. It does no I/O and reads no clock.
 ///

@@ -4,21 +4,21 @@ use std::time::Instant;
 
 use bytes::{Buf, Bytes};
 
-use super::assembler::Assembler;
-use super::command::{self, Ping};
+use super::bounds::{ANSWER_BYTES, SHARE_BYTES};
 use super::error::{Error, Result};
 use super::event::{Event, Peer};
-use super::frame::MORE;
 use super::heartbeat::Timers;
-use super::input::{Body, Frame, FrameLimits};
-use super::limits::{ANSWER_BYTES, SHARE_BYTES};
 use super::mechanism::{Cipher, INNER_COMMAND, Opened};
 use super::message::Message;
 use super::options::Options;
-use super::output::{Output, push_command_body};
-#[cfg(feature = "tokio")]
-use super::run::Run;
 use super::subscriptions::Subscriptions;
+use crate::protocol::wire::assembler::Assembler;
+use crate::protocol::wire::command::{self, Ping};
+use crate::protocol::wire::frame::MORE;
+use crate::protocol::wire::input::{Body, Frame, FrameLimits};
+#[cfg(feature = "tokio")]
+use crate::protocol::wire::message_run::Run;
+use crate::protocol::wire::output::{Output, push_command_body};
 
 /// The state of an established connection.
 #[derive(Debug)]

@@ -147,7 +147,7 @@ impl Error {
         self.kind == Kind::Full
     }
 
-    /// Returns true if one of the [`limits`](super::limits), or one of the options, is reached.
+    /// Returns true if one of the [`limits`](super::bounds), or one of the options, is reached.
     #[must_use]
     pub fn is_limit(&self) -> bool {
         self.kind == Kind::Limit || self.protocol().is_some_and(protocol::Error::is_limit)

@@ -8,14 +8,14 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::bounds::ENDPOINTS;
+use super::connection::{connector, inproc, listener};
 use super::endpoint::Endpoint;
 use super::error::{Error, Result};
-use super::limits::ENDPOINTS;
-use super::monitor::MonitorEvent;
 use super::shared::{Shared, TaskContext};
-use super::transport::Acceptor;
-use super::{connector, inproc, listener};
 use crate::protocol::Identity;
+use crate::socket::connection::transport::Acceptor;
+use crate::socket::monitor::events::MonitorEvent;
 
 /// The owner, shared by the halves of a socket. It closes the socket on drop.
 pub(super) struct Owner {

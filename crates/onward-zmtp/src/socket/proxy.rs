@@ -7,7 +7,7 @@ use super::error::{Error, Result};
 use super::kind::Kind;
 use super::receive::ReceiveCore;
 use super::send::SendCore;
-use super::typed::Socket;
+use super::typed_socket::Socket;
 use crate::protocol::{Message, SocketType};
 
 /// The number of messages that are forwarded before other tasks get a turn.

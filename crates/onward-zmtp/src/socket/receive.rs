@@ -11,13 +11,13 @@ use futures_core::Stream;
 
 use super::error::{Error, Result};
 use super::kind::Receives;
-use super::monitor::Monitor;
-use super::origin::RemotePeer;
 use super::owner::Owner;
-use super::pipe::Inbox;
-use super::statistics::Statistics;
 use crate::fair_queue::FairQueue;
 use crate::protocol::{Message, SocketType};
+use crate::socket::connection::pipe::Inbox;
+use crate::socket::monitor::events::Monitor;
+use crate::socket::monitor::statistics::Statistics;
+use crate::socket::peers::remote_peer::RemotePeer;
 
 /// The receiving part of every socket type: the queues of the peers take turns.
 pub(super) struct ReceiveCore {

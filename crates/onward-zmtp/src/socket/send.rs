@@ -14,16 +14,16 @@ use tokio::task::coop;
 
 use super::error::{Error, Result};
 use super::kind::Sends;
-use super::monitor::Monitor;
-use super::options::Overflow;
 use super::owner::Owner;
-use super::pipe::Pipe;
-use super::queue::Refused;
-use super::rotation::Rotation;
-use super::route::Route;
 use super::shared::Shared;
-use super::statistics::Statistics;
 use crate::protocol::{Message, SocketType};
+use crate::socket::connection::pipe::Pipe;
+use crate::socket::monitor::events::Monitor;
+use crate::socket::monitor::statistics::Statistics;
+use crate::socket::options::socket_options::Overflow;
+use crate::socket::patterns::round_robin::Rotation;
+use crate::socket::patterns::router::Route;
+use crate::socket::queue::bounded_queue::Refused;
 
 /// The sending part of every socket type.
 pub(super) struct SendCore {

@@ -10,21 +10,21 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::bounds::SendBounds;
 use super::error::{Error, Result};
-use super::leftovers::Leftovers;
-use super::monitor::{MonitorEvent, Reporter};
-use super::options::{DuplicateIdentity, SocketOptions};
-use super::origin::{Origins, RemotePeer};
-use super::pipe::{Inbox, Incoming, Outgoing, Pipe};
-use super::queue::Taken;
-use super::roster::{Roster, messages};
-use super::share::Share;
-use super::statistics::Statistics;
-use super::succession::Origin;
-use super::topics::Topics;
 use crate::fair_queue::Handle;
 use crate::protocol::{self, Message, SocketType};
+use crate::socket::connection::pipe::{Inbox, Incoming, Outgoing, Pipe};
+use crate::socket::monitor::events::{MonitorEvent, Reporter};
+use crate::socket::monitor::statistics::Statistics;
+use crate::socket::options::send_limits::SendBounds;
+use crate::socket::options::socket_options::{DuplicateIdentity, SocketOptions};
+use crate::socket::patterns::subscriber_table::Topics;
+use crate::socket::peers::peer_table::{Roster, messages};
+use crate::socket::peers::per_peer_order::Origin;
+use crate::socket::peers::remote_peer::{Origins, RemotePeer};
+use crate::socket::queue::bounded_queue::Taken;
+use crate::socket::queue::quota::Share;
+use crate::socket::queue::unread_backlog::Leftovers;
 
 /// The shared state of a socket. Its two halves, its endpoints and its connections each hold a
 /// reference.

@@ -2,8 +2,8 @@
 
 use super::negotiation::{Finished, Step, unexpected};
 use crate::protocol::error::Result;
-use crate::protocol::local::Local;
-use crate::protocol::output::Output;
+use crate::protocol::mechanism::local_side::Local;
+use crate::protocol::wire::output::Output;
 
 /// Waits for the peer's `READY`.
 #[derive(Debug)]

@@ -5,11 +5,11 @@ use zeroize::Zeroizing;
 
 use super::negotiation::{Finished, Step, nothing_to_decide, unexpected};
 use super::security::{Credentials, Password};
-use crate::protocol::command::{push_short, take_short};
+use crate::protocol::bounds::PLAIN_FIELD_BYTES;
 use crate::protocol::error::{Error, Result};
-use crate::protocol::limits::PLAIN_FIELD_BYTES;
-use crate::protocol::local::Local;
-use crate::protocol::output::Output;
+use crate::protocol::mechanism::local_side::Local;
+use crate::protocol::wire::command::{push_short, take_short};
+use crate::protocol::wire::output::Output;
 
 /// The client's side: `HELLO` →, ← `WELCOME`, `INITIATE` →, ← `READY`.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use onward_zmtp::socket::{Endpoint, SocketOptions, limits};
+use onward_zmtp::socket::{Endpoint, SocketOptions, bounds};
 use onward_zmtp::{PullSocket, PushSocket};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
@@ -52,7 +52,7 @@ const DRIPPED: &str = "dripped ";
 /// Shows: M3
 #[test]
 fn thousands_that_say_nothing_or_drip_keep_nobody_out_and_leave_nothing_behind() {
-    are_in_nobodys_way(limits::PENDING_HANDSHAKES.min(Plan::from_environment().connections / 4));
+    are_in_nobodys_way(bounds::PENDING_HANDSHAKES.min(Plan::from_environment().connections / 4));
 }
 
 /// A peer with a normal handshake is also served if all of the connections may stay.

@@ -200,7 +200,7 @@ async fn what_waits_is_bounded_in_bytes_by_default() {
     let mut push = PushSocket::new();
     push.connect("tcp://127.0.0.1:1").unwrap();
     while push.try_send(vec![0; 1024 * 1024]).is_ok() {}
-    assert_eq!(push.statistics().outgoing.bytes, onward_zmtp::socket::limits::HIGH_WATER_MARK_BYTES);
+    assert_eq!(push.statistics().outgoing.bytes, onward_zmtp::socket::bounds::HIGH_WATER_MARK_BYTES);
 }
 
 /// libzmq has this fault: it accepts ZMTP 1.0 and 2.0 by default, so the bytes of any program

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use onward_zmtp::protocol::limits::WRITE_BATCH_BYTES;
+use onward_zmtp::protocol::bounds::WRITE_BATCH_BYTES;
 use onward_zmtp::protocol::{Identity, Message};
-use onward_zmtp::socket::{DuplicateIdentity, Endpoint, Reconnect, SocketOptions, limits};
+use onward_zmtp::socket::{DuplicateIdentity, Endpoint, Reconnect, SocketOptions, bounds};
 use onward_zmtp::{DealerSocket, PullSocket, PushSocket, RouterSocket};
 use tokio::io::AsyncWriteExt as _;
 
@@ -199,7 +199,7 @@ async fn what_a_router_has_queued_for_a_peer_that_leaves_is_counted_to_the_messa
         rounds_without_room == 20
     })
     .await;
-    assert!(sent * SIZE > limits::HIGH_WATER_MARK_BYTES, "{sent} messages do not fill a queue");
+    assert!(sent * SIZE > bounds::HIGH_WATER_MARK_BYTES, "{sent} messages do not fill a queue");
     stuck.0.shutdown().await.unwrap();
     peers(0, || router.statistics()).await;
     let read = stuck.read_to_end().await.len() / (9 + SIZE);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onward_zmtp::protocol::Message;
-use onward_zmtp::socket::limits::ENDPOINTS;
+use onward_zmtp::socket::bounds::ENDPOINTS;
 use onward_zmtp::socket::{Endpoint, MonitorEvent, Reconnect, SocketOptions};
 use onward_zmtp::{
     DealerSocket, PairSocket, PubSocket, PullSocket, PushSocket, RepSocket, ReqSocket, RouterSocket, SubSocket,
@@ -254,7 +254,7 @@ async fn events_tell_the_life_of_a_connection_and_why_it_ended() {
 async fn a_reader_of_events_that_is_late_is_told_how_many_it_missed() {
     let pull = PullSocket::new();
     let mut monitor = pull.monitor();
-    for _ in 0..=onward_zmtp::socket::limits::MONITOR_EVENTS {
+    for _ in 0..=onward_zmtp::socket::bounds::MONITOR_EVENTS {
         pull.connect("inproc://nobody-comes").unwrap();
         pull.disconnect("inproc://nobody-comes").unwrap();
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::SinkExt;
-use onward_zmtp::protocol::limits::{MESSAGE_BYTES, MESSAGE_PARTS};
+use onward_zmtp::protocol::bounds::{MESSAGE_BYTES, MESSAGE_PARTS};
 use onward_zmtp::protocol::{Identity, Limits, Message};
 use onward_zmtp::socket::kind::{Dealer, Pair, Pub, Push, Sends, Xpub, Xsub};
 use onward_zmtp::socket::{Error, Monitor, MonitorEvent, SocketOptions};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onward_zmtp::protocol::limits::PLAIN_FIELD_BYTES;
+use onward_zmtp::protocol::bounds::PLAIN_FIELD_BYTES;
 use onward_zmtp::protocol::{Heartbeat, Identity, KeyPair, Password, Security};
 use onward_zmtp::socket::kind::{Dealer, Kind, Pair, Pub, Pull, Push, Rep, Req, Router, Sub, Xpub, Xsub};
 use onward_zmtp::socket::{Decision, DuplicateIdentity, Error, Overflow, SocketOptions};

@@ -7,8 +7,8 @@ use super::events::{connected, disconnected, event, peers, until, within};
 use super::raw::Raw;
 use crate::zmtp::link::frame;
 use onward_zmtp::protocol::Message;
-use onward_zmtp::protocol::limits::LARGE_READ_BUFFER_BYTES;
-use onward_zmtp::socket::limits::TURN_BYTES;
+use onward_zmtp::protocol::bounds::LARGE_READ_BUFFER_BYTES;
+use onward_zmtp::socket::bounds::TURN_BYTES;
 use onward_zmtp::socket::{HighWaterMark, MonitorEvent, SocketOptions};
 use onward_zmtp::{PullSocket, PushSocket};
 

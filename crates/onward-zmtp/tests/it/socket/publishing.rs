@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onward_zmtp::protocol::Message;
-use onward_zmtp::protocol::limits::WRITE_BATCH_BYTES;
-use onward_zmtp::socket::limits::SUBSCRIPTIONS;
+use onward_zmtp::protocol::bounds::WRITE_BATCH_BYTES;
+use onward_zmtp::socket::bounds::SUBSCRIPTIONS;
 use onward_zmtp::socket::{Endpoint, HighWaterMark, Overflow, Reconnect, SocketOptions};
 use onward_zmtp::{PubSocket, SubSocket, XpubSocket, XsubSocket};
 use tokio::io::AsyncWriteExt as _;

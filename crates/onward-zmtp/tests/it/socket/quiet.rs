@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
 
 use onward_zmtp::PullSocket;
-use onward_zmtp::socket::limits::SHARED_TURN_BYTES;
+use onward_zmtp::socket::bounds::SHARED_TURN_BYTES;
 
 use super::events::{peers, within};
 use super::raw::Raw;

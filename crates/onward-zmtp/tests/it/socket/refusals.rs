@@ -132,7 +132,7 @@ async fn a_server_of_curve_that_closes_without_a_word_again_and_again_is_taken_t
     let mut req = ReqSocket::with_options(curve(&KeyPair::generate().unwrap()));
     req.connect(endpoint.as_str()).unwrap();
     is_refused(&within(req.send("hello")).await.unwrap_err(), "another key");
-    assert_eq!(asked.load(Ordering::Relaxed), onward_zmtp::socket::limits::UNANSWERED_HANDSHAKES as usize);
+    assert_eq!(asked.load(Ordering::Relaxed), onward_zmtp::socket::bounds::UNANSWERED_HANDSHAKES as usize);
 }
 
 /// Shows: M3

@@ -1,6 +1,6 @@
 //! Tests of many peers that share one mark.
 
-use onward_zmtp::socket::limits::READ_AHEAD_MESSAGES;
+use onward_zmtp::socket::bounds::READ_AHEAD_MESSAGES;
 use onward_zmtp::{PullSocket, PushSocket};
 
 use super::events::{peers, until, within};

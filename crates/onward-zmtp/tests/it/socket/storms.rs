@@ -1,7 +1,7 @@
 //! Many connections, one after the other, while messages are sent.
 
+use onward_zmtp::socket::bounds::REST_AFTER;
 use onward_zmtp::socket::kind::{Dealer, Pull, Push, Receives, Router, Sends};
-use onward_zmtp::socket::limits::REST_AFTER;
 use onward_zmtp::socket::{Endpoint, SocketOptions};
 use onward_zmtp::{DealerSocket, PullSocket, PushSocket, RouterSocket, Socket, XpubSocket};
 

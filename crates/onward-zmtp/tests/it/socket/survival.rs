@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use onward_zmtp::protocol::Message;
-use onward_zmtp::socket::limits::HIGH_WATER_MARK_MESSAGES;
+use onward_zmtp::socket::bounds::HIGH_WATER_MARK_MESSAGES;
 use onward_zmtp::socket::{Reconnect, SocketOptions};
 use onward_zmtp::{DealerSocket, PullSocket, PushSocket, RouterSocket};
 

@@ -2,7 +2,7 @@
 
 use allocation_counter::measure;
 use bytes::Bytes;
-use onward_zmtp::protocol::limits::{SHARE_BYTES, SHARED_PART};
+use onward_zmtp::protocol::bounds::{SHARE_BYTES, SHARED_PART};
 use onward_zmtp::protocol::{Options, SocketType};
 
 use super::link::{Seen, command, drain, feed, frame, introduced, message, pair, start};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use onward_zmtp::Socket;
 use onward_zmtp::protocol::Message;
-use onward_zmtp::protocol::limits::WRITE_BATCH_BYTES;
+use onward_zmtp::protocol::bounds::WRITE_BATCH_BYTES;
 use onward_zmtp::socket::kind::Sends;
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, yield_now};

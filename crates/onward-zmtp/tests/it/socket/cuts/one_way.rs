@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onward_zmtp::protocol::Identity;
-use onward_zmtp::socket::limits::HIGH_WATER_MARK_MESSAGES;
+use onward_zmtp::socket::bounds::HIGH_WATER_MARK_MESSAGES;
 use onward_zmtp::socket::{Reconnect, SocketOptions};
 use onward_zmtp::{DealerSocket, PullSocket, PushSocket, RouterSocket};
 

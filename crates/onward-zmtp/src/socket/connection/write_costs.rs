@@ -1,0 +1,131 @@
+//! The choice of the cheaper of two ways to write, learnt from measured writes.
+
+use std::time::Duration;
+
+/// A way to pass pieces to the operating system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::socket) enum Way {
+    /// Copied together into one piece.
+    Joined,
+    /// Passed one by one, with a vectored write.
+    Gathered,
+}
+
+/// The recent cost of each way.
+#[derive(Debug, Default)]
+pub(in crate::socket) struct WriteCosts {
+    /// The cost in nanoseconds per MiB; `None` before the first write.
+    joined: Option<u64>,
+    gathered: Option<u64>,
+    writes: u32,
+}
+
+/// The number of writes in a round. The first [few](TRIALS) of each try the way that seems to cost
+/// more.
+const ROUND: u32 = 1024;
+const TRIALS: u32 = 8;
+
+/// The least size of a write that is measured. The cost of a smaller one says little about larger
+/// ones.
+const LEARN_BYTES: usize = 64 * 1024;
+
+/// The divisor for a new measurement: it moves the estimate by this part of the difference. A write
+/// counts for at most twice the estimate, because one in which the thread was interrupted says
+/// nothing.
+const WEIGHT: u64 = 16;
+
+/// The advantage that joining needs: at least this part less time. A copy also takes room in the
+/// cache, which slows down other work.
+const ADVANTAGE: u64 = 8;
+
+impl WriteCosts {
+    /// Returns the way for the next write.
+    pub(in crate::socket) fn next_way(&mut self) -> Way {
+        let is_trial = self.writes < TRIALS;
+        self.writes = (self.writes + 1) % ROUND;
+        if is_trial == self.is_joining_cheaper() { Way::Gathered } else { Way::Joined }
+    }
+
+    fn is_joining_cheaper(&self) -> bool {
+        self.joined.zip(self.gathered).is_some_and(|(joined, gathered)| joined < gathered - gathered / ADVANTAGE)
+    }
+
+    /// Records that a write of `bytes` bytes took `time`. A time of zero means only that the clock
+    /// stands still, and is ignored.
+    pub(in crate::socket) fn learn(&mut self, way: Way, bytes: usize, time: Duration) {
+        if bytes < LEARN_BYTES || time.is_zero() {
+            return;
+        }
+        let cost = (time.as_nanos() << 20) / bytes as u128;
+        let cost = u64::try_from(cost).unwrap_or(u64::MAX);
+        let known = match way {
+            Way::Joined => &mut self.joined,
+            Way::Gathered => &mut self.gathered,
+        };
+        *known = Some(known.map_or(cost, |known| mean(known, cost.min(known.saturating_mul(2)))));
+    }
+}
+
+fn mean(known: u64, cost: u64) -> u64 {
+    known - known / WEIGHT + cost / WEIGHT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BATCH: usize = 256 * 1024;
+
+    /// Does `count` writes with these costs of each way, in microseconds. Returns the number that
+    /// were gathered.
+    fn write(costs: &mut WriteCosts, count: usize, joined: u64, gathered: u64) -> usize {
+        let ways = (0..count).map(|_| {
+            let way = costs.next_way();
+            let micros = if way == Way::Joined { joined } else { gathered };
+            costs.learn(way, BATCH, Duration::from_micros(micros));
+            way
+        });
+        ways.filter(|way| *way == Way::Gathered).count()
+    }
+
+    #[test]
+    fn the_cheaper_way_is_taken_and_the_other_tried_now_and_then() {
+        for (joined, gathered, expected) in [(80, 100, 8), (95, 100, 1016), (100, 80, 1016)] {
+            let mut costs = WriteCosts::default();
+            write(&mut costs, ROUND as usize, joined, gathered);
+            assert_eq!(write(&mut costs, ROUND as usize, joined, gathered), expected);
+        }
+    }
+
+    #[test]
+    fn what_has_become_cheaper_is_found_out() {
+        let mut costs = WriteCosts::default();
+        write(&mut costs, 10 * ROUND as usize, 100, 100);
+        write(&mut costs, 10 * ROUND as usize, 50, 100);
+        assert_eq!(write(&mut costs, ROUND as usize, 50, 100), 8);
+    }
+
+    #[test]
+    fn a_write_that_was_interrupted_counts_for_little() {
+        let mut costs = WriteCosts::default();
+        write(&mut costs, ROUND as usize, 80, 100);
+        costs.learn(Way::Joined, BATCH, Duration::from_secs(1));
+        assert_eq!(write(&mut costs, ROUND as usize, 80, 100), 8);
+    }
+
+    #[test]
+    fn a_small_write_counts_for_nothing() {
+        let mut costs = WriteCosts::default();
+        write(&mut costs, ROUND as usize, 80, 100);
+        (0..100).for_each(|_| costs.learn(Way::Joined, LEARN_BYTES - 1, Duration::from_secs(1)));
+        assert_eq!(write(&mut costs, ROUND as usize, 80, 100), 8);
+    }
+
+    #[test]
+    fn nothing_is_learnt_while_the_clock_stands() {
+        let mut costs = WriteCosts::default();
+        assert_eq!(write(&mut costs, ROUND as usize, 0, 0), 1016);
+        write(&mut costs, ROUND as usize, 80, 100);
+        assert_eq!(write(&mut costs, ROUND as usize, 80, 100), 8);
+    }
+}

@@ -1,0 +1,6 @@
+//! The options of a socket, and the checks of them.
+
+mod checks;
+pub(super) mod keepalive;
+pub(super) mod send_limits;
+pub(super) mod socket_options;

@@ -1,0 +1,77 @@
+//! The unread backlog that ended connections leave, counted together.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::PoisonError;
+use std::task::{Context, Poll, Waker};
+
+use foldhash::fast::RandomState;
+
+use super::bounded_queue::Done;
+use crate::fair_queue::sync::{Mutex, MutexGuard};
+use crate::socket::options::socket_options::HighWaterMark;
+
+/// The size of the unread backlog, and the connections that wait until it shrinks.
+///
+/// Each queue has a mark, but a peer may reconnect again and again, and each connection may leave a
+/// full queue. A new connection is therefore not read while the backlog is at one mark. This slows
+/// down the peer, and nothing is lost.
+pub(in crate::socket) struct Leftovers {
+    mark: HighWaterMark,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    size: Done,
+    /// The wakers of waiting connections, by connection number.
+    waiting: HashMap<u64, Waker, RandomState>,
+}
+
+impl Leftovers {
+    pub(in crate::socket) fn new(mark: HighWaterMark) -> Self {
+        Self { mark, state: Mutex::default() }
+    }
+
+    /// Adds the amount that an ended connection left.
+    pub(in crate::socket) fn add(&self, size: Done) {
+        let mut state = self.state();
+        state.size.messages += size.messages;
+        state.size.bytes += size.bytes;
+    }
+
+    /// Subtracts an amount that was read or dropped. Waiting connections are woken when half of the
+    /// mark is free.
+    pub(in crate::socket) fn subtract(&self, size: Done) {
+        let mut state = self.state();
+        state.size.messages = state.size.messages.saturating_sub(size.messages);
+        state.size.bytes = state.size.bytes.saturating_sub(size.bytes);
+        let is_low = state.size.messages <= self.mark.messages / 2 && state.size.bytes <= self.mark.bytes / 2;
+        let woken = if is_low { mem::take(&mut state.waiting) } else { HashMap::default() };
+        drop(state);
+        woken.into_values().for_each(Waker::wake);
+    }
+
+    /// Waits until a new connection may be read.
+    pub(in crate::socket) fn poll_room(&self, connection: u64, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.state();
+        if state.size.messages < self.mark.messages && state.size.bytes < self.mark.bytes {
+            return Poll::Ready(());
+        }
+        state.waiting.insert(connection, context.waker().clone());
+        Poll::Pending
+    }
+
+    /// Removes a connection from those that wait.
+    pub(in crate::socket) fn forget(&self, connection: u64) {
+        self.state().waiting.remove(&connection);
+    }
+
+    pub(in crate::socket) fn size(&self) -> Done {
+        self.state().size
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
