@@ -13,6 +13,10 @@ mod bounds {
     pub(crate) use onward_zmtp::protocol::bounds::*;
 }
 
+mod limits {
+    pub(crate) use onward_zmtp::protocol::Limits;
+}
+
 mod message {
     pub(crate) use onward_zmtp::protocol::Message;
 }

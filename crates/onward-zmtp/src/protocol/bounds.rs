@@ -1,4 +1,5 @@
-//! The limits on what a peer can make a connection keep.
+//! The bounds on what a peer can make a connection keep. [`Limits`](super::Limits) can change some of
+//! them.
 
 /// The default for the largest body of one frame, in bytes.
 pub const FRAME_BYTES: usize = 64 * 1024 * 1024;
@@ -102,46 +103,3 @@ pub const GATHER_BYTES: usize = 8 * 1024;
 /// A payload copied at the write goes into a buffer of the thread. That buffer stays in the
 /// processor's cache, however many connections the thread serves.
 pub const JOIN_BYTES: usize = 2 * 1024;
-
-/// The limits on what one connection accepts from its peer.
-///
-/// A peer that exceeds one of them is disconnected with an error for which
-/// [`Error::is_limit`](super::Error::is_limit) holds. Memory grows with the bytes received and
-/// never with an announced length, so a high limit costs nothing until it is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Limits {
-    /// The largest body of one frame, in bytes. Default: [`FRAME_BYTES`].
-    pub frame_bytes: usize,
-    /// The largest message, all frames together, complete or not, in bytes. Default:
-    /// [`MESSAGE_BYTES`].
-    pub message_bytes: usize,
-    /// The largest number of frames in a message, complete or not. Default: [`MESSAGE_PARTS`].
-    pub message_parts: usize,
-    /// The largest command after the handshake, in bytes. Default: [`COMMAND_BYTES`].
-    pub command_bytes: usize,
-    /// The largest metadata, in bytes. Default: [`METADATA_BYTES`].
-    pub metadata_bytes: usize,
-    /// The largest number of properties in metadata. Default: [`METADATA_PROPERTIES`].
-    pub metadata_properties: usize,
-    /// The longest topic of a subscription, in bytes. Default: [`TOPIC_BYTES`].
-    pub topic_bytes: usize,
-    /// The largest number of different topics that the peer may be subscribed to. Default:
-    /// [`TOPICS`].
-    pub topics: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            frame_bytes: FRAME_BYTES,
-            message_bytes: MESSAGE_BYTES,
-            message_parts: MESSAGE_PARTS,
-            command_bytes: COMMAND_BYTES,
-            metadata_bytes: METADATA_BYTES,
-            metadata_properties: METADATA_PROPERTIES,
-            topic_bytes: TOPIC_BYTES,
-            topics: TOPICS,
-        }
-    }
-}

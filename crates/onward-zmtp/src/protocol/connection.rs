@@ -13,10 +13,10 @@ use super::message::Message;
 use super::options::Options;
 use super::state::{Progress, State};
 use super::subscriptions::Subscriptions;
-use crate::protocol::wire::input::Input;
+use super::wire::input::Input;
 #[cfg(feature = "tokio")]
-use crate::protocol::wire::message_run::Run;
-use crate::protocol::wire::output::Output;
+use super::wire::message_run::Run;
+use super::wire::output::Output;
 
 /// The state of one connection, on either side. It does no I/O and reads no clock.
 ///

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 
-use super::bounds::Limits;
 use super::error::{Error, Result, printable};
 use super::identity::Identity;
+use super::limits::Limits;
 use super::socket_type::SocketType;
-use crate::protocol::wire::command::{push_short, take_short};
+use super::wire::command::{push_short, take_short};
 
 const SOCKET_TYPE: &str = "Socket-Type";
 const IDENTITY: &str = "Identity";

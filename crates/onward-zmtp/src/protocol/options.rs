@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::bounds::{GATHER_BYTES, Limits, METADATA_BYTES, METADATA_PROPERTIES, PING_CONTEXT_BYTES};
+use super::bounds::{GATHER_BYTES, METADATA_BYTES, METADATA_PROPERTIES, PING_CONTEXT_BYTES};
 use super::error::{Error, Result};
 use super::event::Peer;
 use super::identity::Identity;
+use super::limits::Limits;
 use super::mechanism::Security;
 use super::metadata::property_name;
 use super::socket_type::SocketType;

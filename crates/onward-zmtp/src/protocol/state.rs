@@ -6,13 +6,13 @@ use std::time::Instant;
 use super::error::{Error, Result};
 use super::event::{Event, Peer};
 use super::greeting::{self, GREETING_BYTES};
+use super::mechanism::local_side::Local;
 use super::mechanism::{Entropy, Finished, Negotiation, Step};
 use super::options::Options;
 use super::traffic::Traffic;
-use crate::protocol::mechanism::local_side::Local;
-use crate::protocol::wire::command;
-use crate::protocol::wire::input::{FrameLimits, Input};
-use crate::protocol::wire::output::Output;
+use super::wire::command;
+use super::wire::input::{FrameLimits, Input};
+use super::wire::output::Output;
 
 /// The largest excess of a handshake command over the metadata in it, in bytes. CURVE's `INITIATE`
 /// exceeds it by 257. PLAIN's `HELLO`, which has no metadata, has up to 518.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 
-use super::bounds::Limits;
 use super::error::{Error, Result};
+use super::limits::Limits;
 
 /// The topics of one subscriber, each with the number of its subscriptions: two subscriptions need
 /// two cancellations.

@@ -12,13 +12,13 @@ use super::mechanism::{Cipher, INNER_COMMAND, Opened};
 use super::message::Message;
 use super::options::Options;
 use super::subscriptions::Subscriptions;
-use crate::protocol::wire::assembler::Assembler;
-use crate::protocol::wire::command::{self, Ping};
-use crate::protocol::wire::frame::MORE;
-use crate::protocol::wire::input::{Body, Frame, FrameLimits};
+use super::wire::assembler::Assembler;
+use super::wire::command::{self, Ping};
+use super::wire::frame::MORE;
+use super::wire::input::{Body, Frame, FrameLimits};
 #[cfg(feature = "tokio")]
-use crate::protocol::wire::message_run::Run;
-use crate::protocol::wire::output::{Output, push_command_body};
+use super::wire::message_run::Run;
+use super::wire::output::{Output, push_command_body};
 
 /// The state of an established connection.
 #[derive(Debug)]

@@ -9,13 +9,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::bounds::ENDPOINTS;
+use super::connection::transport::Acceptor;
 use super::connection::{connector, inproc, listener};
 use super::endpoint::Endpoint;
 use super::error::{Error, Result};
+use super::monitor::events::MonitorEvent;
 use super::shared::{Shared, TaskContext};
 use crate::protocol::Identity;
-use crate::socket::connection::transport::Acceptor;
-use crate::socket::monitor::events::MonitorEvent;
 
 /// The owner, shared by the halves of a socket. It closes the socket on drop.
 pub(super) struct Owner {

@@ -9,15 +9,15 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
 
+use super::connection::inbox::Inbox;
 use super::error::{Error, Result};
 use super::kind::Receives;
+use super::monitor::events::Monitor;
+use super::monitor::statistics::Statistics;
 use super::owner::Owner;
+use super::peers::remote_peer::RemotePeer;
 use crate::fair_queue::FairQueue;
 use crate::protocol::{Message, SocketType};
-use crate::socket::connection::pipe::Inbox;
-use crate::socket::monitor::events::Monitor;
-use crate::socket::monitor::statistics::Statistics;
-use crate::socket::peers::remote_peer::RemotePeer;
 
 /// The receiving part of every socket type: the queues of the peers take turns.
 pub(super) struct ReceiveCore {

@@ -10,21 +10,24 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::connection::inbox::Inbox;
+use super::connection::pipe::Pipe;
+use super::connection::queue_items::{Incoming, Outgoing};
 use super::error::{Error, Result};
+use super::monitor::events::{MonitorEvent, Reporter};
+use super::monitor::statistics::Statistics;
+use super::options::policies::DuplicateIdentity;
+use super::options::send_limits::SendBounds;
+use super::options::socket_options::SocketOptions;
+use super::patterns::subscriber_table::Topics;
+use super::peers::peer_table::{Roster, messages};
+use super::peers::per_peer_order::Origin;
+use super::peers::remote_peer::{Origins, RemotePeer};
+use super::queue::bounded_queue::Taken;
+use super::queue::quota::Share;
+use super::queue::unread_backlog::Leftovers;
 use crate::fair_queue::Handle;
 use crate::protocol::{self, Message, SocketType};
-use crate::socket::connection::pipe::{Inbox, Incoming, Outgoing, Pipe};
-use crate::socket::monitor::events::{MonitorEvent, Reporter};
-use crate::socket::monitor::statistics::Statistics;
-use crate::socket::options::send_limits::SendBounds;
-use crate::socket::options::socket_options::{DuplicateIdentity, SocketOptions};
-use crate::socket::patterns::subscriber_table::Topics;
-use crate::socket::peers::peer_table::{Roster, messages};
-use crate::socket::peers::per_peer_order::Origin;
-use crate::socket::peers::remote_peer::{Origins, RemotePeer};
-use crate::socket::queue::bounded_queue::Taken;
-use crate::socket::queue::quota::Share;
-use crate::socket::queue::unread_backlog::Leftovers;
 
 /// The shared state of a socket. Its two halves, its endpoints and its connections each hold a
 /// reference.

@@ -10,17 +10,17 @@ use futures_sink::Sink;
 use super::endpoint::Endpoint;
 use super::error::{Error, Result};
 use super::kind::{Kind, Receives, Router, Sends, Subscribes, Xpub};
+use super::monitor::events::Monitor;
+use super::monitor::statistics::Statistics;
+use super::options::socket_options::SocketOptions;
 use super::owner::Owner;
+use super::patterns::request_reply::Dialogue;
+use super::peers::remote_peer::RemotePeer;
 use super::receive::{ReceiveCore, Receiver};
 use super::send::{SendCore, Sender, TrySendError};
 use super::shared::Shared;
 use crate::fair_queue::FairQueue;
 use crate::protocol::{Identity, IntoFrame, Message};
-use crate::socket::monitor::events::Monitor;
-use crate::socket::monitor::statistics::Statistics;
-use crate::socket::options::socket_options::SocketOptions;
-use crate::socket::patterns::request_reply::Dialogue;
-use crate::socket::peers::remote_peer::RemotePeer;
 
 /// A socket of one of ZeroMQ's types. The [module's page](super) has examples.
 ///

@@ -1,16 +1,16 @@
 //! The part that all mechanisms share: they exchange commands until the peer is known.
 
+use super::curve::cipher::Cipher;
+use super::curve::client::CurveClient;
+use super::curve::keys::PublicKey;
+use super::curve::server::CurveServer;
 use super::entropy::Entropy;
+use super::local_side::Local;
 use super::null::Null;
 use super::plain::{PlainClient, PlainServer};
 use super::security::{Credentials, Security};
 use crate::protocol::error::{Error, Result, printable};
 use crate::protocol::greeting::both_sides;
-use crate::protocol::mechanism::curve::cipher::Cipher;
-use crate::protocol::mechanism::curve::client::CurveClient;
-use crate::protocol::mechanism::curve::keys::PublicKey;
-use crate::protocol::mechanism::curve::server::CurveServer;
-use crate::protocol::mechanism::local_side::Local;
 use crate::protocol::metadata::Metadata;
 use crate::protocol::wire::command::error_from_peer;
 use crate::protocol::wire::output::Output;

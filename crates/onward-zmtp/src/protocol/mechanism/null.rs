@@ -1,8 +1,8 @@
 //! NULL: both sides send their metadata, and nothing is authenticated.
 
+use super::local_side::Local;
 use super::negotiation::{Finished, Step, unexpected};
 use crate::protocol::error::Result;
-use crate::protocol::mechanism::local_side::Local;
 use crate::protocol::wire::output::Output;
 
 /// Waits for the peer's `READY`.

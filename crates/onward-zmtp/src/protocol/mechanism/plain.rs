@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use zeroize::Zeroizing;
 
+use super::local_side::Local;
 use super::negotiation::{Finished, Step, nothing_to_decide, unexpected};
 use super::security::{Credentials, Password};
 use crate::protocol::bounds::PLAIN_FIELD_BYTES;
 use crate::protocol::error::{Error, Result};
-use crate::protocol::mechanism::local_side::Local;
 use crate::protocol::wire::command::{push_short, take_short};
 use crate::protocol::wire::output::Output;
 

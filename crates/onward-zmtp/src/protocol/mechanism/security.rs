@@ -6,10 +6,10 @@ use bytes::Bytes;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
+use super::curve::keys::{KeyPair, PublicKey};
 use super::name::MechanismName;
 use crate::protocol::bounds::PLAIN_FIELD_BYTES;
 use crate::protocol::error::{Error, Result};
-use crate::protocol::mechanism::curve::keys::{KeyPair, PublicKey};
 
 /// The mechanism of a connection and the local side of it. The peer must be the other side of the
 /// same mechanism. There is no negotiation and no fallback.

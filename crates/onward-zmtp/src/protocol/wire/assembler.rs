@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-use super::super::bounds::Limits;
 use super::super::error::{Error, Result};
+use super::super::limits::Limits;
 use super::super::message::Message;
 
 /// The message that is being received.

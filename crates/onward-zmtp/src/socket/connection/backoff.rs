@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use crate::socket::bounds::RECONNECT_SHORTEST;
-use crate::socket::options::socket_options::Reconnect;
+use crate::socket::options::policies::Reconnect;
 
 /// The state of the delay, which grows with each failed attempt.
 #[derive(Debug)]
-pub(in crate::socket) struct Backoff {
+pub(super) struct Backoff {
     reconnect: Reconnect,
     next: Duration,
 }
 
 impl Backoff {
-    pub(in crate::socket) fn new(reconnect: Reconnect) -> Self {
+    pub(super) fn new(reconnect: Reconnect) -> Self {
         let Reconnect { first, longest } = reconnect;
         let reconnect = Reconnect { first: first.max(RECONNECT_SHORTEST), longest: longest.max(RECONNECT_SHORTEST) };
         Self { reconnect, next: reconnect.first }
@@ -22,14 +22,14 @@ impl Backoff {
     /// Resets the delay after a connection that lasted at least as long as the next delay. A peer
     /// that closes shortly after each handshake therefore does not cause a reconnect at the highest
     /// rate for ever.
-    pub(in crate::socket) fn connection_lasted(&mut self, lasted: Duration) {
+    pub(super) fn connection_lasted(&mut self, lasted: Duration) {
         if lasted >= self.next {
             self.next = self.reconnect.first;
         }
     }
 
     /// Returns the delay for the next attempt. `random` is from 0 to 1.
-    pub(in crate::socket) fn delay(&mut self, random: f64) -> Duration {
+    pub(super) fn delay(&mut self, random: f64) -> Duration {
         let seconds = self.next.min(self.reconnect.longest).as_secs_f64() * (0.5 + random.clamp(0.0, 1.0));
         let delay = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
         self.next = self.next.saturating_mul(2).min(self.reconnect.longest);

@@ -31,7 +31,7 @@ struct SmallPieces {
 
 /// Writes the front of the output, as much as the stream takes at once. Returns the number of bytes
 /// taken, which are removed from the output.
-pub(in crate::socket) fn poll_write(
+pub(super) fn poll_write(
     stream: Pin<&mut Stream>,
     context: &mut Context<'_>,
     output: &mut Output,

@@ -13,7 +13,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 /// Polling the token's future costs up to a tenth of a turn with a small message, and the token
 /// itself takes a lock. The future is therefore polled once, with a waker that sets a flag. It is
 /// polled again only for another task.
-pub(in crate::socket) struct Stop<'a> {
+pub(super) struct Stop<'a> {
     cancelled: Pin<Box<WaitForCancellationFuture<'a>>>,
     sign: Arc<Sign>,
     /// The waker of the task that was registered last.
@@ -39,13 +39,13 @@ impl Wake for Sign {
 }
 
 impl<'a> Stop<'a> {
-    pub(in crate::socket) fn new(token: &'a CancellationToken) -> Self {
+    pub(super) fn new(token: &'a CancellationToken) -> Self {
         Self { cancelled: Box::pin(token.cancelled()), sign: Arc::default(), waker: None }
     }
 
     /// Returns true if the connection must end. If not, the task is woken when it must.
     #[inline]
-    pub(in crate::socket) fn poll(&mut self, context: &mut Context<'_>) -> bool {
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> bool {
         match &self.waker {
             Some(known) if known.will_wake(context.waker()) => self.sign.is_given.load(Ordering::Acquire),
             _ => self.wait(context),

@@ -89,7 +89,7 @@ async fn open(link: &Link) -> Result<Established> {
 
 /// Waits until connecting has no more use: at `stop`, or, if a closed socket still has messages to
 /// send, at the end of its linger time.
-pub(in crate::socket) async fn patience(shared: &Shared, stop: &CancellationToken) {
+pub(super) async fn patience(shared: &Shared, stop: &CancellationToken) {
     stop.cancelled().await;
     if shared.token.is_cancelled() && shared.has_backlog() {
         match shared.linger_deadline() {

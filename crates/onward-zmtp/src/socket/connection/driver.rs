@@ -19,7 +19,8 @@ use super::batch_write;
 use super::cancellation::Stop;
 use super::idle_shrink::Rest;
 use super::incoming_batch::Delivery;
-use super::pipe::{DONE_MESSAGES, Outgoing, Pipe};
+use super::pipe::{DONE_MESSAGES, Pipe};
+use super::queue_items::Outgoing;
 use super::transport::Stream;
 use crate::protocol::{Connection, Event, Message};
 use crate::socket::bounds::{SHARED_TURN_BYTES, TURN_BYTES};
@@ -32,7 +33,7 @@ use crate::socket::shared::Shared;
 ///
 /// It stops reading while the queue to the program is full, which slows down the peer. It stops
 /// taking from the program's queue while its write buffer is full, which slows down the program.
-pub(in crate::socket) struct Driver {
+pub(super) struct Driver {
     stream: Stream,
     connection: Connection,
     shared: Arc<Shared>,
@@ -59,15 +60,15 @@ pub(in crate::socket) struct Driver {
 }
 
 /// A driver that its own task and the writer of [`AtOnce`] use in turn.
-pub(in crate::socket) struct Shareable(Mutex<Driver>);
+pub(super) struct Shareable(Mutex<Driver>);
 
 /// A writer that bypasses the driver's task if nothing is to be written first. The reply to a
 /// message that came alone need not wait for that task to run.
-pub(in crate::socket) struct AtOnce(Weak<Shareable>);
+pub(super) struct AtOnce(Weak<Shareable>);
 
 impl AtOnce {
     /// Takes and writes the message, or leaves it for the caller to queue. Never waits.
-    pub(in crate::socket) fn write(&self, message: &mut Message) -> bool {
+    pub(super) fn write(&self, message: &mut Message) -> bool {
         let Some(driver) = self.0.upgrade() else { return false };
         // If the driver is locked, the holder also writes what is queued.
         driver.0.try_lock().is_ok_and(|mut driver| driver.write_at_once(message))
@@ -75,11 +76,11 @@ impl AtOnce {
 }
 
 impl Shareable {
-    pub(in crate::socket) fn new(driver: Driver) -> Self {
+    pub(super) fn new(driver: Driver) -> Self {
         Self(Mutex::new(driver))
     }
 
-    pub(in crate::socket) fn at_once(self: &Arc<Self>) -> AtOnce {
+    pub(super) fn at_once(self: &Arc<Self>) -> AtOnce {
         AtOnce(Arc::downgrade(self))
     }
 
@@ -88,14 +89,14 @@ impl Shareable {
     }
 
     /// Runs the connection until it ends. Returns the reason, or `None` if it was stopped.
-    pub(in crate::socket) async fn run(&self, stop: &CancellationToken) -> Option<Error> {
+    pub(super) async fn run(&self, stop: &CancellationToken) -> Option<Error> {
         let mut stop = Stop::new(stop);
         poll_fn(|context| if stop.poll(context) { Poll::Ready(None) } else { self.driver().poll(context).map(Some) })
             .await
     }
 
     /// Sends what is queued, then shuts the connection down, at the latest at the deadline.
-    pub(in crate::socket) async fn finish(&self, deadline: Option<Instant>) {
+    pub(super) async fn finish(&self, deadline: Option<Instant>) {
         let farewell = async {
             poll_fn(|context| self.driver().poll_flush(context)).await?;
             let shutdown = poll_fn(|context| Pin::new(&mut self.driver().stream).poll_shutdown(context)).await;
@@ -127,7 +128,7 @@ impl Shareable {
 
     /// Writes what the connection has encoded for a peer that sent too much, then shuts the
     /// connection down, at the latest at the deadline.
-    pub(in crate::socket) async fn give_reason(&self, deadline: Instant) {
+    pub(super) async fn give_reason(&self, deadline: Instant) {
         let farewell = async {
             poll_fn(|context| self.driver().poll_write_out(context)).await?;
             let shutdown = poll_fn(|context| Pin::new(&mut self.driver().stream).poll_shutdown(context)).await;
@@ -140,7 +141,7 @@ impl Shareable {
 
     /// Returns the unsent items, and the number of messages that may or may not have arrived.
     /// Nothing is written afterwards.
-    pub(in crate::socket) fn take_unsent(&self) -> (VecDeque<Outgoing>, usize) {
+    pub(super) fn take_unsent(&self) -> (VecDeque<Outgoing>, usize) {
         let mut driver = self.driver();
         driver.is_over = true;
         (mem::take(&mut driver.unsent.items.list), driver.uncertain.messages())
@@ -148,7 +149,7 @@ impl Shareable {
 }
 
 impl Driver {
-    pub(in crate::socket) fn new(stream: Stream, connection: Connection, shared: Arc<Shared>, pipe: Arc<Pipe>) -> Self {
+    pub(super) fn new(stream: Stream, connection: Connection, shared: Arc<Shared>, pipe: Arc<Pipe>) -> Self {
         let now = Instant::now();
         Self {
             stream,

@@ -11,7 +11,7 @@ use crate::socket::bounds::REST_AFTER;
 /// The detector of an idle period. Giving memory back in every short pause would mean to allocate
 /// it again after each batch.
 #[derive(Default)]
-pub(in crate::socket) struct Rest {
+pub(super) struct Rest {
     /// The timer. It is created once there is memory to spare.
     timer: Option<Pin<Box<Sleep>>>,
     /// True if the timer runs.
@@ -23,13 +23,13 @@ pub(in crate::socket) struct Rest {
 impl Rest {
     /// Records that data has moved.
     #[inline]
-    pub(in crate::socket) fn moved(&mut self) {
+    pub(super) fn moved(&mut self) {
         self.has_moved = true;
     }
 
     /// Records that there is nothing to do now. The task is woken when this must be called again.
     #[inline]
-    pub(in crate::socket) fn begin(&mut self, connection: &mut Connection, context: &mut Context<'_>) {
+    pub(super) fn begin(&mut self, connection: &mut Connection, context: &mut Context<'_>) {
         if connection.has_memory_to_spare() {
             self.wait(connection, context);
         }

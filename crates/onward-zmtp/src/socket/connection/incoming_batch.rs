@@ -6,13 +6,14 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 
-use super::pipe::{Incoming, Pipe};
+use super::pipe::Pipe;
+use super::queue_items::Incoming;
 use crate::protocol::{Message, Run};
 use crate::socket::queue::bounded_queue::{Done, Items, Payload as _};
 use crate::socket::shared::Shared;
 
 /// A batch of messages for the queue to the program.
-pub(in crate::socket) struct Delivery {
+pub(super) struct Delivery {
     shared: Arc<Shared>,
     pipe: Arc<Pipe>,
     /// True once the unread backlog of earlier connections has let this one be read.
@@ -25,14 +26,14 @@ pub(in crate::socket) struct Delivery {
 }
 
 impl Delivery {
-    pub(in crate::socket) fn new(shared: Arc<Shared>, pipe: Arc<Pipe>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, pipe: Arc<Pipe>) -> Self {
         let (size, room) = (Done::default(), Done::default());
         let receives = shared.receives();
         Self { shared, pipe, is_admitted: false, receives, batch: Items::new(), size, room }
     }
 
     /// Waits until there is room.
-    pub(in crate::socket) fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if !self.is_admitted {
             ready!(self.shared.leftovers.poll_room(self.pipe.id, context));
             self.is_admitted = true;
@@ -46,12 +47,12 @@ impl Delivery {
 
     /// Returns true if the batch can take more.
     #[inline]
-    pub(in crate::socket) fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         self.size.messages < self.room.messages && self.size.bytes < self.room.bytes
     }
 
     #[inline]
-    pub(in crate::socket) fn message(&mut self, mut message: Message) {
+    pub(super) fn message(&mut self, mut message: Message) {
         if !self.receives {
             return self.shared.drop_incoming(1);
         }
@@ -63,14 +64,14 @@ impl Delivery {
     }
 
     /// Returns true if messages may be added in runs. Otherwise they are dropped one by one.
-    pub(in crate::socket) fn takes_runs(&self) -> bool {
+    pub(super) fn takes_runs(&self) -> bool {
         self.receives
     }
 
     /// Calls `add` to add messages to a run. `add` gets the room in messages and bytes. Returns
     /// true if it added any. The identity is put in front of each message when it is read.
     #[inline]
-    pub(in crate::socket) fn run(&mut self, add: impl FnOnce(&mut Run, Done)) -> bool {
+    pub(super) fn run(&mut self, add: impl FnOnce(&mut Run, Done)) -> bool {
         let mut run = self.last_run();
         let before = run.size();
         let messages = self.room.messages.saturating_sub(self.size.messages);
@@ -97,20 +98,20 @@ impl Delivery {
         Run::in_buffer(mem::take(&mut self.batch.spare))
     }
 
-    pub(in crate::socket) fn subscribed(&mut self, topic: &Bytes) {
+    pub(super) fn subscribed(&mut self, topic: &Bytes) {
         if let Some(notice) = self.shared.subscribed(&self.pipe, topic) {
             self.message(notice);
         }
     }
 
-    pub(in crate::socket) fn cancelled(&mut self, topic: &Bytes) {
+    pub(super) fn cancelled(&mut self, topic: &Bytes) {
         if let Some(notice) = self.shared.cancelled(&self.pipe, topic) {
             self.message(notice);
         }
     }
 
     /// Queues the batch.
-    pub(in crate::socket) fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         if self.size.messages == 0 {
             return;
         }

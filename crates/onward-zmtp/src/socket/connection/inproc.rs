@@ -12,7 +12,8 @@ use tokio::time::{Instant, timeout_at};
 use super::connector::patience;
 use super::incoming_batch::Delivery;
 use super::link::{End, Link};
-use super::pipe::{Outgoing, Pipe};
+use super::pipe::Pipe;
+use super::queue_items::Outgoing;
 use crate::protocol::{self, Message, Peer};
 use crate::socket::endpoint::Endpoint;
 use crate::socket::error::{Error, Result};
@@ -55,7 +56,7 @@ impl Drop for Name {
 }
 
 /// Waits until a socket is bound to the name, then carries messages until one of the two ends.
-pub(in crate::socket) async fn connect(link: &Link, name: &str) -> End {
+pub(super) async fn connect(link: &Link, name: &str) -> End {
     let server = tokio::select! {
         biased;
         () = patience(&link.context.shared, &link.stop) => return End::Stopped,

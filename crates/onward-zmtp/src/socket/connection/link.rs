@@ -27,21 +27,21 @@ use crate::socket::shared::{Shared, TaskContext};
 const REFUSAL_TIME: Duration = Duration::from_millis(100);
 
 /// A stream whose handshake has not begun.
-pub(in crate::socket) struct Link {
-    pub(in crate::socket) context: TaskContext,
-    pub(in crate::socket) endpoint: Endpoint,
+pub(super) struct Link {
+    pub(super) context: TaskContext,
+    pub(super) endpoint: Endpoint,
     /// The address of the peer, if it was accepted over TCP.
-    pub(in crate::socket) address: Option<SocketAddr>,
+    pub(super) address: Option<SocketAddr>,
     /// The identity that the socket assigns to the peer.
-    pub(in crate::socket) known_as: Option<Identity>,
+    pub(super) known_as: Option<Identity>,
     /// The number of the connector, if the connection was not accepted.
-    pub(in crate::socket) connector: Option<u64>,
+    pub(super) connector: Option<u64>,
     /// Ends the connection when it is cancelled.
-    pub(in crate::socket) stop: CancellationToken,
+    pub(super) stop: CancellationToken,
 }
 
 /// The way in which a connection ended.
-pub(in crate::socket) enum End {
+pub(super) enum End {
     /// Stopped by the socket.
     Stopped,
     /// Failed before the handshake was done.
@@ -60,7 +60,7 @@ impl Link {
 
     /// Does the handshake and adds the peer to the socket. The future may be dropped at any time,
     /// which closes the stream.
-    pub(in crate::socket) async fn establish(&self, stream: Stream) -> Result<Established> {
+    pub(super) async fn establish(&self, stream: Stream) -> Result<Established> {
         let (options, entropy) = (self.shared().protocol.clone(), Entropy::from_system()?);
         let begin = if self.connector.is_some() { Connection::new } else { Connection::accepted };
         let connection = begin(options, entropy, Instant::now().into_std());
@@ -78,7 +78,7 @@ impl Link {
     }
 
     /// Carries messages until the connection ends.
-    pub(in crate::socket) async fn carry(&self, established: Established) -> End {
+    pub(super) async fn carry(&self, established: Established) -> End {
         let Established { handshake: Handshake { stream, connection, .. }, peer, pipe } = established;
         let (shared, began) = (self.shared(), Instant::now());
         shared.tell(MonitorEvent::Connected { endpoint: self.endpoint.clone(), peer: peer.clone() });
@@ -114,12 +114,12 @@ impl Link {
     }
 
     /// Reports that a connection failed before the handshake was done.
-    pub(in crate::socket) fn failed(&self, reason: Error) -> End {
+    pub(super) fn failed(&self, reason: Error) -> End {
         self.report_failure(reason.clone());
         End::Failed(reason)
     }
 
-    pub(in crate::socket) fn report_failure(&self, reason: Error) {
+    pub(super) fn report_failure(&self, reason: Error) {
         self.shared().tell(MonitorEvent::ConnectionFailed { endpoint: self.endpoint.clone(), reason });
     }
 
@@ -156,7 +156,7 @@ impl Drop for Ending<'_> {
 }
 
 /// A connection whose handshake is done.
-pub(in crate::socket) struct Established {
+pub(super) struct Established {
     handshake: Handshake,
     peer: RemotePeer,
     pipe: Arc<Pipe>,

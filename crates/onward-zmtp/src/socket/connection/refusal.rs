@@ -2,10 +2,10 @@
 
 use crate::socket::bounds::UNANSWERED_HANDSHAKES;
 use crate::socket::error::Error;
-use crate::socket::options::socket_options::Refusal;
+use crate::socket::options::policies::Refusal;
 
 /// The refusals that one connector has seen from its peer.
-pub(in crate::socket) struct Refusals {
+pub(super) struct Refusals {
     policy: Refusal,
     /// The number of times in a row that the server closed the connection during the handshake
     /// without a reason.
@@ -13,12 +13,12 @@ pub(in crate::socket) struct Refusals {
 }
 
 impl Refusals {
-    pub(in crate::socket) fn new(policy: Refusal) -> Self {
+    pub(super) fn new(policy: Refusal) -> Self {
         Self { policy, unanswered: 0 }
     }
 
     /// Records a failed attempt. Returns true if the connector must give up.
-    pub(in crate::socket) fn is_final(&mut self, error: &Error) -> bool {
+    pub(super) fn is_final(&mut self, error: &Error) -> bool {
         let is_unanswered = error.protocol().is_some_and(crate::protocol::Error::is_unanswered);
         self.unanswered = if is_unanswered { self.unanswered.saturating_add(1) } else { 0 };
         // A refusal on our side is not final: a PAIR that has a peer already may have room later.
@@ -26,7 +26,7 @@ impl Refusals {
     }
 
     /// Records an established connection.
-    pub(in crate::socket) fn was_accepted(&mut self) {
+    pub(super) fn was_accepted(&mut self) {
         self.unanswered = 0;
     }
 }

@@ -21,14 +21,14 @@ use crate::socket::error::{Error, Result};
 use crate::socket::options::socket_options::SocketOptions;
 
 /// A stream to a peer.
-pub(in crate::socket) enum Stream {
+pub(super) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
 impl Stream {
     /// Connects to an endpoint of the operating system.
-    pub(in crate::socket) async fn connect(endpoint: &Endpoint, options: &SocketOptions) -> Result<Self> {
+    pub(super) async fn connect(endpoint: &Endpoint, options: &SocketOptions) -> Result<Self> {
         let stream = match endpoint {
             Endpoint::Tcp { host, port } => connect_tcp(host, *port, options).await,
             Endpoint::TcpFrom { source, host, port } => connect_tcp_from(*source, host, *port, options).await,
@@ -58,7 +58,7 @@ impl Stream {
     }
 
     /// Returns the address of the peer, if it has one.
-    pub(in crate::socket) fn peer_address(&self) -> Option<SocketAddr> {
+    pub(super) fn peer_address(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(stream) => stream.peer_addr().ok().map(canonical),
             Self::Unix(_) => None,
@@ -66,7 +66,7 @@ impl Stream {
     }
 
     /// Returns `Ready` if a write is worth trying. The write then reports any error.
-    pub(in crate::socket) fn poll_write_ready(&self, context: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll_write_ready(&self, context: &mut Context<'_>) -> Poll<()> {
         match self {
             Self::Tcp(stream) => stream.poll_write_ready(context).map(drop),
             Self::Unix(stream) => stream.poll_write_ready(context).map(drop),
@@ -74,7 +74,7 @@ impl Stream {
     }
 
     /// Writes what the stream takes at once. It registers no waker for more room.
-    pub(in crate::socket) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+    pub(super) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.try_write(bytes),
             Self::Unix(stream) => stream.try_write(bytes),
@@ -82,7 +82,7 @@ impl Stream {
     }
 
     /// Returns `Ready` if a read is worth trying. The read then reports any error.
-    pub(in crate::socket) fn poll_read_ready(&self, context: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll_read_ready(&self, context: &mut Context<'_>) -> Poll<()> {
         match self {
             Self::Tcp(stream) => stream.poll_read_ready(context).map(drop),
             Self::Unix(stream) => stream.poll_read_ready(context).map(drop),
@@ -209,10 +209,7 @@ impl Acceptor {
 
     /// Waits for the next stream and returns it with the peer's address. Returns `None` once the
     /// acceptor is closed.
-    pub(in crate::socket) async fn accept(
-        &self,
-        options: &SocketOptions,
-    ) -> io::Result<Option<(Stream, Option<SocketAddr>)>> {
+    pub(super) async fn accept(&self, options: &SocketOptions) -> io::Result<Option<(Stream, Option<SocketAddr>)>> {
         poll_fn(|context| match &*self.listener() {
             Some(listener) => listener.poll_accept(options, context).map_ok(Some),
             None => Poll::Ready(Ok(None)),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// A way to pass pieces to the operating system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::socket) enum Way {
+pub(super) enum Way {
     /// Copied together into one piece.
     Joined,
     /// Passed one by one, with a vectored write.
@@ -13,7 +13,7 @@ pub(in crate::socket) enum Way {
 
 /// The recent cost of each way.
 #[derive(Debug, Default)]
-pub(in crate::socket) struct WriteCosts {
+pub(super) struct WriteCosts {
     /// The cost in nanoseconds per MiB; `None` before the first write.
     joined: Option<u64>,
     gathered: Option<u64>,
@@ -40,7 +40,7 @@ const ADVANTAGE: u64 = 8;
 
 impl WriteCosts {
     /// Returns the way for the next write.
-    pub(in crate::socket) fn next_way(&mut self) -> Way {
+    pub(super) fn next_way(&mut self) -> Way {
         let is_trial = self.writes < TRIALS;
         self.writes = (self.writes + 1) % ROUND;
         if is_trial == self.is_joining_cheaper() { Way::Gathered } else { Way::Joined }
@@ -52,7 +52,7 @@ impl WriteCosts {
 
     /// Records that a write of `bytes` bytes took `time`. A time of zero means only that the clock
     /// stands still, and is ignored.
-    pub(in crate::socket) fn learn(&mut self, way: Way, bytes: usize, time: Duration) {
+    pub(super) fn learn(&mut self, way: Way, bytes: usize, time: Duration) {
         if bytes < LEARN_BYTES || time.is_zero() {
             return;
         }

@@ -1,8 +1,9 @@
 //! Checks for options that a socket would ignore or could not work with. The socket rejects them,
 //! because the program relies on every option that it sets.
 
+use super::policies::{DuplicateIdentity, Overflow};
 use super::send_limits::SendBounds;
-use super::socket_options::{DuplicateIdentity, Overflow, SocketOptions};
+use super::socket_options::SocketOptions;
 use crate::protocol::bounds::PLAIN_FIELD_BYTES;
 use crate::protocol::{Security, SocketType};
 use crate::socket::endpoint::Endpoint;

@@ -47,7 +47,7 @@ impl TcpKeepalive {
         self
     }
 
-    pub(in crate::socket) fn is_usable(&self) -> bool {
+    pub(super) fn is_usable(&self) -> bool {
         let times = [Some(self.idle), self.interval];
         times.into_iter().flatten().all(|time| time.as_secs() > 0) && self.probes != Some(0)
     }

@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::high_water_mark::HighWaterMark;
 use super::keepalive::TcpKeepalive;
+use super::policies::{DuplicateIdentity, Overflow, Reconnect, Refusal};
 use crate::protocol::{self, Heartbeat, Identity, Limits, Message, Security, SocketType};
-use crate::socket::bounds::{
-    CONNECT_TIMEOUT, HIGH_WATER_MARK_BYTES, HIGH_WATER_MARK_MESSAGES, LINGER, PEERS, PENDING_HANDSHAKES,
-    RECONNECT_FIRST, RECONNECT_LONGEST,
-};
+use crate::socket::bounds::{CONNECT_TIMEOUT, LINGER, PEERS, PENDING_HANDSHAKES};
 use crate::socket::error::Result;
 use crate::socket::security::address_range::AddressRange;
 use crate::socket::security::authentication::{Authenticator, Candidate, Decision};
@@ -38,7 +37,7 @@ use crate::socket::security::authentication::{Authenticator, Candidate, Decision
 pub struct SocketOptions {
     /// The protocol options. Their socket type is replaced by that of the socket.
     pub(in crate::socket) protocol: protocol::Options,
-    pub(in crate::socket) send_limits: Option<Limits>,
+    pub(super) send_limits: Option<Limits>,
     pub(in crate::socket) send_mark: HighWaterMark,
     pub(in crate::socket) receive_mark: HighWaterMark,
     pub(in crate::socket) linger: Duration,
@@ -48,7 +47,7 @@ pub struct SocketOptions {
     pub(in crate::socket) hello: Option<Message>,
     pub(in crate::socket) conflates: bool,
     pub(in crate::socket) ipc_permissions: Option<u32>,
-    pub(in crate::socket) allowed: Vec<AddressRange>,
+    pub(super) allowed: Vec<AddressRange>,
     pub(in crate::socket) connect_timeout: Duration,
     pub(in crate::socket) keepalive: Option<TcpKeepalive>,
     pub(in crate::socket) peers: usize,
@@ -60,114 +59,6 @@ pub struct SocketOptions {
     pub(in crate::socket) waits_for_peer: bool,
     pub(in crate::socket) correlates: bool,
     pub(in crate::socket) authenticator: Option<Arc<Authenticator>>,
-}
-
-/// The high-water mark of a queue to or from one peer, in messages and bytes. When either is
-/// reached, the writer of the queue waits.
-///
-/// A single message may be larger than `bytes`; it waits until the queue is empty. At least one
-/// message always fits.
-///
-/// Zero means no bound, as with libzmq. A queue without any bound grows until memory ends if its
-/// reader is slower than its writer. A mark of zero messages therefore still has the default of
-/// bytes, unless `bytes` is zero, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HighWaterMark {
-    /// The number of messages. Default: [`HIGH_WATER_MARK_MESSAGES`].
-    pub messages: usize,
-    /// The size of the payload, in bytes. Default: [`HIGH_WATER_MARK_BYTES`].
-    pub bytes: usize,
-}
-
-impl HighWaterMark {
-    /// A mark without any bound. See the risk above.
-    pub const UNLIMITED: Self = Self { messages: 0, bytes: 0 };
-
-    /// Returns a mark with this number of messages (zero for no bound) and the default of bytes.
-    #[must_use]
-    pub fn messages(messages: usize) -> Self {
-        Self { messages, ..Self::default() }
-    }
-
-    /// Replaces zero by the largest value.
-    fn usable(self) -> Self {
-        let or_any = |bound| if bound == 0 { usize::MAX } else { bound };
-        Self { messages: or_any(self.messages), bytes: or_any(self.bytes) }
-    }
-}
-
-impl Default for HighWaterMark {
-    fn default() -> Self {
-        Self { messages: HIGH_WATER_MARK_MESSAGES, bytes: HIGH_WATER_MARK_BYTES }
-    }
-}
-
-/// The delays of a socket before it reconnects after a connection has failed or ended.
-///
-/// The delay doubles from `first` with every failed attempt, up to `longest`. Each is multiplied by
-/// a random number from 0.5 to 1.5, so that clients that lost a server together do not come back
-/// together.
-///
-/// A connection that lasted at least as long as the next delay resets it to `first`. If a peer ends
-/// each connection at once, the delay therefore grows.
-///
-/// Delays below [`RECONNECT_SHORTEST`](crate::socket::bounds::RECONNECT_SHORTEST), including zero, are
-/// raised to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reconnect {
-    /// The delay before the first new attempt. Default: [`RECONNECT_FIRST`].
-    pub first: Duration,
-    /// The longest delay, before it is multiplied. Default: [`RECONNECT_LONGEST`].
-    pub longest: Duration,
-}
-
-impl Default for Reconnect {
-    fn default() -> Self {
-        Self { first: RECONNECT_FIRST, longest: RECONNECT_LONGEST }
-    }
-}
-
-/// The reaction of a ROUTER to a peer with the identity of another connected peer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DuplicateIdentity {
-    /// The new peer is disconnected.
-    #[default]
-    Refuse,
-    /// The new peer takes over the identity, and the old one is disconnected. Use this only if
-    /// peers are trusted or authenticated: each of them can cut off any other.
-    TakeOver,
-}
-
-/// The reaction of a socket whose peer refuses it. There are four kinds of refusal:
-///
-/// - an `ERROR` of the peer,
-/// - another mechanism,
-/// - an incompatible socket type,
-/// - a server of CURVE that closes the connection [several
-///   times](crate::socket::bounds::UNANSWERED_HANDSHAKES) without a reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Refusal {
-    /// The socket does not connect to this endpoint again. If it has no other endpoint and no peer,
-    /// `send` and `recv` return an error for which [`Error::is_refused`](crate::socket::Error::is_refused)
-    /// is true, instead of waiting.
-    #[default]
-    GiveUp,
-    /// The socket reconnects, as after any other failure. This is for a peer whose configuration is
-    /// about to change.
-    Retry,
-}
-
-/// The reaction of PUB, XPUB and XSUB to a peer whose queue is full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Overflow {
-    /// The peer misses the message, which is [counted](crate::socket::Statistics::dropped). Other peers get
-    /// it.
-    #[default]
-    Drop,
-    /// The sender waits for the peer, and so do all other peers. One peer that does not read then
-    /// stops everything.
-    Wait,
 }
 
 impl SocketOptions {

@@ -62,12 +62,12 @@ impl Rotation {
     }
 
     /// Returns the peer that a message was just queued for.
-    pub(in crate::socket) fn pipe(&self, index: usize) -> Option<Arc<Pipe>> {
+    pub(super) fn pipe(&self, index: usize) -> Option<Arc<Pipe>> {
         self.pipes.get(index).cloned()
     }
 
     /// Returns the peers, oldest first.
-    pub(in crate::socket) fn pipes(&mut self, shared: &Shared) -> &[Arc<Pipe>] {
+    pub(super) fn pipes(&mut self, shared: &Shared) -> &[Arc<Pipe>] {
         self.refresh(shared);
         &self.pipes
     }

@@ -81,7 +81,7 @@ impl Topics {
 
     /// Calls `found` once with each peer that is subscribed to a prefix of this frame. The cost is
     /// linear in the number of different topic lengths and in the number of peers found.
-    pub(in crate::socket) fn each_match(&mut self, frame: &[u8], mut found: impl FnMut(&Arc<Pipe>)) {
+    pub(super) fn each_match(&mut self, frame: &[u8], mut found: impl FnMut(&Arc<Pipe>)) {
         self.publications += 1;
         for length in self.lengths.range(..=frame.len()).map(|(length, _)| *length) {
             let Some(subscribers) = self.subscribers.get(&frame[..length]) else { continue };

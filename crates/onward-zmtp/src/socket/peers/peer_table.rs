@@ -8,9 +8,10 @@ use bytes::Bytes;
 use foldhash::fast::RandomState;
 
 use super::per_peer_order::Succession;
-use crate::socket::connection::pipe::{Outgoing, Pipe};
+use crate::socket::connection::pipe::Pipe;
+use crate::socket::connection::queue_items::Outgoing;
 use crate::socket::error::Error;
-use crate::socket::options::socket_options::HighWaterMark;
+use crate::socket::options::high_water_mark::HighWaterMark;
 use crate::socket::patterns::local_subscriptions::Interest;
 use crate::socket::queue::bounded_queue::{Done, Payload as _, keep_last};
 

@@ -10,7 +10,7 @@ use super::quota::Share;
 use super::unread_backlog::Leftovers;
 use crate::fair_queue::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::socket::bounds::SETTLE_ITEMS;
-use crate::socket::options::socket_options::HighWaterMark;
+use crate::socket::options::high_water_mark::HighWaterMark;
 
 /// An item of a queue, which counts by its messages and their payload.
 pub(in crate::socket) trait Payload {

@@ -12,7 +12,7 @@ use super::bounded_queue::{Done, Queue, Taken};
 use super::quota::Share;
 use super::unread_backlog::Leftovers;
 use crate::protocol::Message;
-use crate::socket::options::socket_options::HighWaterMark;
+use crate::socket::options::high_water_mark::HighWaterMark;
 
 const ONE: Done = Done { messages: 1, bytes: 1 };
 

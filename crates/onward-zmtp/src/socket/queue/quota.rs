@@ -25,7 +25,7 @@ impl Share {
 
     /// Returns the quota of each peer.
     #[inline]
-    pub(in crate::socket) fn messages(&self) -> usize {
+    pub(super) fn messages(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 
 use super::bounded_queue::Done;
 use crate::fair_queue::sync::{Mutex, MutexGuard};
-use crate::socket::options::socket_options::HighWaterMark;
+use crate::socket::options::high_water_mark::HighWaterMark;
 
 /// The size of the unread backlog, and the connections that wait until it shrinks.
 ///
@@ -34,7 +34,7 @@ impl Leftovers {
     }
 
     /// Adds the amount that an ended connection left.
-    pub(in crate::socket) fn add(&self, size: Done) {
+    pub(super) fn add(&self, size: Done) {
         let mut state = self.state();
         state.size.messages += size.messages;
         state.size.bytes += size.bytes;
@@ -42,7 +42,7 @@ impl Leftovers {
 
     /// Subtracts an amount that was read or dropped. Waiting connections are woken when half of the
     /// mark is free.
-    pub(in crate::socket) fn subtract(&self, size: Done) {
+    pub(super) fn subtract(&self, size: Done) {
         let mut state = self.state();
         state.size.messages = state.size.messages.saturating_sub(size.messages);
         state.size.bytes = state.size.bytes.saturating_sub(size.bytes);

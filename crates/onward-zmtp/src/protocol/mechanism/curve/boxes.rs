@@ -9,30 +9,30 @@ use super::keys::{PublicKey, SecretKey};
 use crate::protocol::error::{Error, Result};
 
 /// The version in `HELLO`.
-pub(in crate::protocol::mechanism) const VERSION: [u8; 2] = [1, 0];
+pub(super) const VERSION: [u8; 2] = [1, 0];
 /// The number of zeros in `HELLO`. They make it no shorter than `WELCOME`, so that a sender with a
 /// forged address gains no amplification.
-pub(in crate::protocol::mechanism) const HELLO_PADDING: usize = 72;
+pub(super) const HELLO_PADDING: usize = 72;
 /// The plaintext in the box of `HELLO`.
-pub(in crate::protocol::mechanism) const HELLO_PLAIN: [u8; 64] = [0; 64];
+pub(super) const HELLO_PLAIN: [u8; 64] = [0; 64];
 /// The length of `HELLO` without its name.
-pub(in crate::protocol::mechanism) const HELLO_BYTES: usize = 194;
+pub(super) const HELLO_BYTES: usize = 194;
 /// The length of `WELCOME` without its name.
-pub(in crate::protocol::mechanism) const WELCOME_BYTES: usize = 160;
+pub(super) const WELCOME_BYTES: usize = 160;
 /// The length of `INITIATE` without its name and without metadata.
-pub(in crate::protocol::mechanism) const INITIATE_BYTES: usize = 248;
+pub(super) const INITIATE_BYTES: usize = 248;
 /// The length of a cookie: a nonce, and a box with the client's transient public key and the
 /// server's transient secret key.
-pub(in crate::protocol::mechanism) const COOKIE_BYTES: usize = 96;
+pub(super) const COOKIE_BYTES: usize = 96;
 /// The length of the tag that authenticates a box.
 pub(crate) const TAG_BYTES: usize = 16;
 
 /// A nonce: its purpose, then a number or random octets.
-pub(in crate::protocol::mechanism) type Nonce = [u8; 24];
+pub(super) type Nonce = [u8; 24];
 
 /// Returns a nonce with a counter.
 #[inline]
-pub(in crate::protocol::mechanism) fn short_nonce(purpose: &[u8; 16], number: u64) -> Nonce {
+pub(super) fn short_nonce(purpose: &[u8; 16], number: u64) -> Nonce {
     let mut nonce = [0; 24];
     nonce[..16].copy_from_slice(purpose);
     nonce[16..].copy_from_slice(&number.to_be_bytes());
@@ -40,7 +40,7 @@ pub(in crate::protocol::mechanism) fn short_nonce(purpose: &[u8; 16], number: u6
 }
 
 /// Returns a nonce with random octets.
-pub(in crate::protocol::mechanism) fn long_nonce(purpose: &[u8; 8], random: &[u8; 16]) -> Nonce {
+pub(super) fn long_nonce(purpose: &[u8; 8], random: &[u8; 16]) -> Nonce {
     let mut nonce = [0; 24];
     nonce[..8].copy_from_slice(purpose);
     nonce[8..].copy_from_slice(random);
@@ -48,7 +48,7 @@ pub(in crate::protocol::mechanism) fn long_nonce(purpose: &[u8; 8], random: &[u8
 }
 
 /// Returns the box between two keys. Rejects a weak public key.
-pub(in crate::protocol::mechanism) fn shared(public: PublicKey, secret: &SecretKey) -> Result<SalsaBox> {
+pub(super) fn shared(public: PublicKey, secret: &SecretKey) -> Result<SalsaBox> {
     if public.is_weak() {
         return Err(Error::cryptographic("a public key is of those with which nothing is secret"));
     }
@@ -58,7 +58,7 @@ pub(in crate::protocol::mechanism) fn shared(public: PublicKey, secret: &SecretK
 }
 
 /// Encrypts: returns the tag, then the ciphertext.
-pub(in crate::protocol::mechanism) fn seal(
+pub(super) fn seal(
     cipher: &impl AeadInPlace<NonceSize = U24, TagSize = U16>,
     nonce: &Nonce,
     plain: &[u8],
@@ -71,7 +71,7 @@ pub(in crate::protocol::mechanism) fn seal(
 
 /// Encrypts the bytes after the first [`TAG_BYTES`] in place, and writes the tag in front of them.
 #[inline]
-pub(in crate::protocol::mechanism) fn seal_in_place(
+pub(super) fn seal_in_place(
     cipher: &impl AeadInPlace<NonceSize = U24, TagSize = U16>,
     nonce: &Nonce,
     buffer: &mut [u8],
@@ -83,7 +83,7 @@ pub(in crate::protocol::mechanism) fn seal_in_place(
 }
 
 /// Decrypts a tag and the ciphertext after it.
-pub(in crate::protocol::mechanism) fn open(
+pub(super) fn open(
     cipher: &impl AeadInPlace<NonceSize = U24, TagSize = U16>,
     nonce: &Nonce,
     sealed: &[u8],
@@ -98,13 +98,13 @@ pub(in crate::protocol::mechanism) fn open(
 }
 
 #[cold]
-pub(in crate::protocol::mechanism) fn cannot_open(what: &str) -> Error {
+pub(super) fn cannot_open(what: &str) -> Error {
     Error::cryptographic(format!("the peer's {what} cannot be decrypted: a wrong key, or it was tampered with"))
 }
 
 /// Returns the octets at an offset. The caller has checked that they exist.
-pub(in crate::protocol::mechanism) fn array<const N: usize>(bytes: &[u8], start: usize) -> [u8; N] {
+pub(super) fn array<const N: usize>(bytes: &[u8], start: usize) -> [u8; N] {
     std::array::from_fn(|index| bytes.get(start + index).copied().unwrap_or_default())
 }
 
-pub(in crate::protocol::mechanism) use crypto_box::aead::consts::{U16, U24};
+pub(super) use crypto_box::aead::consts::{U16, U24};

@@ -44,11 +44,11 @@ impl Cipher {
     /// The number of bytes by which an encrypted frame is longer than its payload.
     pub(crate) const OVERHEAD: usize = PAYLOAD_AT;
 
-    pub(in crate::protocol::mechanism) fn of_client(shared: SalsaBox, sent: u64, received: u64) -> Self {
+    pub(super) fn of_client(shared: SalsaBox, sent: u64, received: u64) -> Self {
         Self { shared, ours: BY_CLIENT, theirs: BY_SERVER, sent, received }
     }
 
-    pub(in crate::protocol::mechanism) fn of_server(shared: SalsaBox, sent: u64, received: u64) -> Self {
+    pub(super) fn of_server(shared: SalsaBox, sent: u64, received: u64) -> Self {
         Self { shared, ours: BY_SERVER, theirs: BY_CLIENT, sent, received }
     }
 
@@ -114,7 +114,7 @@ pub(crate) const INNER_COMMAND: u8 = 2;
 const _: () = assert!(INNER_COMMAND != COMMAND);
 
 /// Returns the next number of this side.
-pub(in crate::protocol::mechanism) fn next(sent: &mut u64) -> Result<u64> {
+pub(super) fn next(sent: &mut u64) -> Result<u64> {
     *sent = sent
         .checked_add(1)
         .ok_or_else(|| Error::cryptographic("the numbers of this connection are used up; reconnect"))?;
@@ -122,7 +122,7 @@ pub(in crate::protocol::mechanism) fn next(sent: &mut u64) -> Result<u64> {
 }
 
 /// Takes a number of the peer, which must be larger than all before.
-pub(in crate::protocol::mechanism) fn advance_to(received: &mut u64, number: u64) -> Result<()> {
+pub(super) fn advance_to(received: &mut u64, number: u64) -> Result<()> {
     if number <= *received {
         return Err(Error::cryptographic("the peer sent a number that does not grow: something was sent again"));
     }

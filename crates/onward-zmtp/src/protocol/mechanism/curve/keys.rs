@@ -36,14 +36,14 @@ impl PublicKey {
     }
 
     /// Returns whether a peer can pass for the key's owner without the secret key.
-    pub(in crate::protocol::mechanism) fn is_weak(&self) -> bool {
+    pub(super) fn is_weak(&self) -> bool {
         let mut point = self.0;
         // X25519 ignores the highest bit.
         point[31] &= 0x7F;
         WEAK.contains(&point)
     }
 
-    pub(in crate::protocol::mechanism) fn to_crypto(self) -> crypto_box::PublicKey {
+    pub(super) fn to_crypto(self) -> crypto_box::PublicKey {
         crypto_box::PublicKey::from_bytes(self.0)
     }
 }
@@ -63,7 +63,7 @@ impl fmt::Debug for PublicKey {
 
 /// The points of small order. A box with such a point protects nothing, because it is the same for
 /// every secret key.
-pub(in crate::protocol::mechanism) const WEAK: [[u8; 32]; 7] = [
+pub(super) const WEAK: [[u8; 32]; 7] = [
     [0; 32],
     with_ends(1, 0, 0),
     [
@@ -123,7 +123,7 @@ impl SecretKey {
         Zeroizing::new(z85::encode(&Zeroizing::new(self.0.to_bytes())))
     }
 
-    pub(in crate::protocol::mechanism) fn as_crypto(&self) -> &crypto_box::SecretKey {
+    pub(super) fn as_crypto(&self) -> &crypto_box::SecretKey {
         &self.0
     }
 }
@@ -191,7 +191,7 @@ impl From<SecretKey> for KeyPair {
 #[cfg(all(test, not(miri)))]
 impl KeyPair {
     /// Returns the keys of an impostor, which has another's public key but not its secret key.
-    pub(in crate::protocol::mechanism) fn claimed(public: PublicKey, secret: &SecretKey) -> Self {
+    pub(super) fn claimed(public: PublicKey, secret: &SecretKey) -> Self {
         Self { public, secret: secret.clone() }
     }
 }

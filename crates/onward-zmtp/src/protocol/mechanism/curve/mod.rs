@@ -1,6 +1,6 @@
 //! CURVE (RFC 26): authentication with long-term keys, and encryption of the traffic.
 
-pub(super) mod boxes;
+mod boxes;
 pub(super) mod cipher;
 pub(super) mod client;
 pub(super) mod keys;

@@ -18,7 +18,7 @@ thread_local! {
 }
 
 /// Counts one multiplication of this thread.
-pub(in crate::protocol::mechanism) fn multiply() {
+pub(super) fn multiply() {
     MULTIPLICATIONS.set(MULTIPLICATIONS.get() + 1);
 }
 

@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 const DIGITS: &[u8; 85] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
 const KEY_CHARACTERS: usize = 40;
 
-pub(in crate::protocol::mechanism) fn encode(key: &[u8; 32]) -> String {
+pub(super) fn encode(key: &[u8; 32]) -> String {
     let mut text = String::with_capacity(KEY_CHARACTERS);
     for chunk in key.as_chunks::<4>().0 {
         let value = u32::from_be_bytes(*chunk);
@@ -18,7 +18,7 @@ pub(in crate::protocol::mechanism) fn encode(key: &[u8; 32]) -> String {
 
 /// Returns the octets. Returns `None` if the text is not 40 digits of the base, or if a group of
 /// digits exceeds four octets.
-pub(in crate::protocol::mechanism) fn decode(text: &str) -> Option<Zeroizing<[u8; 32]>> {
+pub(super) fn decode(text: &str) -> Option<Zeroizing<[u8; 32]>> {
     if text.len() != KEY_CHARACTERS {
         return None;
     }
