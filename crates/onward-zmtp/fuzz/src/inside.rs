@@ -24,4 +24,4 @@ mod message {
 pub(crate) use error::Error;
 pub(crate) use wire::frame::SHORT_BODY;
 pub(crate) use wire::input::{Frame, FrameLimits, Input};
-pub(crate) use wire::message_run::Run;
+pub(crate) use wire::message_run::MessageRun;

@@ -74,7 +74,7 @@ mod sources;
 pub(crate) mod sync;
 
 pub use handle::{Handle, InsertError};
-pub use queue::{DEFAULT_SOURCE_LIMIT, FRUITLESS_POLLS, FairQueue, READS_BEFORE_YIELD, State};
+pub use queue::{DEFAULT_SOURCE_LIMIT, EMPTY_POLLS_BEFORE_YIELD, FairQueue, READS_BEFORE_YIELD, State};
 #[cfg(feature = "tokio")]
-pub(crate) use source::Ahead;
+pub(crate) use source::ReadAhead;
 pub use source::{Ended, SourceId};

@@ -1,5 +1,5 @@
-//! The bounds on what a peer can make a connection keep. [`Limits`](super::Limits) can change some of
-//! them.
+//! The bounds on what a peer can make a connection keep. [`Limits`](super::Limits) can change some
+//! of them.
 
 /// The default for the largest body of one frame, in bytes.
 pub const FRAME_BYTES: usize = 64 * 1024 * 1024;
@@ -39,7 +39,7 @@ pub const PING_CONTEXT_BYTES: usize = 16;
 pub const ERROR_REASON_BYTES: usize = 255;
 
 /// The number of bytes of unwritten `PONG` replies at which a connection stops decoding.
-pub const ANSWER_BYTES: usize = 4 * 1024;
+pub const UNWRITTEN_PONG_BYTES: usize = 4 * 1024;
 
 /// The size of the read buffer, in bytes, which holds received bytes until they are decoded. Until
 /// the handshake is done the size is [`HANDSHAKE_BUFFER_BYTES`].

@@ -55,8 +55,8 @@
 //!
 //! # Authentication
 //!
-//! The server of PLAIN and CURVE asks its caller with [`Event::Authenticate`]. It decodes nothing
-//! more from the peer until the caller has decided.
+//! The server of PLAIN and CURVE requests a decision with [`Event::Authenticate`]. It decodes
+//! nothing more from the peer until the caller has decided.
 //!
 //! ```
 //! use onward_zmtp::protocol::{Connection, Credentials, Error, PublicKey};
@@ -121,5 +121,5 @@ pub use options::{HANDSHAKE_TIMEOUT, HEARTBEAT_TTL_LONGEST, Heartbeat, Options};
 pub use socket_type::SocketType;
 pub use subscriptions::Subscriptions;
 #[cfg(feature = "tokio")]
-pub(crate) use wire::message_run::Run;
+pub(crate) use wire::message_run::MessageRun;
 pub use wire::output::Output;

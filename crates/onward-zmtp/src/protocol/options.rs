@@ -111,7 +111,7 @@ impl Options {
 
     /// Returns the heartbeats to send to this peer.
     pub(crate) fn heartbeat_for(&self, peer: &Peer) -> Option<&Heartbeat> {
-        self.heartbeat.as_ref().filter(|heartbeat| peer.knows_3_1() || heartbeat.asks_version_3_0)
+        self.heartbeat.as_ref().filter(|heartbeat| peer.knows_3_1() || heartbeat.pings_version_3_0)
     }
 
     /// Adds a property to the metadata for the peer. By convention its name begins with `X-`.
@@ -155,7 +155,7 @@ pub struct Heartbeat {
     pub(crate) timeout: Duration,
     pub(crate) ttl: Duration,
     pub(crate) context: Bytes,
-    pub(crate) asks_version_3_0: bool,
+    pub(crate) pings_version_3_0: bool,
 }
 
 impl Heartbeat {
@@ -166,7 +166,7 @@ impl Heartbeat {
     /// socket rejects a zero interval when it binds or connects. To send no heartbeats, set none.
     #[must_use]
     pub fn every(interval: Duration) -> Self {
-        Self { interval, timeout: interval, ttl: Duration::ZERO, context: Bytes::new(), asks_version_3_0: false }
+        Self { interval, timeout: interval, ttl: Duration::ZERO, context: Bytes::new(), pings_version_3_0: false }
     }
 
     /// Sets how long the peer may be silent after a `PING` before it is given up. It must be more
@@ -202,8 +202,8 @@ impl Heartbeat {
     /// Sends heartbeats also to peers of ZMTP 3.0, which does not define `PING`. libzmq 4.2
     /// understands it anyway; other peers may disconnect. Default: no.
     #[must_use]
-    pub fn ask_version_3_0(mut self) -> Self {
-        self.asks_version_3_0 = true;
+    pub fn ping_version_3_0(mut self) -> Self {
+        self.pings_version_3_0 = true;
         self
     }
 

@@ -14,8 +14,8 @@ pub type RouterSocket = Socket<kind::Router>;
 /// `PUB`: sends to all subscribers.
 pub type PubSocket = Socket<kind::Pub>;
 /// `XPUB`: a PUB that receives subscriptions as messages. The program must receive them: once the
-/// unread notices of a peer reach the mark, nothing more is read from that peer, not even
-/// subscriptions.
+/// unread notices of a peer reach the high-water mark, nothing more is read from that peer, not
+/// even subscriptions.
 pub type XpubSocket = Socket<kind::Xpub>;
 /// `SUB`: receives the messages that it is subscribed to.
 pub type SubSocket = Socket<kind::Sub>;

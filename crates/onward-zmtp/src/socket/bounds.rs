@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-/// The default mark in messages of a queue to or from one peer.
+/// The default high-water mark in messages of a queue to or from one peer.
 pub const HIGH_WATER_MARK_MESSAGES: usize = 1000;
 
-/// The default mark in bytes of payload of a queue to or from one peer.
+/// The default high-water mark in bytes of payload of a queue to or from one peer.
 pub const HIGH_WATER_MARK_BYTES: usize = 16 * 1024 * 1024;
 
 /// The number of connections of one listener that may be in their handshakes at a time. The next
@@ -24,7 +24,7 @@ pub const SUBSCRIPTIONS: usize = 65_536;
 
 /// The number of items at which a queue removes unsent subscriptions that were cancelled. Later on,
 /// it is twice the number left.
-pub const SETTLE_ITEMS: usize = 1024;
+pub const COMPACT_ITEMS: usize = 1024;
 
 /// The number of events that a monitor keeps for a late reader.
 pub const MONITOR_EVENTS: usize = 256;
@@ -69,13 +69,13 @@ pub const ENDPOINT_BYTES: usize = 1024;
 /// two.
 pub const WRITE_PIECES: usize = 128;
 
-/// The least number of messages of each peer that are read ahead of the program, if the mark allows
-/// it. It holds for any number of peers that share one mark.
+/// The least number of messages of each peer that are read ahead of the program, if the high-water
+/// mark allows it. It holds for any number of peers that share one high-water mark.
 pub const READ_AHEAD_MESSAGES: usize = 64;
 
 /// The idle time after which a connection gives back the memory that only a busy one needs. Until
 /// then it may soon be busy again.
-pub const REST_AFTER: Duration = Duration::from_millis(10);
+pub const IDLE_SHRINK_AFTER: Duration = Duration::from_millis(10);
 
 /// The number of bytes that the task of a connection writes and reads before it yields to other
 /// tasks of the runtime.

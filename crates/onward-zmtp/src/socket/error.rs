@@ -96,7 +96,7 @@ impl Error {
     #[cold]
     pub(super) fn refused_by(endpoint: &Endpoint, reason: &Self) -> Self {
         let message = format!(
-            "`{endpoint}` refused the connection and is not asked again: {reason}; correct the options and connect again, \
+            "`{endpoint}` refused the connection and is not tried again: {reason}; correct the options and connect again, \
              or set `SocketOptions::on_refusal(Refusal::Retry)`"
         );
         Self { kind: Kind::Refused, message: message.into(), source: reason.source.clone() }

@@ -45,7 +45,7 @@
 //! # Guarantees of all types
 //!
 //! - **Every queue is bounded.** Queues have [high-water marks](HighWaterMark) in messages and
-//!   bytes, for each peer and each direction. At a mark, the sender waits.
+//!   bytes, for each peer and each direction. At a high-water mark, the sender waits.
 //! - **Every loss is counted.** A message is dropped if a subscriber does not read or a peer is
 //!   gone. The [statistics](Statistics) count it.
 //! - **Connections need no care.** Heartbeats, reconnects with a growing and random
@@ -79,11 +79,11 @@
 //! # async fn main() -> Result<(), onward_zmtp::socket::Error> {
 //! let router = RouterSocket::new();
 //! let endpoint = router.bind("inproc://echo").await?;
-//! let (mut answers, mut questions) = router.split();
+//! let (mut replies, mut requests) = router.split();
 //! tokio::spawn(async move {
-//!     while let Ok(message) = questions.recv().await {
+//!     while let Ok(message) = requests.recv().await {
 //!         // The identity is still in front, so the reply goes back to its sender.
-//!         let _ = answers.send(message).await;
+//!         let _ = replies.send(message).await;
 //!     }
 //! });
 //!

@@ -18,23 +18,23 @@ use super::monitor::events::Monitor;
 use super::monitor::statistics::Statistics;
 use super::owner::Owner;
 use super::patterns::publish::{poll_publish, poll_upstream};
-use super::patterns::round_robin::Rotation;
-use super::patterns::router::Route;
+use super::patterns::round_robin::RoundRobin;
+use super::patterns::router::RouteCache;
 use super::shared::Shared;
 use crate::protocol::{Message, SocketType};
 
 /// The sending part of every socket type.
 pub(super) struct SendCore {
     pub(super) owner: Arc<Owner>,
-    pub(super) rotation: Rotation,
-    route: Route,
+    pub(super) round_robin: RoundRobin,
+    route_cache: RouteCache,
     /// The message that a `Sink` has accepted and not sent.
     pending: Option<Message>,
 }
 
 impl SendCore {
     pub(super) fn new(owner: Arc<Owner>) -> Self {
-        Self { owner, rotation: Rotation::default(), route: Route::default(), pending: None }
+        Self { owner, round_robin: RoundRobin::default(), route_cache: RouteCache::default(), pending: None }
     }
 
     /// Sends the message in `slot`. It stays there while this is `Pending`, and if it fails.
@@ -47,10 +47,10 @@ impl SendCore {
         let shared = &self.owner.shared;
         check(shared, slot.as_ref())?;
         match shared.socket_type {
-            SocketType::Router => self.route.poll_send(shared, context, slot),
+            SocketType::Router => self.route_cache.poll_send(shared, context, slot),
             SocketType::Pub | SocketType::Xpub => poll_publish(shared, context, slot),
-            SocketType::Xsub => poll_upstream(shared, &mut self.rotation, context, slot),
-            _ => self.rotation.poll_send(shared, context, slot, true).map_ok(drop),
+            SocketType::Xsub => poll_upstream(shared, &mut self.round_robin, context, slot),
+            _ => self.round_robin.poll_send(shared, context, slot, true).map_ok(drop),
         }
     }
 
@@ -85,7 +85,7 @@ impl SendCore {
     fn offer_each(&mut self, messages: &mut [Message]) -> usize {
         let shared = &self.owner.shared;
         match shared.socket_type {
-            SocketType::Push | SocketType::Dealer | SocketType::Pair => self.rotation.offer_each(shared, messages),
+            SocketType::Push | SocketType::Dealer | SocketType::Pair => self.round_robin.offer_each(shared, messages),
             _ => 0,
         }
     }
@@ -141,7 +141,7 @@ fn check(shared: &Shared, message: Option<&Message>) -> Result<()> {
     match message.map(Message::frames) {
         // The fast path for nearly every message. A message of one frame to a ROUTER has only an
         // identity; that error is found later.
-        Some([frame]) if shared.bounds.allow_lone(frame) => Ok(()),
+        Some([frame]) if shared.send_limits.allow_single(frame) => Ok(()),
         frames => check_each(shared, frames),
     }
 }
@@ -151,8 +151,8 @@ fn check_each(shared: &Shared, frames: Option<&[Bytes]>) -> Result<()> {
     match frames {
         None | Some([]) => Err(Error::state("a message needs a frame, even if it is an empty one")),
         // The identity is not sent, so it does not count.
-        Some([_, frames @ ..]) if shared.socket_type == SocketType::Router => shared.bounds.check(frames),
-        Some(frames) => shared.bounds.check(frames),
+        Some([_, frames @ ..]) if shared.socket_type == SocketType::Router => shared.send_limits.check(frames),
+        Some(frames) => shared.send_limits.check(frames),
     }
 }
 

@@ -14,7 +14,7 @@ use super::monitor::events::Monitor;
 use super::monitor::statistics::Statistics;
 use super::options::socket_options::SocketOptions;
 use super::owner::Owner;
-use super::patterns::request_reply::Dialogue;
+use super::patterns::request_reply::RequestState;
 use super::peers::remote_peer::RemotePeer;
 use super::receive::{ReceiveCore, Receiver};
 use super::send::{SendCore, Sender, TrySendError};
@@ -39,7 +39,7 @@ use crate::protocol::{Identity, IntoFrame, Message};
 pub struct Socket<T> {
     pub(super) sender: Sender<T>,
     pub(super) receiver: Receiver<T>,
-    pub(super) dialogue: Dialogue,
+    pub(super) request_state: RequestState,
 }
 
 impl<T: Kind> Socket<T> {
@@ -54,13 +54,13 @@ impl<T: Kind> Socket<T> {
     #[must_use]
     pub fn with_options(options: SocketOptions) -> Self {
         // The limit also covers inboxes of disconnected peers that have not been read yet.
-        let sources = options.peers.max(1).saturating_mul(2).saturating_add(options.receive_mark.messages);
+        let sources = options.peers.max(1).saturating_mul(2).saturating_add(options.receive_high_water_mark.messages);
         let queue = FairQueue::with_limit(sources);
         let owner = Owner::new(Shared::new(T::TYPE, options, queue.handle()));
         Self {
             sender: Sender::new(SendCore::new(owner.clone())),
             receiver: Receiver::new(ReceiveCore::new(owner, queue)),
-            dialogue: Dialogue::Idle,
+            request_state: RequestState::Idle,
         }
     }
 
@@ -180,7 +180,7 @@ impl<T: Sends> Socket<T> {
     ///
     /// | type | to | when the queue is full, or no peer is connected |
     /// |---|---|---|
-    /// | PUSH, DEALER | the next with room | waits; without a peer, queues up to the mark |
+    /// | PUSH, DEALER | next with room | waits; without a peer, queues up to the high-water mark |
     /// | PAIR | the peer | as PUSH |
     /// | ROUTER | the peer named by the first frame | waits, or fails if it is gone |
     /// | PUB, XPUB | all subscribers | drops it for full queues, or [waits](super::Overflow) |

@@ -6,14 +6,14 @@ use crate::protocol::options::Options;
 
 /// The facts about the local side that a handshake needs.
 #[derive(Debug)]
-pub(crate) struct Local<'a> {
+pub(crate) struct LocalSide<'a> {
     pub(crate) options: &'a Options,
     /// Set if the peer opened the connection. The local side then introduces itself only after it
     /// knows the peer.
     pub(crate) was_accepted: bool,
 }
 
-impl Local<'_> {
+impl LocalSide<'_> {
     /// Returns the local metadata, encoded.
     pub(crate) fn metadata(&self) -> Vec<u8> {
         let options = self.options;

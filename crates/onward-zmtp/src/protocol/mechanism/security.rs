@@ -34,7 +34,8 @@ pub enum Security {
         /// The local long-term keys, by which the server identifies this client.
         keys: KeyPair,
     },
-    /// Encrypts the traffic, and asks whether the client's key is accepted: [`Credentials::Curve`].
+    /// Encrypts the traffic, and has the caller decide about the client's key:
+    /// [`Credentials::Curve`].
     CurveServer {
         /// The local long-term keys, by which clients identify this server.
         keys: KeyPair,

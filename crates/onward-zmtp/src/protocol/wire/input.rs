@@ -12,7 +12,7 @@ use super::super::bounds::{
 use super::super::error::{Error, Result};
 use super::frame::{Header, SHORT_MESSAGE};
 #[cfg(feature = "tokio")]
-use super::message_run::Run;
+use super::message_run::MessageRun;
 
 /// The largest bodies of frames that this phase of the connection accepts, in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ pub(crate) struct Input {
     capacity: usize,
     large: Option<LargeFrame>,
     /// The bytes of frames in the buffer, or in the chunk, that were large enough to share.
-    worth_it: usize,
+    shareable: usize,
     /// Set if that was at least half of the previous buffer.
     may_share: bool,
     /// Set if some of those frames are too small to share a buffer of [`LARGE_READ_BUFFER_BYTES`].
@@ -114,7 +114,7 @@ impl Input {
             start: 0,
             capacity: HANDSHAKE_BUFFER_BYTES,
             large: None,
-            worth_it: 0,
+            shareable: 0,
             may_share: false,
             is_half_enough: false,
             seen: 0,
@@ -159,7 +159,7 @@ impl Input {
     /// unless the caller reads before it has taken all events.
     fn begin_buffer(&mut self) {
         let filled = self.buffer.len().max(self.chunk.len());
-        self.may_share = mem::take(&mut self.worth_it) >= filled / 2;
+        self.may_share = mem::take(&mut self.shareable) >= filled / 2;
         self.adapt(filled);
         if self.chunk.is_empty() {
             compact(&mut self.buffer, self.start);
@@ -194,20 +194,20 @@ impl Input {
 
     /// Releases the memory that only a busy peer needs. Nothing is waiting to be read.
     #[inline]
-    pub(crate) fn rest(&mut self) {
-        if self.has_memory_to_spare() {
-            self.give_back();
+    pub(crate) fn shrink_idle(&mut self) {
+        if self.can_shrink() {
+            self.release();
         }
     }
 
-    /// Returns whether [`rest`](Self::rest) would release memory.
+    /// Returns whether [`shrink_idle`](Self::shrink_idle) would release memory.
     #[inline]
-    pub(crate) fn has_memory_to_spare(&self) -> bool {
+    pub(crate) fn can_shrink(&self) -> bool {
         self.capacity > READ_BUFFER_BYTES && self.peek().is_empty()
     }
 
     #[cold]
-    fn give_back(&mut self) {
+    fn release(&mut self) {
         (self.buffer, self.chunk, self.start) = (Vec::new(), Bytes::new(), 0);
         self.capacity = READ_BUFFER_BYTES;
     }
@@ -233,14 +233,14 @@ impl Input {
         self.len() == 0 && self.large.is_none()
     }
 
-    /// Returns whether bytes arrived since the last [`Input::mark`]. The caller must call `mark`
-    /// after it decodes.
+    /// Returns whether bytes arrived since the last [`Input::mark_seen`]. The caller must call
+    /// `mark_seen` after it decodes.
     pub(crate) fn has_grown(&self) -> bool {
         self.len() > self.seen
     }
 
     /// Marks the present bytes as seen.
-    pub(crate) fn mark(&mut self) {
+    pub(crate) fn mark_seen(&mut self) {
         self.seen = self.len();
     }
 
@@ -297,7 +297,7 @@ impl Input {
     /// or once their payloads reach `bytes` bytes.
     #[cfg(feature = "tokio")]
     #[inline]
-    pub(crate) fn take_short_run(&mut self, longest: usize, run: &mut Run, messages: usize, bytes: usize) {
+    pub(crate) fn take_short_run(&mut self, longest: usize, run: &mut MessageRun, messages: usize, bytes: usize) {
         if self.large.is_some() {
             return;
         }
@@ -328,7 +328,7 @@ impl Input {
     /// Returns whether a frame of this length may share the buffer. It then holds little more
     /// memory than itself and other such frames.
     fn may_share(&mut self, length: usize) -> bool {
-        self.worth_it += length;
+        self.shareable += length;
         self.is_half_enough |= length < LARGE_READ_BUFFER_BYTES / SHARED_PART;
         self.may_share
             && length >= self.capacity / SHARED_PART
@@ -406,7 +406,7 @@ mod tests {
                 one.read_buf().put_slice(piece);
                 rest(&mut one, &mut expected);
                 other.read_buf().put_slice(piece);
-                let mut run = Run::default();
+                let mut run = MessageRun::default();
                 other.take_short_run(100, &mut run, messages, usize::MAX);
                 assert!(run.messages() <= messages);
                 found.extend(run.payloads().map(<[u8]>::to_vec));
@@ -421,7 +421,7 @@ mod tests {
         let taken = |wire: &[u8], longest, messages, bytes| {
             let mut input = Input::new();
             input.read_buf().put_slice(wire);
-            let mut run = Run::default();
+            let mut run = MessageRun::default();
             input.take_short_run(longest, &mut run, messages, bytes);
             run.messages()
         };

@@ -11,7 +11,7 @@ use super::frame::{SHORT_BODY, SHORT_MESSAGE};
 /// Encoded messages of one short frame each, in order. They need no allocation each, and they move
 /// all at once.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Run {
+pub(crate) struct MessageRun {
     wire: Vec<u8>,
     /// The offset of the first message that was not taken.
     start: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Run {
 /// The smallest memory of a run, in bytes.
 const LEAST_MEMORY: usize = 1024;
 
-impl Run {
+impl MessageRun {
     /// The largest memory of a run, in bytes. A run takes messages while it has room, and the last
     /// one may exceed the room.
     pub(crate) const MEMORY: usize = RUN_BYTES + 2 + SHORT_BODY;
@@ -75,7 +75,7 @@ impl Run {
         }
     }
 
-    /// Doubles the memory, but keeps it within [`Run::MEMORY`] if that suffices.
+    /// Doubles the memory, but keeps it within [`MessageRun::MEMORY`] if that suffices.
     #[cold]
     fn grow(&mut self, bytes: usize) {
         let twice = (2 * self.wire.capacity()).clamp(LEAST_MEMORY, Self::MEMORY);
@@ -173,7 +173,7 @@ impl Run {
     }
 }
 
-impl Iterator for Run {
+impl Iterator for MessageRun {
     type Item = Message;
 
     #[inline]
@@ -186,8 +186,8 @@ impl Iterator for Run {
 mod tests {
     use super::*;
 
-    fn run(payloads: &[&'static str]) -> Run {
-        let mut run = Run::default();
+    fn run(payloads: &[&'static str]) -> MessageRun {
+        let mut run = MessageRun::default();
         payloads.iter().for_each(|payload| run.push(payload.as_bytes()));
         run
     }
@@ -205,10 +205,10 @@ mod tests {
 
     #[test]
     fn a_long_frame_and_more_than_one_are_nothing_for_it() {
-        assert_eq!(Run::payload(&Message::from(vec![1; 255])).map(<[u8]>::len), Some(255));
-        assert_eq!(Run::payload(&Message::from(vec![1; 256])), None);
-        assert_eq!(Run::payload(&Message::from_iter(["a", "b"])), None);
-        assert_eq!(Run::payload(&Message::new()), None);
+        assert_eq!(MessageRun::payload(&Message::from(vec![1; 255])).map(<[u8]>::len), Some(255));
+        assert_eq!(MessageRun::payload(&Message::from(vec![1; 256])), None);
+        assert_eq!(MessageRun::payload(&Message::from_iter(["a", "b"])), None);
+        assert_eq!(MessageRun::payload(&Message::new()), None);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::super::bounds::{GATHER_BYTES, JOIN_BYTES};
 use super::super::bounds::{IDLE_WRITE_BUFFER_BYTES, WRITE_BATCH_BYTES, WRITE_BUFFER_KEPT_BYTES};
 use super::frame::{COMMAND, Header, MORE};
 #[cfg(feature = "tokio")]
-use super::message_run::Run;
+use super::message_run::MessageRun;
 
 /// The number of written bytes in the arena from which the rest may move to the front. More than
 /// half of the arena must be written, too.
@@ -151,7 +151,7 @@ impl Output {
 
     /// Adds encoded messages. It takes their memory if nothing else waits to be written.
     #[cfg(feature = "tokio")]
-    pub(crate) fn push_run(&mut self, run: &mut Run) {
+    pub(crate) fn push_run(&mut self, run: &mut MessageRun) {
         if !self.gathered.is_empty() || !run.swap_wire(&mut self.arena) {
             self.arena.extend_from_slice(run.wire());
         }
@@ -179,15 +179,15 @@ impl Output {
 
     /// Releases the memory that only a busy peer needs. Nothing is waiting to be written.
     #[inline]
-    pub(crate) fn rest(&mut self) {
-        if self.has_memory_to_spare() {
+    pub(crate) fn shrink_idle(&mut self) {
+        if self.can_shrink() {
             self.arena = Vec::new();
         }
     }
 
-    /// Returns whether [`rest`](Self::rest) would release memory.
+    /// Returns whether [`shrink_idle`](Self::shrink_idle) would release memory.
     #[inline]
-    pub(crate) fn has_memory_to_spare(&self) -> bool {
+    pub(crate) fn can_shrink(&self) -> bool {
         self.arena.capacity() > IDLE_WRITE_BUFFER_BYTES && self.arena.is_empty()
     }
 

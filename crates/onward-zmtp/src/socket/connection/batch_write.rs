@@ -10,12 +10,12 @@ use tokio::io::AsyncWrite as _;
 use tokio::time::Instant;
 
 use super::transport::Stream;
-use super::write_costs::{Way, WriteCosts};
+use super::write_costs::{WriteCosts, WriteMethod};
 use crate::protocol::Output;
 use crate::socket::bounds::WRITE_PIECES;
 
 thread_local! {
-    static SMALL_PIECES: RefCell<SmallPieces> = RefCell::default();
+    static JOIN_BUFFER: RefCell<JoinBuffer> = RefCell::default();
 }
 
 /// The buffer with which a thread writes many small pieces.
@@ -24,7 +24,7 @@ thread_local! {
 /// many connections would not fit there. A thread that has joined pieces keeps
 /// [`Output::JOINED_BYTES`] of memory for it.
 #[derive(Default)]
-struct SmallPieces {
+struct JoinBuffer {
     joined: Vec<u8>,
     costs: WriteCosts,
 }
@@ -43,7 +43,7 @@ pub(super) fn poll_write(
         // The stream must be ready first. Joining pieces that are then not written costs as much as
         // a write, and a write that has to wait gives no measurement of its cost.
         ready!(stream.poll_write_ready(context));
-        ready!(SMALL_PIECES.with_borrow_mut(|small_pieces| small_pieces.poll_write(stream, context, output)))?
+        ready!(JOIN_BUFFER.with_borrow_mut(|join_buffer| join_buffer.poll_write(stream, context, output)))?
     } else {
         ready!(gather(stream, context, output))?
     };
@@ -51,7 +51,7 @@ pub(super) fn poll_write(
     Poll::Ready(Ok(written))
 }
 
-impl SmallPieces {
+impl JoinBuffer {
     /// Joins or gathers the pieces, whichever is measured to be faster. Some processors take more
     /// time to copy many pieces than to join them and copy one, others less.
     fn poll_write(
@@ -60,12 +60,12 @@ impl SmallPieces {
         context: &mut Context<'_>,
         output: &Output,
     ) -> Poll<io::Result<usize>> {
-        let (way, begun) = (self.costs.next_way(), Instant::now());
-        let written = ready!(match way {
-            Way::Joined => stream.poll_write(context, self.join(output)),
-            Way::Gathered => gather(stream, context, output),
+        let (method, begun) = (self.costs.next_method(), Instant::now());
+        let written = ready!(match method {
+            WriteMethod::Joined => stream.poll_write(context, self.join(output)),
+            WriteMethod::Gathered => gather(stream, context, output),
         })?;
-        self.costs.learn(way, written, begun.elapsed());
+        self.costs.record(method, written, begun.elapsed());
         Poll::Ready(Ok(written))
     }
 

@@ -13,41 +13,41 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 /// Polling the token's future costs up to a tenth of a turn with a small message, and the token
 /// itself takes a lock. The future is therefore polled once, with a waker that sets a flag. It is
 /// polled again only for another task.
-pub(super) struct Stop<'a> {
+pub(super) struct CancellationFlag<'a> {
     cancelled: Pin<Box<WaitForCancellationFuture<'a>>>,
-    sign: Arc<Sign>,
+    flag: Arc<Flag>,
     /// The waker of the task that was registered last.
     waker: Option<Waker>,
 }
 
 /// The flag that the token was cancelled.
 #[derive(Default)]
-struct Sign {
-    is_given: AtomicBool,
+struct Flag {
+    is_set: AtomicBool,
     task: AtomicWaker,
 }
 
-impl Wake for Sign {
+impl Wake for Flag {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.is_given.store(true, Ordering::Release);
+        self.is_set.store(true, Ordering::Release);
         self.task.wake();
     }
 }
 
-impl<'a> Stop<'a> {
+impl<'a> CancellationFlag<'a> {
     pub(super) fn new(token: &'a CancellationToken) -> Self {
-        Self { cancelled: Box::pin(token.cancelled()), sign: Arc::default(), waker: None }
+        Self { cancelled: Box::pin(token.cancelled()), flag: Arc::default(), waker: None }
     }
 
     /// Returns true if the connection must end. If not, the task is woken when it must.
     #[inline]
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> bool {
         match &self.waker {
-            Some(known) if known.will_wake(context.waker()) => self.sign.is_given.load(Ordering::Acquire),
+            Some(known) if known.will_wake(context.waker()) => self.flag.is_set.load(Ordering::Acquire),
             _ => self.wait(context),
         }
     }
@@ -55,8 +55,8 @@ impl<'a> Stop<'a> {
     #[cold]
     fn wait(&mut self, context: &mut Context<'_>) -> bool {
         self.waker = Some(context.waker().clone());
-        self.sign.task.register(context.waker());
-        let sign = Waker::from(self.sign.clone());
-        self.cancelled.as_mut().poll(&mut Context::from_waker(&sign)).is_ready()
+        self.flag.task.register(context.waker());
+        let flag = Waker::from(self.flag.clone());
+        self.cancelled.as_mut().poll(&mut Context::from_waker(&flag)).is_ready()
     }
 }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::backoff::Backoff;
 use super::inproc;
-use super::link::{End, Established, Link};
+use super::link::{ConnectionEnd, Established, Link};
 use super::refusal::Refusals;
 use super::transport::Stream;
 use crate::protocol::Identity;
@@ -21,57 +21,57 @@ use crate::socket::shared::{Shared, TaskContext};
 pub(in crate::socket) async fn connect(
     context: TaskContext,
     endpoint: Endpoint,
-    known_as: Option<Identity>,
+    assigned_identity: Option<Identity>,
     stop: CancellationToken,
 ) {
     let shared = context.shared.clone();
-    let link = Link { connector: Some(shared.next_id()), context, endpoint, address: None, known_as, stop };
+    let link = Link { connector: Some(shared.next_id()), context, endpoint, address: None, assigned_identity, stop };
     let mut backoff = Backoff::new(shared.options.reconnect);
     let mut refusals = Refusals::new(shared.options.on_refusal);
     let mut refusal = None;
     while !link.stop.is_cancelled() || shared.has_backlog() {
         match attempt(&link).await {
-            End::Stopped => break,
-            End::Failed(error) if refusals.is_final(&error) => {
+            ConnectionEnd::Stopped => break,
+            ConnectionEnd::Failed(error) if refusals.is_final(&error) => {
                 refusal = Some(Error::refused_by(&link.endpoint, &error));
                 break;
             }
-            End::Failed(_) | End::Lost { .. } if shared.options.connects_once => {
+            ConnectionEnd::Failed(_) | ConnectionEnd::Lost { .. } if shared.options.connects_once => {
                 refusal =
                     Some(Error::gone(format!("the one connection to `{}` is gone; connect again", link.endpoint)));
                 break;
             }
-            End::Failed(_) => {}
-            End::Lost { lasted } => {
+            ConnectionEnd::Failed(_) => {}
+            ConnectionEnd::Lost { lasted } => {
                 refusals.was_accepted();
                 backoff.connection_lasted(lasted);
             }
         }
         let after = backoff.delay(fastrand::f64());
-        shared.tell(MonitorEvent::WillReconnect { endpoint: link.endpoint.clone(), after });
+        shared.report(MonitorEvent::WillReconnect { endpoint: link.endpoint.clone(), after });
         tokio::select! {
             biased;
-            () = patience(&shared, &link.stop) => break,
+            () = until_connecting_ends(&shared, &link.stop) => break,
             () = sleep(after) => {}
         }
     }
     // This allows the program to connect to the endpoint again.
     link.stop.cancel();
     shared.end_connecting(refusal);
-    shared.tell(MonitorEvent::ConnectingEnded { endpoint: link.endpoint });
+    shared.report(MonitorEvent::ConnectingEnded { endpoint: link.endpoint });
 }
 
-async fn attempt(link: &Link) -> End {
+async fn attempt(link: &Link) -> ConnectionEnd {
     if let Endpoint::Inproc(name) = &link.endpoint {
         return inproc::connect(link, name).await;
     }
     let opened = tokio::select! {
         biased;
-        () = patience(&link.context.shared, &link.stop) => return End::Stopped,
+        () = until_connecting_ends(&link.context.shared, &link.stop) => return ConnectionEnd::Stopped,
         opened = open(link) => opened,
     };
     match opened {
-        Ok(established) => link.carry(established).await,
+        Ok(established) => link.run(established).await,
         Err(error) => link.failed(error),
     }
 }
@@ -89,7 +89,7 @@ async fn open(link: &Link) -> Result<Established> {
 
 /// Waits until connecting has no more use: at `stop`, or, if a closed socket still has messages to
 /// send, at the end of its linger time.
-pub(super) async fn patience(shared: &Shared, stop: &CancellationToken) {
+pub(super) async fn until_connecting_ends(shared: &Shared, stop: &CancellationToken) {
     stop.cancelled().await;
     if shared.token.is_cancelled() && shared.has_backlog() {
         match shared.linger_deadline() {

@@ -16,16 +16,16 @@ use tokio_util::io::poll_read_buf;
 use tokio_util::sync::CancellationToken;
 
 use super::batch_write;
-use super::cancellation::Stop;
-use super::idle_shrink::Rest;
-use super::incoming_batch::Delivery;
-use super::pipe::{DONE_MESSAGES, Pipe};
+use super::cancellation::CancellationFlag;
+use super::idle_shrink::IdleShrink;
+use super::incoming_batch::IncomingBatch;
+use super::pipe::{Pipe, REPORT_AFTER_MESSAGES};
 use super::queue_items::Outgoing;
 use super::transport::Stream;
 use crate::protocol::{Connection, Event, Message};
 use crate::socket::bounds::{SHARED_TURN_BYTES, TURN_BYTES};
 use crate::socket::error::{Error, Result};
-use crate::socket::queue::bounded_queue::{Payload as _, Taken};
+use crate::socket::queue::bounded_queue::{QueueItem as _, Taken};
 use crate::socket::shared::Shared;
 
 /// The mover of messages between the queues of a peer and its stream. It works in batches, in both
@@ -40,7 +40,7 @@ pub(super) struct Driver {
     pipe: Arc<Pipe>,
     /// Items taken from the queue and not encoded yet.
     unsent: Taken<Outgoing>,
-    delivery: Delivery,
+    incoming_batch: IncomingBatch,
     /// The time of the last receipt; kept only if `is_timed`.
     received_at: Instant,
     /// True if a deadline depends on the time of the last receipt.
@@ -53,35 +53,35 @@ pub(super) struct Driver {
     timer: Pin<Box<Sleep>>,
     /// The time at which the timer fires; `None` if it is not set.
     armed: Option<Instant>,
-    rest: Rest,
+    idle_shrink: IdleShrink,
     uncertain: Uncertain,
     /// True if the connection has failed and nothing more must be written.
     is_over: bool,
 }
 
-/// A driver that its own task and the writer of [`AtOnce`] use in turn.
-pub(super) struct Shareable(Mutex<Driver>);
+/// A driver that its own task and the writer of [`DirectWriter`] use in turn.
+pub(super) struct SharedDriver(Mutex<Driver>);
 
 /// A writer that bypasses the driver's task if nothing is to be written first. The reply to a
 /// message that came alone need not wait for that task to run.
-pub(super) struct AtOnce(Weak<Shareable>);
+pub(super) struct DirectWriter(Weak<SharedDriver>);
 
-impl AtOnce {
+impl DirectWriter {
     /// Takes and writes the message, or leaves it for the caller to queue. Never waits.
     pub(super) fn write(&self, message: &mut Message) -> bool {
         let Some(driver) = self.0.upgrade() else { return false };
         // If the driver is locked, the holder also writes what is queued.
-        driver.0.try_lock().is_ok_and(|mut driver| driver.write_at_once(message))
+        driver.0.try_lock().is_ok_and(|mut driver| driver.write_directly(message))
     }
 }
 
-impl Shareable {
+impl SharedDriver {
     pub(super) fn new(driver: Driver) -> Self {
         Self(Mutex::new(driver))
     }
 
-    pub(super) fn at_once(self: &Arc<Self>) -> AtOnce {
-        AtOnce(Arc::downgrade(self))
+    pub(super) fn direct_writer(self: &Arc<Self>) -> DirectWriter {
+        DirectWriter(Arc::downgrade(self))
     }
 
     fn driver(&self) -> MutexGuard<'_, Driver> {
@@ -90,14 +90,14 @@ impl Shareable {
 
     /// Runs the connection until it ends. Returns the reason, or `None` if it was stopped.
     pub(super) async fn run(&self, stop: &CancellationToken) -> Option<Error> {
-        let mut stop = Stop::new(stop);
+        let mut stop = CancellationFlag::new(stop);
         poll_fn(|context| if stop.poll(context) { Poll::Ready(None) } else { self.driver().poll(context).map(Some) })
             .await
     }
 
     /// Sends what is queued, then shuts the connection down, at the latest at the deadline.
     pub(super) async fn finish(&self, deadline: Option<Instant>) {
-        let farewell = async {
+        let closing = async {
             poll_fn(|context| self.driver().poll_flush(context)).await?;
             let shutdown = poll_fn(|context| Pin::new(&mut self.driver().stream).poll_shutdown(context)).await;
             shutdown.map_err(write_failed)?;
@@ -108,8 +108,8 @@ impl Shareable {
         // A passed deadline and a peer that is gone both end the work, so the result does not
         // matter.
         match deadline {
-            Some(deadline) => drop(timeout_at(deadline, farewell).await),
-            None => drop(farewell.await),
+            Some(deadline) => drop(timeout_at(deadline, closing).await),
+            None => drop(closing.await),
         }
     }
 
@@ -128,15 +128,15 @@ impl Shareable {
 
     /// Writes what the connection has encoded for a peer that sent too much, then shuts the
     /// connection down, at the latest at the deadline.
-    pub(super) async fn give_reason(&self, deadline: Instant) {
-        let farewell = async {
-            poll_fn(|context| self.driver().poll_write_out(context)).await?;
+    pub(super) async fn flush_and_shut_down(&self, deadline: Instant) {
+        let closing = async {
+            poll_fn(|context| self.driver().poll_write_all(context)).await?;
             let shutdown = poll_fn(|context| Pin::new(&mut self.driver().stream).poll_shutdown(context)).await;
             shutdown.map_err(write_failed)?;
             self.discard().await
         };
         // The peer may be gone, or may not read, so the result does not matter.
-        let _ = timeout_at(deadline, farewell).await;
+        let _ = timeout_at(deadline, closing).await;
     }
 
     /// Returns the unsent items, and the number of messages that may or may not have arrived.
@@ -154,7 +154,7 @@ impl Driver {
         Self {
             stream,
             connection,
-            delivery: Delivery::new(shared.clone(), pipe.clone()),
+            incoming_batch: IncomingBatch::new(shared.clone(), pipe.clone()),
             shared,
             pipe,
             unsent: Taken::nothing(),
@@ -165,7 +165,7 @@ impl Driver {
             waits: Waits::default(),
             timer: Box::pin(sleep_until(now)),
             armed: None,
-            rest: Rest::default(),
+            idle_shrink: IdleShrink::default(),
             uncertain: Uncertain::default(),
             is_over: false,
         }
@@ -175,9 +175,9 @@ impl Driver {
     /// woken for each read does little else.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Error> {
         let outcome = self.turn(context);
-        self.delivery.flush();
+        self.incoming_batch.flush();
         match outcome {
-            Ok(true) if self.pipe.incoming.is_shared() => let_others_go_first(context),
+            Ok(true) if self.pipe.incoming.is_shared() => yield_behind_io(context),
             Ok(true) => context.waker().wake_by_ref(),
             Ok(false) => {}
             Err(error) => {
@@ -190,7 +190,7 @@ impl Driver {
 
     /// Writes a message from the program's own task, if it is the next to be written. The driver's
     /// task writes what the stream does not take at once.
-    fn write_at_once(&mut self, message: &mut Message) -> bool {
+    fn write_directly(&mut self, message: &mut Message) -> bool {
         let is_next = self.unsent.items.list.is_empty()
             && !self.connection.wants_write()
             && !self.shared.has_backlog()
@@ -221,13 +221,13 @@ impl Driver {
             // Decoding comes before writing, because some of what it decodes causes replies of the
             // protocol.
             self.decode(context)?;
-            let sent = self.send(context).map_err(|error| self.last_words(context, error))?;
+            let sent = self.send(context).map_err(|error| self.read_after_write_error(context, error))?;
             let step = sent + self.receive(context)?;
-            if step == 0 && !self.keep_time(context)? {
-                self.rest.begin(&mut self.connection, context);
+            if step == 0 && !self.poll_timer(context)? {
+                self.idle_shrink.poll_idle(&mut self.connection, context);
                 return Ok(false);
             }
-            self.rest.moved();
+            self.idle_shrink.on_traffic();
             moved += step;
         }
         Ok(true)
@@ -262,7 +262,7 @@ impl Driver {
     /// Reads what the peer sent before the write failed: messages, and perhaps the reason. Returns
     /// the reason why the connection ends.
     #[cold]
-    fn last_words(&mut self, context: &mut Context<'_>, error: Error) -> Error {
+    fn read_after_write_error(&mut self, context: &mut Context<'_>, error: Error) -> Error {
         if !error.is_io() {
             return error;
         }
@@ -279,7 +279,7 @@ impl Driver {
     }
 
     /// Writes everything that is encoded.
-    fn poll_write_out(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+    fn poll_write_all(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         while self.connection.wants_write() {
             match batch_write::poll_write(Pin::new(&mut self.stream), context, self.connection.output()) {
                 Poll::Pending => return Poll::Pending,
@@ -320,7 +320,7 @@ impl Driver {
                 items.keep(run);
             }
         }
-        if self.is_done_to_be_told() {
+        if self.should_report_done() {
             self.pipe.outgoing.done(&mut self.unsent.done);
         }
         let output = self.connection.output();
@@ -338,11 +338,11 @@ impl Driver {
 
     /// Returns true if so much was encoded that the program should be notified before the write.
     /// Otherwise the next take notifies it at no cost.
-    fn is_done_to_be_told(&mut self) -> bool {
-        let (mark, done) = (self.pipe.outgoing.mark(), self.unsent.done);
+    fn should_report_done(&mut self) -> bool {
+        let (high_water_mark, done) = (self.pipe.outgoing.high_water_mark(), self.unsent.done);
         self.connection.output().is_full()
-            || done.messages >= DONE_MESSAGES.min(mark.messages / 4)
-            || done.bytes >= mark.bytes / 4
+            || done.messages >= REPORT_AFTER_MESSAGES.min(high_water_mark.messages / 4)
+            || done.bytes >= high_water_mark.bytes / 4
     }
 
     /// Reads once if there is room. Returns the number of bytes read.
@@ -374,7 +374,7 @@ impl Driver {
     /// Decodes and queues messages for the program while there are any and there is room for them.
     fn decode(&mut self, context: &mut Context<'_>) -> Result<()> {
         while !self.is_decoded {
-            if self.delivery.poll_room(context).is_pending() {
+            if self.incoming_batch.poll_room(context).is_pending() {
                 self.is_stalled = true;
                 return Ok(());
             }
@@ -384,7 +384,7 @@ impl Driver {
                 self.is_decoded = self.connection.wants_read();
                 return Ok(());
             }
-            self.delivery.flush();
+            self.incoming_batch.flush();
         }
         Ok(())
     }
@@ -392,12 +392,13 @@ impl Driver {
     /// Decodes as many messages as there is room for. Returns true if there is nothing left to
     /// decode.
     fn decode_batch(&mut self) -> Result<bool> {
-        let Self { connection, delivery, .. } = self;
+        let Self { connection, incoming_batch, .. } = self;
         let received_at = self.received_at.into_std();
-        while delivery.has_room() {
-            let may_run = connection.may_have_short_run() && delivery.takes_runs();
+        while incoming_batch.has_room() {
+            let may_run = connection.may_have_short_run() && incoming_batch.takes_runs();
             if may_run
-                && delivery.run(|run, room| connection.take_short_run(received_at, run, room.messages, room.bytes))
+                && incoming_batch
+                    .fill_run(|run, room| connection.take_short_run(received_at, run, room.messages, room.bytes))
             {
                 if connection.is_all_decoded() {
                     return Ok(true);
@@ -406,9 +407,9 @@ impl Driver {
             }
             match connection.poll_event(received_at)? {
                 None => return Ok(true),
-                Some(Event::Message(message)) => delivery.message(message),
-                Some(Event::Subscribe(topic)) => delivery.subscribed(&topic),
-                Some(Event::Cancel(topic)) => delivery.cancelled(&topic),
+                Some(Event::Message(message)) => incoming_batch.message(message),
+                Some(Event::Subscribe(topic)) => incoming_batch.subscribed(&topic),
+                Some(Event::Cancel(topic)) => incoming_batch.cancelled(&topic),
                 Some(Event::Authenticate(_) | Event::Introduced(_) | Event::Ready(_) | Event::Pong(_)) => {}
             }
         }
@@ -417,10 +418,10 @@ impl Driver {
 
     /// Does what is due. The timer is set again only if it would fire too late, which saves a reset
     /// in most turns.
-    fn keep_time(&mut self, context: &mut Context<'_>) -> Result<bool> {
+    fn poll_timer(&mut self, context: &mut Context<'_>) -> Result<bool> {
         let Some(due) = self.connection.next_timeout() else { return Ok(false) };
         if !self.is_timed {
-            return Ok(self.begin_time());
+            return Ok(self.start_timing());
         }
         let due = Instant::from_std(due);
         if self.armed.is_none_or(|armed| armed > due) {
@@ -442,7 +443,7 @@ impl Driver {
     /// Starts to track the time of the last receipt. Until a deadline depends on it, reading the
     /// clock for each small message would cost more than decoding it.
     #[cold]
-    fn begin_time(&mut self) -> bool {
+    fn start_timing(&mut self) -> bool {
         self.is_timed = true;
         self.received_at = Instant::now();
         self.connection.excuse_silence(self.received_at.into_std());
@@ -500,7 +501,7 @@ impl Uncertain {
 /// Reschedules the task behind the I/O events of the runtime. After a plain wake-up the runtime
 /// would check for events only once in dozens of turns. Peers that send little would then wait for
 /// one that sends much.
-fn let_others_go_first(context: &mut Context<'_>) {
+fn yield_behind_io(context: &mut Context<'_>) {
     let again = pin!(yield_now()).poll(context);
     debug_assert!(again.is_pending(), "to yield takes another poll");
 }

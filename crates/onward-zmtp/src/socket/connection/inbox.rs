@@ -8,12 +8,12 @@ use std::task::{Context, Poll, ready};
 use futures_core::Stream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::pipe::{DONE_MESSAGES, Pipe};
+use super::pipe::{Pipe, REPORT_AFTER_MESSAGES};
 use super::queue_items::Incoming;
-use crate::fair_queue::Ahead;
+use crate::fair_queue::ReadAhead;
 use crate::protocol::Message;
-use crate::socket::peers::remote_peer::Origins;
-use crate::socket::queue::bounded_queue::{Payload as _, Taken};
+use crate::socket::peers::remote_peer::RemotePeers;
+use crate::socket::queue::bounded_queue::{QueueItem as _, Taken};
 
 /// The messages of one peer, as a source of the socket's fair queue. It ends when the connection
 /// has ended and all messages were read.
@@ -21,17 +21,22 @@ pub(in crate::socket) struct Inbox {
     pipe: Arc<Pipe>,
     /// Waits until the inbox of the previous connection has been read. This keeps the order of
     /// messages across a reconnect.
-    before: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    predecessor: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     taken: Taken<Incoming>,
     report_after: usize,
-    /// The register of the peer's origin, kept for as long as messages of the peer may be left.
-    origins: Arc<Origins>,
+    /// The register of remote peers. The peer is kept there for as long as messages of the peer may
+    /// be left.
+    remote_peers: Arc<RemotePeers>,
 }
 
 impl Inbox {
-    pub(in crate::socket) fn new(pipe: Arc<Pipe>, before: Option<CancellationToken>, origins: Arc<Origins>) -> Self {
-        let before = before.map(|read_out| Box::pin(read_out.cancelled_owned()));
-        Self { pipe, before, taken: Taken::nothing(), report_after: 1, origins }
+    pub(in crate::socket) fn new(
+        pipe: Arc<Pipe>,
+        predecessor: Option<CancellationToken>,
+        remote_peers: Arc<RemotePeers>,
+    ) -> Self {
+        let predecessor = predecessor.map(|fully_read| Box::pin(fully_read.cancelled_owned()));
+        Self { pipe, predecessor, taken: Taken::nothing(), report_after: 1, remote_peers }
     }
 }
 
@@ -49,8 +54,8 @@ impl Inbox {
         while let Incoming::Run(run) = items.list.front_mut()? {
             if let Some(mut message) = run.pop() {
                 done.add(&message);
-                if !self.pipe.routing.is_empty() {
-                    message.push_front(self.pipe.routing.clone());
+                if !self.pipe.routing_id.is_empty() {
+                    message.push_front(self.pipe.routing_id.clone());
                 }
                 return Some(message);
             }
@@ -64,7 +69,7 @@ impl Inbox {
     }
 }
 
-impl Ahead for Inbox {
+impl ReadAhead for Inbox {
     #[inline]
     fn take_ready(&mut self, messages: &mut Vec<Message>, limit: usize) {
         let Some(Incoming::Run(run)) = self.taken.items.list.front_mut() else { return };
@@ -73,8 +78,8 @@ impl Ahead for Inbox {
         let after = run.size();
         self.taken.done.messages += before.messages - after.messages;
         self.taken.done.bytes += before.bytes - after.bytes;
-        if !self.pipe.routing.is_empty() {
-            messages[first..].iter_mut().for_each(|message| message.push_front(self.pipe.routing.clone()));
+        if !self.pipe.routing_id.is_empty() {
+            messages[first..].iter_mut().for_each(|message| message.push_front(self.pipe.routing_id.clone()));
         }
         if self.taken.done.messages >= self.report_after {
             self.pipe.incoming.done(&mut self.taken.done);
@@ -90,9 +95,9 @@ impl Stream for Inbox {
     #[inline(always)]
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Message>> {
         let inbox = &mut *self;
-        if let Some(before) = &mut inbox.before {
-            ready!(before.as_mut().poll(context));
-            inbox.before = None;
+        if let Some(predecessor) = &mut inbox.predecessor {
+            ready!(predecessor.as_mut().poll(context));
+            inbox.predecessor = None;
         }
         loop {
             if let Some(message) = inbox.next() {
@@ -103,10 +108,12 @@ impl Stream for Inbox {
             }
             match inbox.pipe.incoming.poll_take(context, &mut inbox.taken) {
                 Poll::Ready(true) => {
-                    inbox.pipe.is_asked.store(inbox.has_one(), Ordering::Relaxed);
-                    // At a quarter of the mark at the latest: the writer waits until half of the
-                    // queue is free, and unreported messages count as if they were still there.
-                    inbox.report_after = DONE_MESSAGES.min(inbox.pipe.incoming.mark().messages / 4).max(1);
+                    inbox.pipe.expects_reply.store(inbox.has_one(), Ordering::Relaxed);
+                    // At a quarter of the high-water mark at the latest: the writer waits until
+                    // half of the queue is free, and unreported messages count as if they were
+                    // still there.
+                    inbox.report_after =
+                        REPORT_AFTER_MESSAGES.min(inbox.pipe.incoming.high_water_mark().messages / 4).max(1);
                 }
                 Poll::Ready(false) => return Poll::Ready(None),
                 Poll::Pending => return Poll::Pending,
@@ -120,8 +127,8 @@ impl Stream for Inbox {
 impl Drop for Inbox {
     fn drop(&mut self) {
         self.pipe.incoming.close_and_take();
-        self.origins.remove(self.pipe.id);
+        self.remote_peers.remove(self.pipe.id);
         // This comes last: from now on the next connection of the peer can be read.
-        self.pipe.read_out.cancel();
+        self.pipe.fully_read.cancel();
     }
 }

@@ -8,26 +8,26 @@ use bytes::Bytes;
 
 use super::pipe::Pipe;
 use super::queue_items::Incoming;
-use crate::protocol::{Message, Run};
-use crate::socket::queue::bounded_queue::{Done, Items, Payload as _};
+use crate::protocol::{Message, MessageRun};
+use crate::socket::queue::bounded_queue::{Amount, Items, QueueItem as _};
 use crate::socket::shared::Shared;
 
 /// A batch of messages for the queue to the program.
-pub(super) struct Delivery {
+pub(super) struct IncomingBatch {
     shared: Arc<Shared>,
     pipe: Arc<Pipe>,
     /// True once the unread backlog of earlier connections has let this one be read.
     is_admitted: bool,
     receives: bool,
     batch: Items<Incoming>,
-    size: Done,
+    size: Amount,
     /// The room at the last check, less what was queued since. The real room may be larger.
-    room: Done,
+    room: Amount,
 }
 
-impl Delivery {
+impl IncomingBatch {
     pub(super) fn new(shared: Arc<Shared>, pipe: Arc<Pipe>) -> Self {
-        let (size, room) = (Done::default(), Done::default());
+        let (size, room) = (Amount::default(), Amount::default());
         let receives = shared.receives();
         Self { shared, pipe, is_admitted: false, receives, batch: Items::new(), size, room }
     }
@@ -35,11 +35,11 @@ impl Delivery {
     /// Waits until there is room.
     pub(super) fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if !self.is_admitted {
-            ready!(self.shared.leftovers.poll_room(self.pipe.id, context));
+            ready!(self.shared.unread_backlog.poll_room(self.pipe.id, context));
             self.is_admitted = true;
         }
-        // The remembered room is too large once more peers share the mark.
-        if self.has_room() && self.room.messages <= self.pipe.incoming.mark().messages {
+        // The remembered room is too large once more peers share the high-water mark.
+        if self.has_room() && self.room.messages <= self.pipe.incoming.high_water_mark().messages {
             return Poll::Ready(());
         }
         self.pipe.incoming.poll_room(context).map(|room| self.room = room)
@@ -56,8 +56,8 @@ impl Delivery {
         if !self.receives {
             return self.shared.drop_incoming(1);
         }
-        if !self.pipe.routing.is_empty() {
-            message.push_front(self.pipe.routing.clone());
+        if !self.pipe.routing_id.is_empty() {
+            message.push_front(self.pipe.routing_id.clone());
         }
         self.size.add(&message);
         self.batch.list.push_back(Incoming::Message(message));
@@ -71,11 +71,11 @@ impl Delivery {
     /// Calls `add` to add messages to a run. `add` gets the room in messages and bytes. Returns
     /// true if it added any. The identity is put in front of each message when it is read.
     #[inline]
-    pub(super) fn run(&mut self, add: impl FnOnce(&mut Run, Done)) -> bool {
+    pub(super) fn fill_run(&mut self, add: impl FnOnce(&mut MessageRun, Amount)) -> bool {
         let mut run = self.last_run();
         let before = run.size();
         let messages = self.room.messages.saturating_sub(self.size.messages);
-        add(&mut run, Done { messages, bytes: self.room.bytes.saturating_sub(self.size.bytes) });
+        add(&mut run, Amount { messages, bytes: self.room.bytes.saturating_sub(self.size.bytes) });
         let after = run.size();
         self.size.messages += after.messages - before.messages;
         self.size.bytes += after.bytes - before.bytes;
@@ -88,14 +88,14 @@ impl Delivery {
     }
 
     /// Takes the last run out of the batch if it has room; otherwise returns a new one.
-    fn last_run(&mut self) -> Run {
+    fn last_run(&mut self) -> MessageRun {
         let list = &mut self.batch.list;
         if matches!(list.back(), Some(Incoming::Run(run)) if run.has_room())
             && let Some(Incoming::Run(run)) = list.pop_back()
         {
             return run;
         }
-        Run::in_buffer(mem::take(&mut self.batch.spare))
+        MessageRun::in_buffer(mem::take(&mut self.batch.spare))
     }
 
     pub(super) fn subscribed(&mut self, topic: &Bytes) {

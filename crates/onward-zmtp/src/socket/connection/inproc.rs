@@ -9,9 +9,9 @@ use tokio::sync::watch;
 use tokio::task::coop;
 use tokio::time::{Instant, timeout_at};
 
-use super::connector::patience;
-use super::incoming_batch::Delivery;
-use super::link::{End, Link};
+use super::connector::until_connecting_ends;
+use super::incoming_batch::IncomingBatch;
+use super::link::{ConnectionEnd, Link};
 use super::pipe::Pipe;
 use super::queue_items::Outgoing;
 use crate::protocol::{self, Message, Peer};
@@ -26,16 +26,16 @@ use std::sync::Arc;
 /// The bound sockets of this process, by name.
 static BOUND: LazyLock<Mutex<HashMap<String, TaskContext>>> = LazyLock::new(Mutex::default);
 /// Notifies waiting connectors of a newly bound name.
-static NEWS: LazyLock<watch::Sender<()>> = LazyLock::new(|| watch::Sender::new(()));
+static BINDINGS_CHANGED: LazyLock<watch::Sender<()>> = LazyLock::new(|| watch::Sender::new(()));
 
 fn bound() -> MutexGuard<'static, HashMap<String, TaskContext>> {
     BOUND.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A name that a socket is bound to. It is released on drop.
-pub(in crate::socket) struct Name(String);
+pub(in crate::socket) struct BoundName(String);
 
-impl Name {
+impl BoundName {
     pub(in crate::socket) fn bind(context: &TaskContext, name: &str) -> Result<Self> {
         let mut bound = bound();
         if bound.contains_key(name) {
@@ -43,12 +43,12 @@ impl Name {
         }
         bound.insert(name.to_owned(), context.clone());
         drop(bound);
-        NEWS.send_replace(());
+        BINDINGS_CHANGED.send_replace(());
         Ok(Self(name.to_owned()))
     }
 }
 
-impl Drop for Name {
+impl Drop for BoundName {
     fn drop(&mut self) {
         let context = bound().remove(&self.0);
         drop(context);
@@ -56,32 +56,32 @@ impl Drop for Name {
 }
 
 /// Waits until a socket is bound to the name, then carries messages until one of the two ends.
-pub(super) async fn connect(link: &Link, name: &str) -> End {
+pub(super) async fn connect(link: &Link, name: &str) -> ConnectionEnd {
     let server = tokio::select! {
         biased;
-        () = patience(&link.context.shared, &link.stop) => return End::Stopped,
+        () = until_connecting_ends(&link.context.shared, &link.stop) => return ConnectionEnd::Stopped,
         server = find(name) => server,
     };
     match attach(link, &server) {
-        Ok(wire) => wire.carry().await,
+        Ok(connection) => connection.run().await,
         Err(error) => link.failed(error),
     }
 }
 
 async fn find(name: &str) -> TaskContext {
-    let mut news = NEWS.subscribe();
+    let mut changes = BINDINGS_CHANGED.subscribe();
     loop {
-        news.borrow_and_update();
+        changes.borrow_and_update();
         let found = bound().get(name).cloned();
         if let Some(context) = found {
             return context;
         }
         // The sender is static, so this never fails.
-        let _ = news.changed().await;
+        let _ = changes.changed().await;
     }
 }
 
-fn attach(link: &Link, server: &TaskContext) -> Result<Wire> {
+fn attach(link: &Link, server: &TaskContext) -> Result<InprocConnection> {
     let (ours, theirs) = (&link.context.shared, &server.shared);
     if !ours.socket_type.is_compatible_with(theirs.socket_type) {
         let (ours, theirs) = (ours.socket_type, theirs.socket_type);
@@ -90,7 +90,7 @@ fn attach(link: &Link, server: &TaskContext) -> Result<Wire> {
     let their_stop = theirs.token.child_token();
     let their_pipe = theirs.attach(ours.identity(), None, their_stop, false, ours.as_remote(&link.endpoint))?;
     let our_pipe = match ours.attach(
-        link.known_as.as_ref().or(theirs.identity()),
+        link.assigned_identity.as_ref().or(theirs.identity()),
         link.connector,
         link.stop.clone(),
         false,
@@ -102,67 +102,67 @@ fn attach(link: &Link, server: &TaskContext) -> Result<Wire> {
             return Err(error);
         }
     };
-    Ok(Wire {
+    Ok(InprocConnection {
         endpoint: link.endpoint.clone(),
-        there: Way::new(ours.clone(), our_pipe.clone(), Delivery::new(theirs.clone(), their_pipe.clone())),
-        back: Way::new(theirs.clone(), their_pipe, Delivery::new(ours.clone(), our_pipe)),
+        forward: Direction::new(ours.clone(), our_pipe.clone(), IncomingBatch::new(theirs.clone(), their_pipe.clone())),
+        backward: Direction::new(theirs.clone(), their_pipe, IncomingBatch::new(ours.clone(), our_pipe)),
         _server: server.clone(),
     })
 }
 
-/// A connection of two sockets: one way in each direction.
-struct Wire {
+/// A connection of two sockets: a [`Direction`] each way.
+struct InprocConnection {
     endpoint: Endpoint,
-    there: Way,
-    back: Way,
+    forward: Direction,
+    backward: Direction,
     _server: TaskContext,
 }
 
-impl Wire {
-    async fn carry(mut self) -> End {
-        self.there.tell_connected(&self.endpoint, &self.back.shared);
-        self.back.tell_connected(&self.endpoint, &self.there.shared);
+impl InprocConnection {
+    async fn run(mut self) -> ConnectionEnd {
+        self.forward.report_connected(&self.endpoint, &self.backward.shared);
+        self.backward.report_connected(&self.endpoint, &self.forward.shared);
         let began = Instant::now();
-        let (our_stop, their_stop) = (self.there.pipe.stop.clone(), self.back.pipe.stop.clone());
+        let (our_stop, their_stop) = (self.forward.pipe.stop.clone(), self.backward.pipe.stop.clone());
         let end = tokio::select! {
             biased;
-            () = our_stop.cancelled() => End::Stopped,
-            () = their_stop.cancelled() => End::Lost { lasted: began.elapsed() },
-            () = poll_fn(|context| self.poll(context)) => End::Lost { lasted: began.elapsed() },
+            () = our_stop.cancelled() => ConnectionEnd::Stopped,
+            () = their_stop.cancelled() => ConnectionEnd::Lost { lasted: began.elapsed() },
+            () = poll_fn(|context| self.poll(context)) => ConnectionEnd::Lost { lasted: began.elapsed() },
         };
         match end {
-            End::Stopped => self.there.finish().await,
-            _ => self.back.finish().await,
+            ConnectionEnd::Stopped => self.forward.finish().await,
+            _ => self.backward.finish().await,
         }
         end
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let there = self.there.poll(context);
-        let back = self.back.poll(context);
-        if there.is_ready() || back.is_ready() { Poll::Ready(()) } else { Poll::Pending }
+        let forward = self.forward.poll(context);
+        let backward = self.backward.poll(context);
+        if forward.is_ready() || backward.is_ready() { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 
 /// Ends the connection on drop, which also covers a task that is dropped because the runtime ends.
-impl Drop for Wire {
+impl Drop for InprocConnection {
     fn drop(&mut self) {
-        self.there.leave(&self.endpoint, &self.back.shared);
-        self.back.leave(&self.endpoint, &self.there.shared);
+        self.forward.detach(&self.endpoint, &self.backward.shared);
+        self.backward.detach(&self.endpoint, &self.forward.shared);
     }
 }
 
 /// One direction of a connection.
-struct Way {
+struct Direction {
     shared: Arc<Shared>,
     pipe: Arc<Pipe>,
     taken: Taken<Outgoing>,
-    delivery: Delivery,
+    incoming_batch: IncomingBatch,
 }
 
-impl Way {
-    fn new(shared: Arc<Shared>, pipe: Arc<Pipe>, delivery: Delivery) -> Self {
-        Self { shared, pipe, taken: Taken::nothing(), delivery }
+impl Direction {
+    fn new(shared: Arc<Shared>, pipe: Arc<Pipe>, incoming_batch: IncomingBatch) -> Self {
+        Self { shared, pipe, taken: Taken::nothing(), incoming_batch }
     }
 
     /// Delivers messages while there are any and there is room for them. Returns `Ready` when there
@@ -170,38 +170,38 @@ impl Way {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         loop {
             let progress = ready!(coop::poll_proceed(context));
-            ready!(self.delivery.poll_room(context));
+            ready!(self.incoming_batch.poll_room(context));
             if self.taken.items.list.is_empty() {
                 let Self { shared, pipe, taken, .. } = self;
                 if !ready!(shared.poll_next_batch(pipe, context, taken)) {
                     return Poll::Ready(());
                 }
             }
-            self.hand_over();
+            self.deliver();
             progress.made_progress();
         }
     }
 
-    fn hand_over(&mut self) {
-        while self.delivery.has_room() {
+    fn deliver(&mut self) {
+        while self.incoming_batch.has_room() {
             match self.taken.items.list.pop_front() {
                 Some(Outgoing::Message(message)) => self.message(message),
-                Some(Outgoing::Hello(message)) => self.delivery.message(message),
+                Some(Outgoing::Hello(message)) => self.incoming_batch.message(message),
                 // No run can be here, because only messages for a stream are encoded. This would
                 // still deliver one.
                 Some(Outgoing::Run(run)) => run.for_each(|message| self.message(message)),
-                Some(Outgoing::Subscribe(topic)) => self.delivery.subscribed(&topic),
-                Some(Outgoing::Cancel(topic)) => self.delivery.cancelled(&topic),
+                Some(Outgoing::Subscribe(topic)) => self.incoming_batch.subscribed(&topic),
+                Some(Outgoing::Cancel(topic)) => self.incoming_batch.cancelled(&topic),
                 None => break,
             }
         }
-        self.delivery.flush();
+        self.incoming_batch.flush();
         self.pipe.outgoing.done(&mut self.taken.done);
     }
 
     fn message(&mut self, message: Message) {
         self.taken.done.add(&message);
-        self.delivery.message(message);
+        self.incoming_batch.message(message);
     }
 
     /// Delivers what is queued, for as long as the socket lingers.
@@ -216,23 +216,23 @@ impl Way {
         }
     }
 
-    fn tell_connected(&self, endpoint: &Endpoint, other: &Shared) {
-        self.shared.tell(MonitorEvent::Connected {
+    fn report_connected(&self, endpoint: &Endpoint, other: &Shared) {
+        self.shared.report(MonitorEvent::Connected {
             endpoint: endpoint.clone(),
             peer: other.as_remote(endpoint).numbered(self.pipe.id),
         });
     }
 
-    fn leave(&mut self, endpoint: &Endpoint, other: &Shared) {
+    fn detach(&mut self, endpoint: &Endpoint, other: &Shared) {
         let lost = self.shared.detach(&self.pipe, std::mem::take(&mut self.taken.items.list));
         let (endpoint, peer) = (endpoint.clone(), other.as_remote(endpoint).numbered(self.pipe.id));
-        self.shared.tell(MonitorEvent::Disconnected { endpoint, peer, reason: Error::closed(), uncertain: 0, lost });
+        self.shared.report(MonitorEvent::Disconnected { endpoint, peer, reason: Error::closed(), uncertain: 0, lost });
     }
 }
 
 impl Shared {
     fn identity(&self) -> Option<&protocol::Identity> {
-        self.protocol.identity.as_ref().filter(|_| self.socket_type.tells_identity())
+        self.protocol.identity.as_ref().filter(|_| self.socket_type.sends_identity())
     }
 
     /// Describes this socket as another socket of the process sees it.

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::io::poll_read_buf;
 use tokio_util::sync::CancellationToken;
 
-use super::driver::{Driver, Shareable};
+use super::driver::{Driver, SharedDriver};
 use super::pipe::Pipe;
 use super::transport::Stream;
 use crate::protocol::{self, Connection, Credentials, Entropy, Event, Identity, Peer};
@@ -33,7 +33,7 @@ pub(super) struct Link {
     /// The address of the peer, if it was accepted over TCP.
     pub(super) address: Option<SocketAddr>,
     /// The identity that the socket assigns to the peer.
-    pub(super) known_as: Option<Identity>,
+    pub(super) assigned_identity: Option<Identity>,
     /// The number of the connector, if the connection was not accepted.
     pub(super) connector: Option<u64>,
     /// Ends the connection when it is cancelled.
@@ -41,7 +41,7 @@ pub(super) struct Link {
 }
 
 /// The way in which a connection ended.
-pub(super) enum End {
+pub(super) enum ConnectionEnd {
     /// Stopped by the socket.
     Stopped,
     /// Failed before the handshake was done.
@@ -71,56 +71,56 @@ impl Link {
                 if let Some(pipe) = handshake.pipe.take() {
                     self.shared().detach(&pipe, VecDeque::new());
                 }
-                handshake.take_leave().await;
+                handshake.send_refusal().await;
                 Err(error)
             }
         }
     }
 
     /// Carries messages until the connection ends.
-    pub(super) async fn carry(&self, established: Established) -> End {
+    pub(super) async fn run(&self, established: Established) -> ConnectionEnd {
         let Established { handshake: Handshake { stream, connection, .. }, peer, pipe } = established;
         let (shared, began) = (self.shared(), Instant::now());
-        shared.tell(MonitorEvent::Connected { endpoint: self.endpoint.clone(), peer: peer.clone() });
+        shared.report(MonitorEvent::Connected { endpoint: self.endpoint.clone(), peer: peer.clone() });
         if shared.protocol.lacks_heartbeat(peer.peer()) {
-            shared.tell(MonitorEvent::HeartbeatUnavailable { endpoint: self.endpoint.clone(), peer: peer.clone() });
+            shared.report(MonitorEvent::HeartbeatUnavailable { endpoint: self.endpoint.clone(), peer: peer.clone() });
         }
         let driver = Driver::new(stream, connection, shared.clone(), pipe.clone());
-        let driver = Arc::new(Shareable::new(driver));
-        pipe.is_carried_by(driver.at_once());
-        let mut ending = Ending { link: self, driver: Some(driver), pipe: &pipe, peer, reason: None };
-        let Some(driver) = &ending.driver else { return End::Stopped };
-        ending.reason = driver.run(&self.stop).await;
-        match &ending.reason {
+        let driver = Arc::new(SharedDriver::new(driver));
+        pipe.allow_direct_writes(driver.direct_writer());
+        let mut guard = DetachGuard { link: self, driver: Some(driver), pipe: &pipe, peer, reason: None };
+        let Some(driver) = &guard.driver else { return ConnectionEnd::Stopped };
+        guard.reason = driver.run(&self.stop).await;
+        match &guard.reason {
             None => {
                 shared.retire(&pipe);
                 driver.finish(shared.linger_deadline()).await;
-                End::Stopped
+                ConnectionEnd::Stopped
             }
             Some(reason) => {
                 if reason.protocol().is_some_and(protocol::Error::is_limit) {
                     // The peer gets no more messages while it is sent the reason.
                     shared.retire(&pipe);
-                    driver.give_reason(Instant::now() + REFUSAL_TIME).await;
+                    driver.flush_and_shut_down(Instant::now() + REFUSAL_TIME).await;
                 }
-                End::Lost { lasted: began.elapsed() }
+                ConnectionEnd::Lost { lasted: began.elapsed() }
             }
         }
     }
 
     fn attach(&self, peer: &RemotePeer) -> Result<Arc<Pipe>> {
-        let identity = self.known_as.as_ref().or(peer.identity());
+        let identity = self.assigned_identity.as_ref().or(peer.identity());
         self.shared().attach(identity, self.connector, self.stop.clone(), true, peer.clone())
     }
 
     /// Reports that a connection failed before the handshake was done.
-    pub(super) fn failed(&self, reason: Error) -> End {
+    pub(super) fn failed(&self, reason: Error) -> ConnectionEnd {
         self.report_failure(reason.clone());
-        End::Failed(reason)
+        ConnectionEnd::Failed(reason)
     }
 
     pub(super) fn report_failure(&self, reason: Error) {
-        self.shared().tell(MonitorEvent::ConnectionFailed { endpoint: self.endpoint.clone(), reason });
+        self.shared().report(MonitorEvent::ConnectionFailed { endpoint: self.endpoint.clone(), reason });
     }
 
     async fn decide(&self, credentials: Credentials) -> Decision {
@@ -132,15 +132,15 @@ impl Link {
 
 /// The end of an established connection. It runs on drop, so also if the runtime ends and drops the
 /// task. Every lost message is therefore counted.
-struct Ending<'a> {
+struct DetachGuard<'a> {
     link: &'a Link,
-    driver: Option<Arc<Shareable>>,
+    driver: Option<Arc<SharedDriver>>,
     pipe: &'a Arc<Pipe>,
     peer: RemotePeer,
     reason: Option<Error>,
 }
 
-impl Drop for Ending<'_> {
+impl Drop for DetachGuard<'_> {
     fn drop(&mut self) {
         let Some(driver) = self.driver.take() else { return };
         let (unsent, uncertain) = driver.take_unsent();
@@ -151,7 +151,7 @@ impl Drop for Ending<'_> {
         shared.drop_outgoing(uncertain);
         let (endpoint, peer) = (self.link.endpoint.clone(), self.peer.clone());
         let reason = self.reason.take().unwrap_or_else(Error::closed);
-        shared.tell(MonitorEvent::Disconnected { endpoint, peer, reason, uncertain, lost });
+        shared.report(MonitorEvent::Disconnected { endpoint, peer, reason, uncertain, lost });
     }
 }
 
@@ -224,14 +224,14 @@ impl Handshake {
     }
 
     /// Sends the reason of the refusal to the peer, if that is possible at once.
-    async fn take_leave(&mut self) {
+    async fn send_refusal(&mut self) {
         if self.connection.wants_write() {
-            let farewell = async {
+            let closing = async {
                 self.stream.write_all_buf(self.connection.output()).await?;
                 self.stream.shutdown().await
             };
             // The peer may be gone, or may not read, so the result does not matter.
-            let _ = timeout(REFUSAL_TIME, farewell).await;
+            let _ = timeout(REFUSAL_TIME, closing).await;
         }
     }
 }

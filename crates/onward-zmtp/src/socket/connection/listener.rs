@@ -20,11 +20,11 @@ use crate::socket::shared::TaskContext;
 /// continue.
 pub(in crate::socket) async fn listen(
     context: TaskContext,
-    acceptor: Closing,
+    acceptor: AcceptorGuard,
     endpoint: Endpoint,
     stop: CancellationToken,
 ) {
-    let pending = Arc::new(Pending::new(context.shared.options.pending_handshakes));
+    let pending = Arc::new(PendingHandshakes::new(context.shared.options.pending_handshakes));
     loop {
         let accepted = tokio::select! {
             biased;
@@ -35,7 +35,7 @@ pub(in crate::socket) async fn listen(
             Ok(None) => break,
             Ok(Some((_, Some(address)))) if !context.shared.options.allows(address.ip()) => {
                 let reason = Error::refused(format!("connections from {} are not allowed", address.ip()));
-                context.shared.tell(MonitorEvent::ConnectionFailed { endpoint: endpoint.clone(), reason });
+                context.shared.report(MonitorEvent::ConnectionFailed { endpoint: endpoint.clone(), reason });
             }
             Ok(Some((stream, address))) => serve(&context, &endpoint, &pending, stream, address),
             // The peer has closed the connection before it was accepted.
@@ -47,9 +47,9 @@ pub(in crate::socket) async fn listen(
 
 /// The acceptor of a task. It is closed when the task ends, also if its runtime ends before the
 /// task's first turn.
-pub(in crate::socket) struct Closing(pub(in crate::socket) Acceptor);
+pub(in crate::socket) struct AcceptorGuard(pub(in crate::socket) Acceptor);
 
-impl Drop for Closing {
+impl Drop for AcceptorGuard {
     fn drop(&mut self) {
         self.0.close();
     }
@@ -58,23 +58,23 @@ impl Drop for Closing {
 fn serve(
     context: &TaskContext,
     endpoint: &Endpoint,
-    pending: &Arc<Pending>,
+    pending: &Arc<PendingHandshakes>,
     stream: Stream,
     address: Option<SocketAddr>,
 ) {
     let (context, endpoint) = (context.clone(), endpoint.clone());
     let stop = context.shared.token.child_token();
-    let place = Pending::enter(pending, stop.clone());
+    let slot = PendingHandshakes::acquire(pending, stop.clone());
     tokio::spawn(async move {
-        let link = Link { context, endpoint, address, connector: None, known_as: None, stop };
+        let link = Link { context, endpoint, address, connector: None, assigned_identity: None, stop };
         let established = tokio::select! {
             biased;
             () = link.stop.cancelled() => Err(Error::limit("the handshake gave way to others, which were too many")),
             established = link.establish(stream) => established,
         };
-        drop(place);
+        drop(slot);
         match established {
-            Ok(established) => drop(link.carry(established).await),
+            Ok(established) => drop(link.run(established).await),
             Err(error) => link.report_failure(error),
         }
     });
@@ -84,7 +84,7 @@ fn serve(
 /// release some.
 async fn pause(context: &TaskContext, endpoint: &Endpoint, stop: &CancellationToken, error: io::Error) {
     let reason = Error::io(format_args!("cannot accept a connection on {endpoint}"), error);
-    context.shared.tell(MonitorEvent::AcceptFailed { endpoint: endpoint.clone(), reason });
+    context.shared.report(MonitorEvent::AcceptFailed { endpoint: endpoint.clone(), reason });
     tokio::select! {
         () = stop.cancelled() => {}
         () = sleep(ACCEPT_PAUSE) => {}
@@ -92,50 +92,50 @@ async fn pause(context: &TaskContext, endpoint: &Endpoint, stop: &CancellationTo
 }
 
 /// The connections that are in their handshakes, oldest first.
-struct Pending {
+struct PendingHandshakes {
     limit: usize,
-    places: Mutex<Places>,
+    slots: Mutex<Slots>,
 }
 
 #[derive(Default)]
-struct Places {
+struct Slots {
     next: u64,
     taken: BTreeMap<u64, CancellationToken>,
 }
 
-/// The place of one of these connections. It is released on drop.
-struct Place {
-    pending: Arc<Pending>,
+/// The slot of one of these connections. It is released on drop.
+struct HandshakeSlot {
+    pending: Arc<PendingHandshakes>,
     number: u64,
 }
 
-impl Pending {
+impl PendingHandshakes {
     fn new(limit: usize) -> Self {
-        Self { limit, places: Mutex::new(Places::default()) }
+        Self { limit, slots: Mutex::new(Slots::default()) }
     }
 
-    /// Takes a place. If all are taken, the oldest connection is closed: a normal peer completes
+    /// Takes a slot. If all are taken, the oldest connection is closed: a normal peer completes
     /// its handshake quickly, so the oldest one is the most likely to be idle.
-    fn enter(pending: &Arc<Self>, stop: CancellationToken) -> Place {
-        let mut places = pending.places();
-        let oldest = if places.taken.len() >= pending.limit { places.taken.pop_first() } else { None };
-        let number = places.next;
-        places.next += 1;
-        places.taken.insert(number, stop);
-        drop(places);
+    fn acquire(pending: &Arc<Self>, stop: CancellationToken) -> HandshakeSlot {
+        let mut slots = pending.slots();
+        let oldest = if slots.taken.len() >= pending.limit { slots.taken.pop_first() } else { None };
+        let number = slots.next;
+        slots.next += 1;
+        slots.taken.insert(number, stop);
+        drop(slots);
         if let Some((_, stop)) = oldest {
             stop.cancel();
         }
-        Place { pending: pending.clone(), number }
+        HandshakeSlot { pending: pending.clone(), number }
     }
 
-    fn places(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Place {
+impl Drop for HandshakeSlot {
     fn drop(&mut self) {
-        self.pending.places().taken.remove(&self.number);
+        self.pending.slots().taken.remove(&self.number);
     }
 }

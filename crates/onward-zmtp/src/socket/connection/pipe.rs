@@ -7,18 +7,18 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
-use super::driver::AtOnce;
+use super::driver::DirectWriter;
 use super::queue_items::{Incoming, Outgoing};
 use crate::fair_queue::SourceId;
 use crate::protocol::Message;
-use crate::socket::options::send_limits::SendBounds;
+use crate::socket::options::send_limits::SendLimits;
 use crate::socket::options::socket_options::SocketOptions;
 use crate::socket::queue::bounded_queue::{Queue, Refused};
-use crate::socket::queue::quota::Share;
+use crate::socket::queue::quota::Quota;
 
 /// The number of messages that are read before the driver is notified. One notification for each
 /// message would cost a lock each.
-pub(super) const DONE_MESSAGES: usize = 64;
+pub(super) const REPORT_AFTER_MESSAGES: usize = 64;
 
 /// A pipe to one connected peer. A peer that reconnects gets a new pipe.
 pub(in crate::socket) struct Pipe {
@@ -29,63 +29,64 @@ pub(in crate::socket) struct Pipe {
     /// stream.
     encodes: bool,
     /// The name by which a ROUTER addresses the peer; empty for other sockets.
-    pub(in crate::socket) routing: Bytes,
+    pub(in crate::socket) routing_id: Bytes,
     /// Cancelled when the connection has ended and all of its messages have been read.
-    pub(in crate::socket) read_out: CancellationToken,
+    pub(in crate::socket) fully_read: CancellationToken,
     /// Ends the connection when it is cancelled.
     pub(in crate::socket) stop: CancellationToken,
     /// The id of its inbox in the fair queue, if it has one.
     pub(in crate::socket) source: OnceLock<SourceId>,
     /// True until the peer has been given the hello message, which goes before all others.
-    is_new: AtomicBool,
+    awaits_hello: AtomicBool,
     /// The number of the last publication that was meant for this peer.
     publication: AtomicU64,
     /// True if the message that the program read last arrived alone. The peer is then probably
     /// waiting for the reply.
-    pub(super) is_asked: AtomicBool,
+    pub(super) expects_reply: AtomicBool,
     /// The writer for that reply, if the connection is over a stream. It saves a switch to the
     /// driver's task.
-    at_once: OnceLock<AtOnce>,
+    direct_writer: OnceLock<DirectWriter>,
 }
 
 impl Pipe {
-    /// Creates a pipe. `share` limits the messages of this peer that may wait for the program to
+    /// Creates a pipe. `quota` limits the messages of this peer that may wait for the program to
     /// read them.
     pub(in crate::socket) fn new(
         id: u64,
-        routing: Bytes,
+        routing_id: Bytes,
         stop: CancellationToken,
         options: &SocketOptions,
-        share: Arc<Share>,
+        quota: Arc<Quota>,
         encodes: bool,
     ) -> Self {
         Self {
             id,
             encodes,
-            outgoing: Queue::new(options.send_mark, Arc::new(Share::unlimited())).conflating(options.conflates),
-            incoming: Queue::new(options.receive_mark, share).conflating(options.conflates),
-            routing,
-            read_out: CancellationToken::new(),
+            outgoing: Queue::new(options.send_high_water_mark, Arc::new(Quota::unlimited()))
+                .conflating(options.conflates),
+            incoming: Queue::new(options.receive_high_water_mark, quota).conflating(options.conflates),
+            routing_id,
+            fully_read: CancellationToken::new(),
             stop,
             source: OnceLock::new(),
-            is_new: AtomicBool::new(options.hello.is_some()),
+            awaits_hello: AtomicBool::new(options.hello.is_some()),
             publication: AtomicU64::new(0),
-            is_asked: AtomicBool::new(false),
-            at_once: OnceLock::new(),
+            expects_reply: AtomicBool::new(false),
+            direct_writer: OnceLock::new(),
         }
     }
 
     /// Allows direct writes to the connection from now on.
-    pub(super) fn is_carried_by(&self, at_once: AtOnce) {
+    pub(super) fn allow_direct_writes(&self, direct_writer: DirectWriter) {
         // Only this call sets it, so it cannot have been set before.
-        let _ = self.at_once.set(at_once);
+        let _ = self.direct_writer.set(direct_writer);
     }
 
     /// Queues a message for the peer if there is room. If it succeeds, `slot` is `None` afterwards.
     #[inline]
     pub(in crate::socket) fn send(&self, slot: &mut Option<Message>) -> Result<(), Refused> {
         let Some(message) = slot else { return Ok(()) };
-        if self.is_asked.load(Ordering::Relaxed) && self.answer(message) {
+        if self.expects_reply.load(Ordering::Relaxed) && self.write_directly(message) {
             *slot = None;
             return Ok(());
         }
@@ -96,9 +97,9 @@ impl Pipe {
 
     /// Returns true, once, if the peer must be sent its hello message now. Called by its driver.
     #[inline]
-    pub(in crate::socket) fn is_to_be_greeted(&self) -> bool {
+    pub(in crate::socket) fn take_hello(&self) -> bool {
         // The load comes first: it is cheaper than a swap for every batch.
-        self.is_new.load(Ordering::Relaxed) && self.is_new.swap(false, Ordering::Relaxed)
+        self.awaits_hello.load(Ordering::Relaxed) && self.awaits_hello.swap(false, Ordering::Relaxed)
     }
 
     /// Waits until there is room in the queue to the peer.
@@ -112,17 +113,17 @@ impl Pipe {
 
     /// Writes the reply to a message that arrived alone. Messages after it are queued, because
     /// there may be many and the driver writes them in batches.
-    fn answer(&self, message: &mut Message) -> bool {
-        self.is_asked.store(false, Ordering::Relaxed);
-        self.at_once.get().is_some_and(|at_once| at_once.write(message))
+    fn write_directly(&self, message: &mut Message) -> bool {
+        self.expects_reply.store(false, Ordering::Relaxed);
+        self.direct_writer.get().is_some_and(|direct_writer| direct_writer.write(message))
     }
 
     /// Queues messages for the peer until there is no more room or one may not be sent. Returns the
     /// number queued, which are the first ones. The caller drops them.
-    pub(in crate::socket) fn send_each(&self, messages: &mut [Message], bounds: &SendBounds) -> Result<usize, Refused> {
+    pub(in crate::socket) fn send_each(&self, messages: &mut [Message], limits: &SendLimits) -> Result<usize, Refused> {
         let mut messages = messages.iter_mut();
         self.outgoing.push_each(|items| {
-            let message = messages.next().filter(|message| !message.is_empty() && bounds.allow(message))?;
+            let message = messages.next().filter(|message| !message.is_empty() && limits.allow(message))?;
             let bytes = message.byte_len();
             items.add(message, self.encodes);
             Some(bytes)
@@ -146,12 +147,12 @@ mod tests {
     use std::collections::VecDeque;
 
     use super::*;
-    use crate::socket::bounds::SETTLE_ITEMS;
-    use crate::socket::queue::bounded_queue::Payload as _;
+    use crate::socket::bounds::COMPACT_ITEMS;
+    use crate::socket::queue::bounded_queue::QueueItem as _;
 
     fn pipe() -> Pipe {
-        let share = Arc::new(Share::unlimited());
-        Pipe::new(1, Bytes::new(), CancellationToken::new(), &SocketOptions::new(), share, true)
+        let quota = Arc::new(Quota::unlimited());
+        Pipe::new(1, Bytes::new(), CancellationToken::new(), &SocketOptions::new(), quota, true)
     }
 
     fn queued(pipe: &Pipe) -> VecDeque<Outgoing> {
@@ -161,11 +162,11 @@ mod tests {
     #[test]
     fn subscriptions_that_are_taken_back_while_a_peer_does_not_read_take_no_memory() {
         let pipe = pipe();
-        for _ in 0..100 * SETTLE_ITEMS {
+        for _ in 0..100 * COMPACT_ITEMS {
             pipe.outgoing.push_uncounted(Outgoing::Subscribe("a".into()));
             pipe.outgoing.push_uncounted(Outgoing::Cancel("a".into()));
         }
-        assert!(queued(&pipe).len() <= SETTLE_ITEMS);
+        assert!(queued(&pipe).len() <= COMPACT_ITEMS);
     }
 
     #[test]
@@ -183,7 +184,7 @@ mod tests {
             cancel("told"),
             subscribe("a"),
         ]);
-        Outgoing::settle(&mut list);
+        Outgoing::compact(&mut list);
         let left: Vec<String> = list.iter().map(|item| format!("{item:?}")).collect();
         let expected = [subscribe("a"), cancel("told"), message(), subscribe("b")];
         assert_eq!(left, expected.map(|item| format!("{item:?}")));

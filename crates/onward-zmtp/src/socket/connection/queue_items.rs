@@ -6,28 +6,29 @@ use std::mem;
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 
-use crate::protocol::{Message, Run};
-use crate::socket::queue::bounded_queue::{Done, Items, Payload};
+use crate::protocol::{Message, MessageRun};
+use crate::socket::queue::bounded_queue::{Amount, Items, QueueItem};
 
 /// An item that a socket gives to the driver of a connection.
 #[derive(Debug, Clone)]
 pub(in crate::socket) enum Outgoing {
     Message(Message),
-    /// The first message to a peer. It is for this peer only and does not count towards the mark.
+    /// The first message to a peer. It is for this peer only and does not count towards the
+    /// high-water mark.
     Hello(Message),
     /// Short messages that were encoded when they were sent.
-    Run(Run),
+    Run(MessageRun),
     Subscribe(Bytes),
     Cancel(Bytes),
 }
 
-impl Payload for Outgoing {
+impl QueueItem for Outgoing {
     #[inline]
-    fn size(&self) -> Done {
+    fn size(&self) -> Amount {
         match self {
             Self::Message(message) => message.size(),
             Self::Run(run) => run.size(),
-            Self::Hello(_) | Self::Subscribe(_) | Self::Cancel(_) => Done::default(),
+            Self::Hello(_) | Self::Subscribe(_) | Self::Cancel(_) => Amount::default(),
         }
     }
 
@@ -42,7 +43,7 @@ impl Payload for Outgoing {
     /// A socket alternates between subscribing to a topic and cancelling it, so at most one item of
     /// each topic is left. This bounds the list by the topics of the socket and those that the peer
     /// knows, even if the peer never reads.
-    fn settle(list: &mut VecDeque<Self>) {
+    fn compact(list: &mut VecDeque<Self>) {
         let mut turns: HashMap<Bytes, usize, RandomState> = HashMap::default();
         for topic in list.iter().filter_map(Self::topic) {
             *turns.entry(topic.clone()).or_default() += 1;
@@ -70,12 +71,12 @@ impl Outgoing {
 pub(in crate::socket) enum Incoming {
     Message(Message),
     /// Short messages that are decoded when they are read.
-    Run(Run),
+    Run(MessageRun),
 }
 
-impl Payload for Incoming {
+impl QueueItem for Incoming {
     #[inline]
-    fn size(&self) -> Done {
+    fn size(&self) -> Amount {
         match self {
             Self::Message(message) => message.size(),
             Self::Run(run) => run.size(),
@@ -96,17 +97,17 @@ impl Payload for Incoming {
     }
 }
 
-impl Payload for Message {
+impl QueueItem for Message {
     #[inline]
-    fn size(&self) -> Done {
-        Done { messages: 1, bytes: self.byte_len() }
+    fn size(&self) -> Amount {
+        Amount { messages: 1, bytes: self.byte_len() }
     }
 }
 
-impl Payload for Run {
+impl QueueItem for MessageRun {
     #[inline]
-    fn size(&self) -> Done {
-        Done { messages: self.messages(), bytes: self.bytes() }
+    fn size(&self) -> Amount {
+        Amount { messages: self.messages(), bytes: self.bytes() }
     }
 }
 
@@ -115,14 +116,14 @@ impl Items<Outgoing> {
     /// what is left there after it has released the lock, because a drop may run user code.
     #[inline]
     pub(super) fn add(&mut self, message: &mut Message, encodes: bool) {
-        match Run::payload(message).filter(|_| encodes) {
+        match MessageRun::payload(message).filter(|_| encodes) {
             Some(payload) => self.add_short(payload),
             None => self.list.push_back(Outgoing::Message(mem::take(message))),
         }
     }
 
     pub(super) fn add_copy(&mut self, message: &Message, encodes: bool) {
-        match Run::payload(message).filter(|_| encodes) {
+        match MessageRun::payload(message).filter(|_| encodes) {
             Some(payload) => self.add_short(payload),
             None => self.list.push_back(Outgoing::Message(message.clone())),
         }
@@ -137,7 +138,7 @@ impl Items<Outgoing> {
     }
 
     fn begin_run(&mut self, payload: &[u8]) {
-        let mut run = Run::in_buffer(mem::take(&mut self.spare));
+        let mut run = MessageRun::in_buffer(mem::take(&mut self.spare));
         run.push(payload);
         self.list.push_back(Outgoing::Run(run));
     }
@@ -145,9 +146,9 @@ impl Items<Outgoing> {
 
 impl<T> Items<T> {
     /// Keeps the buffer of a finished run for the next one, if it is larger than the spare buffer.
-    pub(super) fn keep(&mut self, run: Run) {
+    pub(super) fn keep(&mut self, run: MessageRun) {
         let buffer = run.into_buffer();
-        if (self.spare.capacity() + 1..=Run::MEMORY).contains(&buffer.capacity()) {
+        if (self.spare.capacity() + 1..=MessageRun::MEMORY).contains(&buffer.capacity()) {
             self.spare = buffer;
         }
     }

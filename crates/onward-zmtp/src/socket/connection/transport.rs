@@ -132,7 +132,7 @@ impl AsyncWrite for Stream {
 }
 
 async fn connect_tcp(host: &str, port: u16, options: &SocketOptions) -> io::Result<Stream> {
-    not_to_itself(TcpStream::connect((host, port)).await?).and_then(|stream| Stream::tcp(stream, options))
+    reject_self_connection(TcpStream::connect((host, port)).await?).and_then(|stream| Stream::tcp(stream, options))
 }
 
 /// Tries the host's addresses of the same family as `source`, one after the other.
@@ -142,7 +142,7 @@ async fn connect_tcp_from(source: SocketAddr, host: &str, port: u16, options: &S
         format!("`{host}` has no address that can be reached from {}; use a source of its kind", source.ip()),
     );
     for address in lookup_host((host, port)).await?.filter(|address| address.is_ipv4() == source.is_ipv4()) {
-        match connect_from(source, address).await.and_then(not_to_itself) {
+        match connect_from(source, address).await.and_then(reject_self_connection) {
             Ok(stream) => return Stream::tcp(stream, options),
             Err(error) => last = error,
         }
@@ -161,7 +161,7 @@ async fn connect_from(source: SocketAddr, address: SocketAddr) -> io::Result<Tcp
 /// Rejects a connection whose two ends are the same. If a port has no listener, the operating
 /// system may choose that very port for the connecting socket, which is then connected to itself.
 /// TCP calls this a simultaneous open.
-fn not_to_itself(stream: TcpStream) -> io::Result<TcpStream> {
+fn reject_self_connection(stream: TcpStream) -> io::Result<TcpStream> {
     if stream.local_addr()? != stream.peer_addr()? {
         return Ok(stream);
     }

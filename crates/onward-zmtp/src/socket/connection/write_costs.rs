@@ -1,17 +1,17 @@
-//! The choice of the cheaper of two ways to write, learnt from measured writes.
+//! The choice of the cheaper of two write methods, learnt from measured writes.
 
 use std::time::Duration;
 
-/// A way to pass pieces to the operating system.
+/// A method to pass pieces to the operating system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum WriteMethod {
     /// Copied together into one piece.
     Joined,
     /// Passed one by one, with a vectored write.
     Gathered,
 }
 
-/// The recent cost of each way.
+/// The recent cost of each method.
 #[derive(Debug, Default)]
 pub(super) struct WriteCosts {
     /// The cost in nanoseconds per MiB; `None` before the first write.
@@ -20,14 +20,14 @@ pub(super) struct WriteCosts {
     writes: u32,
 }
 
-/// The number of writes in a round. The first [few](TRIALS) of each try the way that seems to cost
-/// more.
+/// The number of writes in a round. The first [few](TRIALS) of each try the method that seems to
+/// cost more.
 const ROUND: u32 = 1024;
 const TRIALS: u32 = 8;
 
 /// The least size of a write that is measured. The cost of a smaller one says little about larger
 /// ones.
-const LEARN_BYTES: usize = 64 * 1024;
+const MEASURED_BYTES: usize = 64 * 1024;
 
 /// The divisor for a new measurement: it moves the estimate by this part of the difference. A write
 /// counts for at most twice the estimate, because one in which the thread was interrupted says
@@ -39,11 +39,11 @@ const WEIGHT: u64 = 16;
 const ADVANTAGE: u64 = 8;
 
 impl WriteCosts {
-    /// Returns the way for the next write.
-    pub(super) fn next_way(&mut self) -> Way {
+    /// Returns the method for the next write.
+    pub(super) fn next_method(&mut self) -> WriteMethod {
         let is_trial = self.writes < TRIALS;
         self.writes = (self.writes + 1) % ROUND;
-        if is_trial == self.is_joining_cheaper() { Way::Gathered } else { Way::Joined }
+        if is_trial == self.is_joining_cheaper() { WriteMethod::Gathered } else { WriteMethod::Joined }
     }
 
     fn is_joining_cheaper(&self) -> bool {
@@ -52,15 +52,15 @@ impl WriteCosts {
 
     /// Records that a write of `bytes` bytes took `time`. A time of zero means only that the clock
     /// stands still, and is ignored.
-    pub(super) fn learn(&mut self, way: Way, bytes: usize, time: Duration) {
-        if bytes < LEARN_BYTES || time.is_zero() {
+    pub(super) fn record(&mut self, method: WriteMethod, bytes: usize, time: Duration) {
+        if bytes < MEASURED_BYTES || time.is_zero() {
             return;
         }
         let cost = (time.as_nanos() << 20) / bytes as u128;
         let cost = u64::try_from(cost).unwrap_or(u64::MAX);
-        let known = match way {
-            Way::Joined => &mut self.joined,
-            Way::Gathered => &mut self.gathered,
+        let known = match method {
+            WriteMethod::Joined => &mut self.joined,
+            WriteMethod::Gathered => &mut self.gathered,
         };
         *known = Some(known.map_or(cost, |known| mean(known, cost.min(known.saturating_mul(2)))));
     }
@@ -76,16 +76,16 @@ mod tests {
 
     const BATCH: usize = 256 * 1024;
 
-    /// Does `count` writes with these costs of each way, in microseconds. Returns the number that
-    /// were gathered.
+    /// Does `count` writes with these costs of each method, in microseconds. Returns the number
+    /// that were gathered.
     fn write(costs: &mut WriteCosts, count: usize, joined: u64, gathered: u64) -> usize {
-        let ways = (0..count).map(|_| {
-            let way = costs.next_way();
-            let micros = if way == Way::Joined { joined } else { gathered };
-            costs.learn(way, BATCH, Duration::from_micros(micros));
-            way
+        let methods = (0..count).map(|_| {
+            let method = costs.next_method();
+            let micros = if method == WriteMethod::Joined { joined } else { gathered };
+            costs.record(method, BATCH, Duration::from_micros(micros));
+            method
         });
-        ways.filter(|way| *way == Way::Gathered).count()
+        methods.filter(|method| *method == WriteMethod::Gathered).count()
     }
 
     #[test]
@@ -109,7 +109,7 @@ mod tests {
     fn a_write_that_was_interrupted_counts_for_little() {
         let mut costs = WriteCosts::default();
         write(&mut costs, ROUND as usize, 80, 100);
-        costs.learn(Way::Joined, BATCH, Duration::from_secs(1));
+        costs.record(WriteMethod::Joined, BATCH, Duration::from_secs(1));
         assert_eq!(write(&mut costs, ROUND as usize, 80, 100), 8);
     }
 
@@ -117,7 +117,7 @@ mod tests {
     fn a_small_write_counts_for_nothing() {
         let mut costs = WriteCosts::default();
         write(&mut costs, ROUND as usize, 80, 100);
-        (0..100).for_each(|_| costs.learn(Way::Joined, LEARN_BYTES - 1, Duration::from_secs(1)));
+        (0..100).for_each(|_| costs.record(WriteMethod::Joined, MEASURED_BYTES - 1, Duration::from_secs(1)));
         assert_eq!(write(&mut costs, ROUND as usize, 80, 100), 8);
     }
 

@@ -39,10 +39,10 @@ pub enum MonitorEvent {
         /// The peer at the other end.
         peer: RemotePeer,
     },
-    /// The options enable [heartbeats](crate::socket::SocketOptions::heartbeat), but this peer speaks ZMTP
-    /// 3.0, which has none. A failure of its machine therefore goes unnoticed.
-    /// [`SocketOptions::tcp_keepalive`](crate::socket::SocketOptions::tcp_keepalive) does not need the
-    /// peer's support.
+    /// The options enable [heartbeats](crate::socket::SocketOptions::heartbeat), but this peer
+    /// speaks ZMTP 3.0, which has none. A failure of its machine therefore goes unnoticed.
+    /// [`SocketOptions::tcp_keepalive`](crate::socket::SocketOptions::tcp_keepalive) does not need
+    /// the peer's support.
     HeartbeatUnavailable {
         /// The local endpoint: bound to, or connected to.
         endpoint: Endpoint,
@@ -133,7 +133,7 @@ impl Reporter {
         Monitor(self.0.get_or_init(|| channel(MONITOR_EVENTS).0).subscribe())
     }
 
-    pub(in crate::socket) fn tell(&self, event: MonitorEvent) {
+    pub(in crate::socket) fn report(&self, event: MonitorEvent) {
         if let Some(sender) = self.0.get() {
             // An error means that no monitor is left.
             let _ = sender.send(event);

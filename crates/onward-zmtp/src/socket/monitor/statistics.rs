@@ -1,6 +1,6 @@
 //! Counters of a socket.
 
-use crate::socket::queue::bounded_queue::Done;
+use crate::socket::queue::bounded_queue::Amount;
 
 /// A snapshot of the messages in a socket, and counters of those it lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,8 +31,8 @@ pub struct QueueSize {
     pub bytes: usize,
 }
 
-impl From<Done> for QueueSize {
-    fn from(size: Done) -> Self {
+impl From<Amount> for QueueSize {
+    fn from(size: Amount) -> Self {
         Self { messages: size.messages, bytes: size.bytes }
     }
 }

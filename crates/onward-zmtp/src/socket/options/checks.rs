@@ -2,7 +2,7 @@
 //! because the program relies on every option that it sets.
 
 use super::policies::{DuplicateIdentity, Overflow};
-use super::send_limits::SendBounds;
+use super::send_limits::SendLimits;
 use super::socket_options::SocketOptions;
 use crate::protocol::bounds::PLAIN_FIELD_BYTES;
 use crate::protocol::{Security, SocketType};
@@ -40,7 +40,7 @@ impl SocketOptions {
     fn check_heartbeat(&self) -> Result<()> {
         match &self.protocol.heartbeat {
             Some(heartbeat) if heartbeat.interval.is_zero() || heartbeat.timeout.is_zero() => Err(Error::misuse(
-                "a `heartbeat` needs an interval and a timeout of more than zero; leave it out to ask for none",
+                "a `heartbeat` needs an interval and a timeout of more than zero; leave it out for none",
             )),
             _ => Ok(()),
         }
@@ -53,7 +53,7 @@ impl SocketOptions {
             Some(message) if message.is_empty() => {
                 Err(Error::misuse("the message of `hello` needs a frame, even if it is an empty one"))
             }
-            Some(message) => SendBounds::new(self.limits_of_sending()).check(message.frames()),
+            Some(message) => SendLimits::new(self.effective_send_limits()).check(message.frames()),
             None => Ok(()),
         }
     }
@@ -85,7 +85,7 @@ impl SocketOptions {
     fn check_authenticator(&self) -> Result<()> {
         if self.authenticator.is_some() && !self.protocol.security.is_server() {
             return Err(Error::misuse(
-                "`authenticate_with` is asked by servers of PLAIN and CURVE only; set `security` to one of them, or leave it out",
+                "`authenticate_with` is called by servers of PLAIN and CURVE only; set `security` to one of them, or leave it out",
             ));
         }
         Ok(())
@@ -95,7 +95,7 @@ impl SocketOptions {
     pub(in crate::socket) fn check_endpoint(&self, endpoint: &Endpoint) -> Result<()> {
         if matches!(endpoint, Endpoint::Inproc(_)) && !matches!(self.protocol.security, Security::Null) {
             return Err(Error::misuse(format!(
-                "within a process there are no mechanisms, and `{endpoint}` would ask nobody who they are; use a socket without `security` for it"
+                "within a process there are no mechanisms, and `{endpoint}` would authenticate no peer; use a socket without `security` for it"
             )));
         }
         Ok(())

@@ -9,8 +9,8 @@ use crate::socket::bounds::{HIGH_WATER_MARK_BYTES, HIGH_WATER_MARK_MESSAGES};
 /// message always fits.
 ///
 /// Zero means no bound, as with libzmq. A queue without any bound grows until memory ends if its
-/// reader is slower than its writer. A mark of zero messages therefore still has the default of
-/// bytes, unless `bytes` is zero, too.
+/// reader is slower than its writer. A high-water mark of zero messages therefore still has the
+/// default of bytes, unless `bytes` is zero, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HighWaterMark {
     /// The number of messages. Default: [`HIGH_WATER_MARK_MESSAGES`].
@@ -20,10 +20,11 @@ pub struct HighWaterMark {
 }
 
 impl HighWaterMark {
-    /// A mark without any bound. See the risk above.
+    /// A high-water mark without any bound. See the risk above.
     pub const UNLIMITED: Self = Self { messages: 0, bytes: 0 };
 
-    /// Returns a mark with this number of messages (zero for no bound) and the default of bytes.
+    /// Returns a high-water mark with this number of messages (zero for no bound) and the default
+    /// of bytes.
     #[must_use]
     pub fn messages(messages: usize) -> Self {
         Self { messages, ..Self::default() }

@@ -13,8 +13,8 @@ use crate::socket::bounds::{RECONNECT_FIRST, RECONNECT_LONGEST};
 /// A connection that lasted at least as long as the next delay resets it to `first`. If a peer ends
 /// each connection at once, the delay therefore grows.
 ///
-/// Delays below [`RECONNECT_SHORTEST`](crate::socket::bounds::RECONNECT_SHORTEST), including zero, are
-/// raised to it.
+/// Delays below [`RECONNECT_SHORTEST`](crate::socket::bounds::RECONNECT_SHORTEST), including zero,
+/// are raised to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reconnect {
     /// The delay before the first new attempt. Default: [`RECONNECT_FIRST`].
@@ -51,8 +51,8 @@ pub enum DuplicateIdentity {
 #[non_exhaustive]
 pub enum Refusal {
     /// The socket does not connect to this endpoint again. If it has no other endpoint and no peer,
-    /// `send` and `recv` return an error for which [`Error::is_refused`](crate::socket::Error::is_refused)
-    /// is true, instead of waiting.
+    /// `send` and `recv` return an error for which
+    /// [`Error::is_refused`](crate::socket::Error::is_refused) is true, instead of waiting.
     #[default]
     GiveUp,
     /// The socket reconnects, as after any other failure. This is for a peer whose configuration is
@@ -63,8 +63,8 @@ pub enum Refusal {
 /// The reaction of PUB, XPUB and XSUB to a peer whose queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overflow {
-    /// The peer misses the message, which is [counted](crate::socket::Statistics::dropped). Other peers get
-    /// it.
+    /// The peer misses the message, which is [counted](crate::socket::Statistics::dropped). Other
+    /// peers get it.
     #[default]
     Drop,
     /// The sender waits for the peer, and so do all other peers. One peer that does not read then

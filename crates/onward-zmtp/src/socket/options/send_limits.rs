@@ -6,29 +6,29 @@ use crate::protocol::{Limits, Message};
 use crate::socket::error::{Error, Result};
 
 /// The bounds that every message is checked against before it is queued.
-pub(in crate::socket) struct SendBounds {
+pub(in crate::socket) struct SendLimits {
     /// The largest size of a message of one frame, in bytes.
-    lone_frame_bytes: usize,
+    single_frame_bytes: usize,
     limits: Limits,
 }
 
-impl SendBounds {
+impl SendLimits {
     /// Returns the bounds for `limits`.
     pub(in crate::socket) fn new(limits: Limits) -> Self {
-        Self { lone_frame_bytes: limits.frame_bytes.min(limits.message_bytes), limits }
+        Self { single_frame_bytes: limits.frame_bytes.min(limits.message_bytes), limits }
     }
 
     /// Returns true if a message of this frame alone may be sent.
     #[inline]
-    pub(in crate::socket) fn allow_lone(&self, frame: &Bytes) -> bool {
-        frame.len() <= self.lone_frame_bytes
+    pub(in crate::socket) fn allow_single(&self, frame: &Bytes) -> bool {
+        frame.len() <= self.single_frame_bytes
     }
 
     /// Returns true if the message may be sent as it is.
     #[inline]
     pub(in crate::socket) fn allow(&self, message: &Message) -> bool {
         match message.frames() {
-            [frame] => self.allow_lone(frame),
+            [frame] => self.allow_single(frame),
             frames => self.check(frames).is_ok(),
         }
     }

@@ -19,9 +19,9 @@ use crate::socket::security::authentication::{Authenticator, Candidate, Decision
 /// The options of a socket. The defaults are safe and bounded; set only those that differ.
 ///
 /// Some options are for certain types only. A socket of another type cannot be
-/// [bound](crate::socket::Socket::bind) or [connected](crate::socket::Socket::connect) with them. Options on
-/// mechanisms, limits of received data, and times apply to connections over streams. Connections
-/// within a process (`inproc`) have none of these.
+/// [bound](crate::socket::Socket::bind) or [connected](crate::socket::Socket::connect) with them.
+/// Options on mechanisms, limits of received data, and times apply to connections over streams.
+/// Connections within a process (`inproc`) have none of these.
 ///
 /// ```
 /// use std::time::Duration;
@@ -29,7 +29,7 @@ use crate::socket::security::authentication::{Authenticator, Candidate, Decision
 /// use onward_zmtp::PushSocket;
 ///
 /// let options = SocketOptions::new()
-///     .send_mark(HighWaterMark { messages: 10_000, bytes: 64 * 1024 * 1024 })
+///     .send_high_water_mark(HighWaterMark { messages: 10_000, bytes: 64 * 1024 * 1024 })
 ///     .linger(Duration::from_secs(10));
 /// let push = PushSocket::with_options(options);
 /// ```
@@ -38,8 +38,8 @@ pub struct SocketOptions {
     /// The protocol options. Their socket type is replaced by that of the socket.
     pub(in crate::socket) protocol: protocol::Options,
     pub(super) send_limits: Option<Limits>,
-    pub(in crate::socket) send_mark: HighWaterMark,
-    pub(in crate::socket) receive_mark: HighWaterMark,
+    pub(in crate::socket) send_high_water_mark: HighWaterMark,
+    pub(in crate::socket) receive_high_water_mark: HighWaterMark,
     pub(in crate::socket) linger: Duration,
     pub(in crate::socket) reconnect: Reconnect,
     pub(in crate::socket) on_refusal: Refusal,
@@ -68,8 +68,8 @@ impl SocketOptions {
         Self {
             protocol: protocol::Options::new(SocketType::Pair),
             send_limits: None,
-            send_mark: HighWaterMark::default(),
-            receive_mark: HighWaterMark::default(),
+            send_high_water_mark: HighWaterMark::default(),
+            receive_high_water_mark: HighWaterMark::default(),
             linger: LINGER,
             reconnect: Reconnect::default(),
             on_refusal: Refusal::default(),
@@ -151,8 +151,8 @@ impl SocketOptions {
 
     /// Sets the limits of messages to send. Only the fields `frame_bytes`, `message_bytes` and
     /// `message_parts` apply. `send` rejects a larger message before it is queued
-    /// ([`Error::is_limit`](crate::socket::Error::is_limit)), because a peer with the same limits would end
-    /// the connection.
+    /// ([`Error::is_limit`](crate::socket::Error::is_limit)), because a peer with the same limits
+    /// would end the connection.
     ///
     /// Default: for each field, the larger of [`Limits::default`] and [`limits`](Self::limits). It
     /// is therefore enough to raise the limits of both sides, and a socket with low limits may
@@ -169,7 +169,7 @@ impl SocketOptions {
     }
 
     /// Returns the limits of messages to send.
-    pub(in crate::socket) fn limits_of_sending(&self) -> Limits {
+    pub(in crate::socket) fn effective_send_limits(&self) -> Limits {
         let (accepted, mut limits) = (&self.protocol.limits, Limits::default());
         limits.frame_bytes = limits.frame_bytes.max(accepted.frame_bytes);
         limits.message_bytes = limits.message_bytes.max(accepted.message_bytes);
@@ -213,34 +213,36 @@ impl SocketOptions {
         self
     }
 
-    /// Sets the mark of messages that wait to be sent to one peer. Default:
+    /// Sets the high-water mark of messages that wait to be sent to one peer. Default:
     /// [`HighWaterMark::default`]. (PULL and SUB send no messages.)
     #[must_use]
-    pub fn send_mark(mut self, mark: HighWaterMark) -> Self {
-        self.send_mark = mark.usable();
+    pub fn send_high_water_mark(mut self, high_water_mark: HighWaterMark) -> Self {
+        self.send_high_water_mark = high_water_mark.usable();
         self
     }
 
-    /// Sets the mark of messages that were received from one peer and wait for the program.
-    /// Default: [`HighWaterMark::default`]. (PUSH and PUB receive none.)
+    /// Sets the high-water mark of messages that were received from one peer and wait for the
+    /// program. Default: [`HighWaterMark::default`]. (PUSH and PUB receive none.)
     ///
-    /// Several peers share the messages of the mark, but each has at least
-    /// [`READ_AHEAD_MESSAGES`](crate::socket::bounds::READ_AHEAD_MESSAGES). The full mark for each of many
-    /// peers would not fit into a processor's cache, and such messages are faster to read later.
+    /// Several peers share the messages of the high-water mark, but each has at least
+    /// [`READ_AHEAD_MESSAGES`](crate::socket::bounds::READ_AHEAD_MESSAGES). The full high-water
+    /// mark for each of many peers would not fit into a processor's cache, and such messages are
+    /// faster to read later.
     ///
-    /// The mark applies once more to all messages that ended connections left unread. While they
-    /// have reached it, a new connection is not read until half of them were read. A peer that
-    /// reconnects again and again is slowed down like one that stays, and nothing is lost.
+    /// The high-water mark applies once more to all messages that ended connections left unread.
+    /// While they have reached it, a new connection is not read until half of them were read. A
+    /// peer that reconnects again and again is slowed down like one that stays, and nothing is
+    /// lost.
     ///
-    /// In total no more is received than the mark for each of the [peers](Self::peers), plus the
-    /// unread backlog. The backlog can exceed its mark by the messages of peers that were connected
-    /// when it was reached.
+    /// In total no more is received than the high-water mark for each of the [peers](Self::peers),
+    /// plus the unread backlog. The backlog can exceed its high-water mark by the messages of peers
+    /// that were connected when it was reached.
     ///
     /// If a program never receives from a socket that can receive, for example an XPUB, the socket
     /// stops reading from new peers.
     #[must_use]
-    pub fn receive_mark(mut self, mark: HighWaterMark) -> Self {
-        self.receive_mark = mark.usable();
+    pub fn receive_high_water_mark(mut self, high_water_mark: HighWaterMark) -> Self {
+        self.receive_high_water_mark = high_water_mark.usable();
         self
     }
 
@@ -261,7 +263,8 @@ impl SocketOptions {
 
     /// Connects to each endpoint once: when the attempt fails or the connection ends, the socket
     /// does not connect again. If it has no other endpoint and no peer, `send` and `recv` return an
-    /// error for which [`Error::is_gone`](crate::socket::Error::is_gone) is true. Default: reconnects.
+    /// error for which [`Error::is_gone`](crate::socket::Error::is_gone) is true. Default:
+    /// reconnects.
     #[must_use]
     pub fn connect_once(mut self) -> Self {
         self.connects_once = true;
@@ -377,8 +380,8 @@ impl SocketOptions {
     }
 
     /// Disables automatic subscriptions of peers. The program receives every subscription and
-    /// cancellation with [`recv_with_peer`](crate::socket::Socket::recv_with_peer). It subscribes the peer
-    /// to that topic, to others or to none with
+    /// cancellation with [`recv_with_peer`](crate::socket::Socket::recv_with_peer). It subscribes
+    /// the peer to that topic, to others or to none with
     /// [`subscribe_peer`](crate::socket::XpubSocket::subscribe_peer) and
     /// [`cancel_peer`](crate::socket::XpubSocket::cancel_peer). For XPUB. Default: no.
     #[must_use]
@@ -397,7 +400,7 @@ impl SocketOptions {
     }
 
     /// Makes sending wait until a peer is connected. For PUSH, DEALER and PAIR. Default: no;
-    /// messages up to the mark for sending are queued for the first peer to connect.
+    /// messages up to the high-water mark for sending are queued for the first peer to connect.
     #[must_use]
     pub fn wait_for_peer(mut self) -> Self {
         self.waits_for_peer = true;
@@ -415,7 +418,9 @@ impl fmt::Debug for SocketOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut fields = formatter.debug_struct("SocketOptions");
         fields.field("protocol", &self.protocol);
-        fields.field("send_mark", &self.send_mark).field("receive_mark", &self.receive_mark);
+        fields
+            .field("send_high_water_mark", &self.send_high_water_mark)
+            .field("receive_high_water_mark", &self.receive_high_water_mark);
         fields.field("linger", &self.linger).field("reconnect", &self.reconnect).finish_non_exhaustive()
     }
 }

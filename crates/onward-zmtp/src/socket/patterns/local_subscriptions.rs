@@ -12,13 +12,13 @@ use crate::socket::error::{Error, Result};
 /// The topics of a SUB or XSUB, with the number of subscriptions to each: two subscriptions need
 /// two cancellations. Peers are notified of the first subscription and of the last cancellation.
 #[derive(Default)]
-pub(in crate::socket) struct Interest {
+pub(in crate::socket) struct LocalSubscriptions {
     counts: HashMap<Bytes, u64, RandomState>,
     /// The number of topics of each length.
     lengths: BTreeMap<usize, usize>,
 }
 
-impl Interest {
+impl LocalSubscriptions {
     /// Adds a subscription. Returns true if it is the first to its topic.
     pub(in crate::socket) fn subscribe(&mut self, topic: &Bytes) -> Result<bool> {
         if topic.len() > TOPIC_BYTES {

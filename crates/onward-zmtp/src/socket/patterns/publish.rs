@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll, ready};
 
-use super::round_robin::Rotation;
+use super::round_robin::RoundRobin;
 use crate::protocol::Message;
 use crate::socket::connection::pipe::Pipe;
 use crate::socket::error::{Error, Result};
@@ -21,17 +21,17 @@ pub(in crate::socket) fn poll_publish(
     }
     let Some(message) = slot.as_ref() else { return Poll::Ready(Ok(())) };
     let first = &message.frames()[0];
-    let mut topics = shared.topics();
+    let mut subscribers = shared.subscribers();
     if shared.options.overflow == Overflow::Wait {
         let mut gate = Gate { context, is_open: true };
-        topics.each_match(first, |pipe| gate.pass(pipe));
+        subscribers.each_match(first, |pipe| gate.pass(pipe));
         if !gate.is_open {
             return Poll::Pending;
         }
     }
     let mut dropped = 0;
-    topics.each_match(first, |pipe| dropped += offer_copy(pipe, message));
-    drop(topics);
+    subscribers.each_match(first, |pipe| dropped += offer_copy(pipe, message));
+    drop(subscribers);
     shared.drop_outgoing(dropped);
     *slot = None;
     Poll::Ready(Ok(()))
@@ -40,7 +40,7 @@ pub(in crate::socket) fn poll_publish(
 /// Sends a subscription or a message of an XSUB to all publishers.
 pub(in crate::socket) fn poll_upstream(
     shared: &Shared,
-    rotation: &mut Rotation,
+    round_robin: &mut RoundRobin,
     context: Option<&mut Context<'_>>,
     slot: &mut Option<Message>,
 ) -> Poll<Result<()>> {
@@ -51,7 +51,7 @@ pub(in crate::socket) fn poll_upstream(
     match (message.len(), message.frames()[0].first()) {
         (1, Some(1)) => shared.subscribe(message.frames()[0].slice(1..))?,
         (1, Some(0)) => shared.cancel(&message.frames()[0].slice(1..)),
-        _ => ready!(poll_broadcast(shared, rotation, context, message)),
+        _ => ready!(poll_broadcast(shared, round_robin, context, message)),
     }
     *slot = None;
     Poll::Ready(Ok(()))
@@ -59,11 +59,11 @@ pub(in crate::socket) fn poll_upstream(
 
 fn poll_broadcast(
     shared: &Shared,
-    rotation: &mut Rotation,
+    round_robin: &mut RoundRobin,
     context: Option<&mut Context<'_>>,
     message: &Message,
 ) -> Poll<()> {
-    let pipes = rotation.pipes(shared);
+    let pipes = round_robin.pipes(shared);
     if shared.options.overflow == Overflow::Wait {
         let mut gate = Gate { context, is_open: true };
         pipes.iter().for_each(|pipe| gate.pass(pipe));

@@ -13,16 +13,16 @@ use crate::socket::kind::{Rep, Req};
 use crate::socket::typed_socket::Socket;
 
 /// The state of the exchange.
-pub(in crate::socket) enum Dialogue {
+pub(in crate::socket) enum RequestState {
     Idle,
     /// A REQ has sent a request to this peer.
-    Asked {
+    AwaitsReply {
         pipe: Arc<Pipe>,
         /// The number of the request, if the option to number requests is set.
         number: Option<Bytes>,
     },
     /// A REP has received a request from this peer. It sends the reply with this envelope.
-    Answers {
+    OwesReply {
         peer: u64,
         envelope: Message,
     },
@@ -44,8 +44,8 @@ impl Socket<Req> {
     ///   [`SocketOptions::send_limits`](crate::socket::SocketOptions::send_limits) allow.
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
         let options = &self.sender.core.owner.shared.options;
-        if matches!(self.dialogue, Dialogue::Asked { .. }) && !options.correlates {
-            return Err(Error::state("the answer to the last question has not been received"));
+        if matches!(self.request_state, RequestState::AwaitsReply { .. }) && !options.correlates {
+            return Err(Error::state("the reply to the last request has not been received"));
         }
         let number = options.correlates.then(|| Bytes::copy_from_slice(&fastrand::u32(..).to_be_bytes()));
         let mut message = message.into();
@@ -56,13 +56,13 @@ impl Socket<Req> {
         if let Some(number) = &number {
             message.push_front(number.clone());
         }
-        self.sender.core.owner.shared.bounds.check(message.frames())?;
+        self.sender.core.owner.shared.send_limits.check(message.frames())?;
         let mut slot = Some(message);
         let core = &mut self.sender.core;
         let sent =
-            poll_fn(|context| core.rotation.poll_send(&core.owner.shared, Some(context), &mut slot, false)).await?;
-        if let Some(pipe) = sent.and_then(|index| core.rotation.pipe(index)) {
-            self.dialogue = Dialogue::Asked { pipe, number };
+            poll_fn(|context| core.round_robin.poll_send(&core.owner.shared, Some(context), &mut slot, false)).await?;
+        if let Some(pipe) = sent.and_then(|index| core.round_robin.pipe(index)) {
+            self.request_state = RequestState::AwaitsReply { pipe, number };
         }
         Ok(())
     }
@@ -77,33 +77,33 @@ impl Socket<Req> {
     /// - [`Error::is_gone`] if the peer has disconnected, so that no reply will come. The caller
     ///   can send the request again.
     pub async fn recv(&mut self) -> Result<Message> {
-        poll_fn(|context| self.poll_answer(context)).await
+        poll_fn(|context| self.poll_reply(context)).await
     }
 
-    fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Result<Message>> {
-        let Dialogue::Asked { pipe, number } = &self.dialogue else {
-            return Poll::Ready(Err(Error::state("nothing was asked that could be answered")));
+    fn poll_reply(&mut self, context: &mut Context<'_>) -> Poll<Result<Message>> {
+        let RequestState::AwaitsReply { pipe, number } = &self.request_state else {
+            return Poll::Ready(Err(Error::state("no request was sent, so no reply can come")));
         };
         while let Poll::Ready(received) = self.receiver.core.poll_recv_from(context) {
             let (peer, message) = received?;
-            match open_answer(message, number.as_ref()) {
-                Some(answer) if peer == pipe.id => {
-                    self.dialogue = Dialogue::Idle;
-                    return Poll::Ready(Ok(answer));
+            match open_reply(message, number.as_ref()) {
+                Some(reply) if peer == pipe.id => {
+                    self.request_state = RequestState::Idle;
+                    return Poll::Ready(Ok(reply));
                 }
                 _ => self.receiver.core.owner.shared.drop_incoming(1),
             }
         }
         if pipe.incoming.is_closed() && pipe.incoming.is_idle() {
-            self.dialogue = Dialogue::Idle;
-            return Poll::Ready(Err(Error::gone("the peer that was asked has disconnected; ask again")));
+            self.request_state = RequestState::Idle;
+            return Poll::Ready(Err(Error::gone("the peer of the request has disconnected; send the request again")));
         }
         Poll::Pending
     }
 }
 
 /// Returns the body of the reply to the request of this number.
-fn open_answer(mut message: Message, number: Option<&Bytes>) -> Option<Message> {
+fn open_reply(mut message: Message, number: Option<&Bytes>) -> Option<Message> {
     if let Some(number) = number {
         message.pop_front().filter(|found| found == number)?;
     }
@@ -121,21 +121,21 @@ impl Socket<Rep> {
     ///
     /// [`Error::is_state`] if the previous request has no reply yet.
     pub async fn recv(&mut self) -> Result<Message> {
-        poll_fn(|context| self.poll_question(context)).await
+        poll_fn(|context| self.poll_request(context)).await
     }
 
-    fn poll_question(&mut self, context: &mut Context<'_>) -> Poll<Result<Message>> {
-        if !matches!(self.dialogue, Dialogue::Idle) {
-            return Poll::Ready(Err(Error::state("the last question has not been answered")));
+    fn poll_request(&mut self, context: &mut Context<'_>) -> Poll<Result<Message>> {
+        if !matches!(self.request_state, RequestState::Idle) {
+            return Poll::Ready(Err(Error::state("the last request has no reply yet")));
         }
         loop {
             let (peer, message) = ready!(self.receiver.core.poll_recv_from(context))?;
-            let Some((envelope, question)) = open_question(message) else {
+            let Some((envelope, request)) = open_request(message) else {
                 self.receiver.core.owner.shared.drop_incoming(1);
                 continue;
             };
-            self.dialogue = Dialogue::Answers { peer, envelope };
-            return Poll::Ready(Ok(question));
+            self.request_state = RequestState::OwesReply { peer, envelope };
+            return Poll::Ready(Ok(request));
         }
     }
 
@@ -151,17 +151,17 @@ impl Socket<Rep> {
     ///   [`SocketOptions::send_limits`](crate::socket::SocketOptions::send_limits) allow.
     pub async fn send(&mut self, message: impl Into<Message>) -> Result<()> {
         let message = message.into();
-        let Dialogue::Answers { peer, envelope } = &self.dialogue else {
-            return Err(Error::state("there is no question to be answered"));
+        let RequestState::OwesReply { peer, envelope } = &self.request_state else {
+            return Err(Error::state("there is no request to reply to"));
         };
         if message.is_empty() {
             return Err(Error::state("a message needs a frame, even if it is an empty one"));
         }
         let shared = self.sender.core.owner.shared.clone();
-        let pipe = shared.roster().by_id(*peer).cloned();
-        let answer: Message = envelope.frames().iter().cloned().chain(message).collect();
-        shared.bounds.check(answer.frames())?;
-        let mut slot = Some(answer);
+        let pipe = shared.peer_table().by_id(*peer).cloned();
+        let reply: Message = envelope.frames().iter().cloned().chain(message).collect();
+        shared.send_limits.check(reply.frames())?;
+        let mut slot = Some(reply);
         let sent = match &pipe {
             Some(pipe) => {
                 poll_fn(|context| pipe.poll_room(Some(context))).await;
@@ -172,14 +172,14 @@ impl Socket<Rep> {
         if !sent {
             shared.drop_outgoing(1);
         }
-        self.dialogue = Dialogue::Idle;
+        self.request_state = RequestState::Idle;
         Ok(())
     }
 }
 
 /// Splits a message into the envelope, up to and including the first empty frame, and the body
 /// after it.
-fn open_question(mut message: Message) -> Option<(Message, Message)> {
+fn open_request(mut message: Message) -> Option<(Message, Message)> {
     let mut envelope = Message::new();
     while let Some(frame) = message.pop_front() {
         let is_end = frame.is_empty();

@@ -9,15 +9,15 @@ use crate::socket::error::{Error, Result};
 use crate::socket::shared::Shared;
 
 /// The sender's own list of peers. It is refreshed when a peer has connected or disconnected, so a
-/// send takes no lock of the roster.
+/// send takes no lock of the peer table.
 #[derive(Default)]
-pub(in crate::socket) struct Rotation {
+pub(in crate::socket) struct RoundRobin {
     version: u64,
     pipes: Vec<Arc<Pipe>>,
     next: usize,
 }
 
-impl Rotation {
+impl RoundRobin {
     /// Queues the message in `slot` for the next peer that has room. Without any peer it goes to
     /// the backlog if `may_wait_for_peer`. Returns the index of the [peer](Self::pipe). On
     /// `Pending` the message is still in `slot`, and the task is woken if there is a context.
@@ -32,7 +32,7 @@ impl Rotation {
             self.refresh(shared);
             if self.pipes.is_empty() {
                 let version = self.version;
-                match poll_nobody(shared, version, context.as_deref_mut(), slot, may_wait_for_peer) {
+                match poll_without_peers(shared, version, context.as_deref_mut(), slot, may_wait_for_peer) {
                     Poll::Ready(Ok(true)) => return Poll::Ready(Ok(None)),
                     Poll::Ready(Ok(false)) => continue,
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
@@ -56,7 +56,7 @@ impl Rotation {
     pub(in crate::socket) fn offer_each(&mut self, shared: &Shared, messages: &mut [Message]) -> usize {
         self.refresh(shared);
         match &self.pipes[..] {
-            [pipe] => pipe.send_each(messages, &shared.bounds).unwrap_or(0),
+            [pipe] => pipe.send_each(messages, &shared.send_limits).unwrap_or(0),
             _ => 0,
         }
     }
@@ -81,11 +81,11 @@ impl Rotation {
 
     #[cold]
     fn reload(&mut self, shared: &Shared) {
-        let roster = shared.roster();
+        let peer_table = shared.peer_table();
         self.version = shared.version();
         self.pipes.clear();
-        if !roster.is_closed {
-            self.pipes.extend(roster.live.iter().cloned());
+        if !peer_table.is_closed {
+            self.pipes.extend(peer_table.connected.iter().cloned());
         }
     }
 
@@ -104,12 +104,12 @@ impl Rotation {
 
     /// Registers the task to be woken. Returns true if something has changed already.
     fn wait(&self, shared: &Shared, context: &mut Context<'_>) -> bool {
-        let mut roster = shared.roster();
+        let mut peer_table = shared.peer_table();
         if shared.version() != self.version {
             return true;
         }
-        roster.wait(context);
-        drop(roster);
+        peer_table.wait(context);
+        drop(peer_table);
         // A closed queue is skipped: its peer is about to leave, and that change wakes the task.
         self.pipes.iter().any(|pipe| !pipe.outgoing.is_closed() && pipe.outgoing.poll_room(context).is_ready())
     }
@@ -117,32 +117,32 @@ impl Rotation {
 
 /// Sends without peers: returns `Ready(Ok(true))` if the message was put into the backlog, and
 /// `Ready(Ok(false))` if there are peers after all.
-fn poll_nobody(
+fn poll_without_peers(
     shared: &Shared,
     version: u64,
     context: Option<&mut Context<'_>>,
     slot: &mut Option<Message>,
     may_wait_for_peer: bool,
 ) -> Poll<Result<bool>> {
-    let mut roster = shared.roster();
-    if roster.is_closed {
+    let mut peer_table = shared.peer_table();
+    if peer_table.is_closed {
         return Poll::Ready(Err(Error::closed()));
     }
     if shared.version() != version {
         return Poll::Ready(Ok(false));
     }
-    if let Some(refusal) = roster.refusal() {
+    if let Some(refusal) = peer_table.refusal() {
         return Poll::Ready(Err(refusal.clone()));
     }
-    let may_queue = may_wait_for_peer && !shared.options.waits_for_peer && roster.connecting > 0;
-    if may_queue && (shared.options.conflates || roster.backlog_has_room(shared.options.send_mark)) {
+    let may_queue = may_wait_for_peer && !shared.options.waits_for_peer && peer_table.connecting > 0;
+    if may_queue && (shared.options.conflates || peer_table.backlog_has_room(shared.options.send_high_water_mark)) {
         if let Some(message) = slot.take() {
-            shared.push_backlog(&mut roster, message);
+            shared.push_backlog(&mut peer_table, message);
         }
         return Poll::Ready(Ok(true));
     }
     if let Some(context) = context {
-        roster.wait(context);
+        peer_table.wait(context);
     }
     Poll::Pending
 }

@@ -11,13 +11,13 @@ use crate::socket::shared::Shared;
 
 /// A cache of the last peer addressed: most programs reply to one peer for a while.
 #[derive(Default)]
-pub(in crate::socket) struct Route {
+pub(in crate::socket) struct RouteCache {
     /// The version of the peer table at the time of the look-up.
     version: u64,
     last: Option<Arc<Pipe>>,
 }
 
-impl Route {
+impl RouteCache {
     /// Queues the message in `slot` for the peer that its first frame names. The message stays in
     /// `slot` if this returns `Pending` or fails.
     pub(in crate::socket) fn poll_send(
@@ -50,7 +50,7 @@ impl Route {
 
     #[inline]
     fn find(&mut self, shared: &Shared, identity: &[u8]) -> Option<&Arc<Pipe>> {
-        let is_last = self.last.as_ref().is_some_and(|pipe| pipe.routing == identity);
+        let is_last = self.last.as_ref().is_some_and(|pipe| pipe.routing_id == identity);
         if !is_last || self.version != shared.version() {
             self.look_up(shared, identity);
         }
@@ -59,9 +59,9 @@ impl Route {
 
     #[inline(never)]
     fn look_up(&mut self, shared: &Shared, identity: &[u8]) {
-        let roster = shared.roster();
+        let peer_table = shared.peer_table();
         self.version = shared.version();
-        self.last = roster.by_identity(identity).cloned();
+        self.last = peer_table.by_identity(identity).cloned();
     }
 }
 
@@ -98,9 +98,9 @@ mod tests {
             .attach(None, None, CancellationToken::new(), true, shared.as_remote(&"inproc://test".parse().unwrap()))
             .unwrap();
         pipe.outgoing.close_and_take();
-        let message = Message::from_iter([pipe.routing.clone(), "hello".into()]);
+        let message = Message::from_iter([pipe.routing_id.clone(), "hello".into()]);
         let mut slot = Some(message.clone());
-        let Poll::Ready(Err(error)) = Route::default().poll_send(&shared, None, &mut slot) else {
+        let Poll::Ready(Err(error)) = RouteCache::default().poll_send(&shared, None, &mut slot) else {
             panic!("it was sent")
         };
         assert!(error.is_unroutable());
@@ -123,8 +123,8 @@ mod tests {
                 )
                 .unwrap()
         };
-        let mut route = Route::default();
-        let mut send = || route.poll_send(&shared, None, &mut Some(Message::from_iter(["worker", "hello"])));
+        let mut route_cache = RouteCache::default();
+        let mut send = || route_cache.poll_send(&shared, None, &mut Some(Message::from_iter(["worker", "hello"])));
         let first = attach();
         assert!(send().is_ready());
         shared.detach(&first, VecDeque::new());

@@ -14,12 +14,12 @@ type Map<K, V> = HashMap<K, V, RandomState>;
 ///
 /// No function here recurses, so a topic cannot overflow the stack.
 #[derive(Default)]
-pub(in crate::socket) struct Topics {
+pub(in crate::socket) struct SubscriberTable {
     subscribers: Map<Bytes, Map<u64, Subscriber>>,
     /// The number of topics of each length.
     lengths: BTreeMap<usize, usize>,
     /// The topics of each peer.
-    of_peer: Map<u64, HashSet<Bytes, RandomState>>,
+    topics_by_peer: Map<u64, HashSet<Bytes, RandomState>>,
     publications: u64,
 }
 
@@ -29,13 +29,13 @@ struct Subscriber {
     count: u64,
 }
 
-impl Topics {
+impl SubscriberTable {
     /// Adds a subscription. Returns true if it is the first to this topic.
     pub(in crate::socket) fn subscribe(&mut self, pipe: &Arc<Pipe>, topic: &Bytes) -> bool {
         let subscribers = self.subscribers.entry(topic.clone()).or_default();
         let is_new = subscribers.is_empty();
         subscribers.entry(pipe.id).or_insert_with(|| Subscriber { pipe: pipe.clone(), count: 0 }).count += 1;
-        self.of_peer.entry(pipe.id).or_default().insert(topic.clone());
+        self.topics_by_peer.entry(pipe.id).or_default().insert(topic.clone());
         if is_new {
             *self.lengths.entry(topic.len()).or_default() += 1;
         }
@@ -51,7 +51,7 @@ impl Topics {
         if subscriber.count > 0 {
             return false;
         }
-        if let Some(topics) = self.of_peer.get_mut(&peer) {
+        if let Some(topics) = self.topics_by_peer.get_mut(&peer) {
             topics.remove(topic);
         }
         self.remove(peer, topic)
@@ -59,7 +59,7 @@ impl Topics {
 
     /// Cancels all subscriptions of a peer. Returns the topics that have no subscriber left.
     pub(in crate::socket) fn forget(&mut self, peer: u64) -> Vec<Bytes> {
-        let topics = self.of_peer.remove(&peer).unwrap_or_default();
+        let topics = self.topics_by_peer.remove(&peer).unwrap_or_default();
         topics.into_iter().filter(|topic| self.remove(peer, topic)).collect()
     }
 

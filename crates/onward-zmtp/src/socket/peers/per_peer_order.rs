@@ -10,7 +10,7 @@ const PRUNE_AT_LEAST: usize = 32;
 
 /// The sign by which connections of the same peer are recognised.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(in crate::socket) enum Origin {
+pub(in crate::socket) enum PeerKey {
     /// The number of the connector, for a peer that this socket connects to.
     Connector(u64),
     /// The identity that the peer chose, at a ROUTER.
@@ -23,26 +23,26 @@ pub(in crate::socket) enum Origin {
 ///
 /// A peer that connects to this socket without an identity cannot be recognised.
 #[derive(Debug, Default)]
-pub(in crate::socket) struct Succession {
+pub(in crate::socket) struct PerPeerOrder {
     /// The last connection of each peer. Its token is cancelled when the connection has ended and
     /// all of its messages were read.
-    last: HashMap<Origin, CancellationToken>,
+    last: HashMap<PeerKey, CancellationToken>,
     prune_at: usize,
 }
 
-impl Succession {
+impl PerPeerOrder {
     /// Adds a new connection. Returns the token that must be cancelled before its messages may be
     /// read.
     pub(in crate::socket) fn follow(
         &mut self,
-        origin: Origin,
-        read_out: CancellationToken,
+        peer_key: PeerKey,
+        fully_read: CancellationToken,
     ) -> Option<CancellationToken> {
-        let before = self.last.insert(origin, read_out);
+        let predecessor = self.last.insert(peer_key, fully_read);
         if self.last.len() > self.prune_at {
-            self.last.retain(|_, read_out| !read_out.is_cancelled());
+            self.last.retain(|_, fully_read| !fully_read.is_cancelled());
             self.prune_at = PRUNE_AT_LEAST.max(self.last.len() * 2);
         }
-        before.filter(|read_out| !read_out.is_cancelled())
+        predecessor.filter(|fully_read| !fully_read.is_cancelled())
     }
 }

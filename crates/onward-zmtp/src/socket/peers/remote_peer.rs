@@ -84,23 +84,23 @@ impl RemotePeer {
 
 /// The peers whose messages may still be read, by connection number.
 #[derive(Debug, Default)]
-pub(in crate::socket) struct Origins(Mutex<HashMap<u64, RemotePeer, RandomState>>);
+pub(in crate::socket) struct RemotePeers(Mutex<HashMap<u64, RemotePeer, RandomState>>);
 
-impl Origins {
+impl RemotePeers {
     pub(in crate::socket) fn insert(&self, peer: RemotePeer) {
-        self.origins().insert(peer.connection, peer);
+        self.remote_peers().insert(peer.connection, peer);
     }
 
     pub(in crate::socket) fn remove(&self, connection: u64) {
-        let removed = self.origins().remove(&connection);
+        let removed = self.remote_peers().remove(&connection);
         drop(removed);
     }
 
     pub(in crate::socket) fn get(&self, connection: u64) -> Option<RemotePeer> {
-        self.origins().get(&connection).cloned()
+        self.remote_peers().get(&connection).cloned()
     }
 
-    fn origins(&self) -> MutexGuard<'_, HashMap<u64, RemotePeer, RandomState>> {
+    fn remote_peers(&self) -> MutexGuard<'_, HashMap<u64, RemotePeer, RandomState>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

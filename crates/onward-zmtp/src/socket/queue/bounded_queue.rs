@@ -6,16 +6,16 @@ use std::mem;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::quota::Share;
-use super::unread_backlog::Leftovers;
+use super::quota::Quota;
+use super::unread_backlog::UnreadBacklog;
 use crate::fair_queue::sync::{AtomicBool, Mutex, MutexGuard, Ordering};
-use crate::socket::bounds::SETTLE_ITEMS;
+use crate::socket::bounds::COMPACT_ITEMS;
 use crate::socket::options::high_water_mark::HighWaterMark;
 
 /// An item of a queue, which counts by its messages and their payload.
-pub(in crate::socket) trait Payload {
+pub(in crate::socket) trait QueueItem {
     /// Returns the number of messages and the size of their payload.
-    fn size(&self) -> Done;
+    fn size(&self) -> Amount;
 
     /// Drops all messages but the last.
     fn keep_last(&mut self) {}
@@ -26,8 +26,9 @@ pub(in crate::socket) trait Payload {
         false
     }
 
-    /// Removes items that cancel each other out, among those that do not count towards the mark.
-    fn settle(_list: &mut VecDeque<Self>)
+    /// Removes items that cancel each other out, among those that do not count towards the
+    /// high-water mark.
+    fn compact(_list: &mut VecDeque<Self>)
     where
         Self: Sized,
     {
@@ -37,36 +38,36 @@ pub(in crate::socket) trait Payload {
 /// A queue with one writer, one reader, and a short lock: once for each message written, once for
 /// each batch read.
 ///
-/// Items that the reader has taken count until it reports them as done. The marks therefore bound
-/// everything on the way, not only what is in the list. Otherwise the reader could take a full
-/// queue and let the writer fill it a second time.
+/// Items that the reader has taken count until it reports them as done. The high-water marks
+/// therefore bound everything on the way, not only what is in the list. Otherwise the reader could
+/// take a full queue and let the writer fill it a second time.
 ///
 /// Invariant: no user code runs under the lock, and no task is woken under it.
 pub(in crate::socket) struct Queue<T> {
-    mark: HighWaterMark,
-    /// The limit of messages from the share of the peer. It replaces the mark where it is lower.
-    share: Arc<Share>,
-    /// True if only the last message is kept. Such a queue has no mark.
+    high_water_mark: HighWaterMark,
+    /// The quota of the peer, in messages. It replaces the high-water mark where it is lower.
+    quota: Arc<Quota>,
+    /// True if only the last message is kept. Such a queue has no high-water mark.
     conflates: bool,
     /// True if `state.reader` is set. It is changed under the lock and read without it.
     reader_waits: AtomicBool,
     state: Mutex<State<T>>,
 }
 
-/// The mark of a queue that keeps one message.
-const ANY: HighWaterMark = HighWaterMark { messages: usize::MAX, bytes: usize::MAX };
+/// The high-water mark of a queue that keeps one message.
+const UNBOUNDED: HighWaterMark = HighWaterMark { messages: usize::MAX, bytes: usize::MAX };
 
 struct State<T> {
     items: Items<T>,
     /// The number of items at which items that cancel each other out are removed. It is twice the
     /// number left the last time, so the cost per item is constant.
-    settle_at: usize,
+    compact_at: usize,
     /// The number of messages in `items` and of those that were taken and are not done.
     messages: usize,
     bytes: usize,
     closed: bool,
     /// The backlog to which unfinished messages count since the connection has ended.
-    leftovers: Option<Arc<Leftovers>>,
+    unread_backlog: Option<Arc<UnreadBacklog>>,
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
@@ -88,14 +89,14 @@ impl<T> Items<T> {
 pub(in crate::socket) struct Taken<T> {
     pub(in crate::socket) items: Items<T>,
     /// The amount that the reader is done with and has not reported yet.
-    pub(in crate::socket) done: Done,
+    pub(in crate::socket) done: Amount,
     /// The waker that was registered last.
     waiting: Option<Waker>,
 }
 
 /// Drops all messages but the last. Returns the amount that was dropped.
-pub(in crate::socket) fn keep_last<T: Payload>(list: &mut VecDeque<T>) -> Done {
-    let (mut dropped, mut is_last) = (Done::default(), true);
+pub(in crate::socket) fn keep_last<T: QueueItem>(list: &mut VecDeque<T>) -> Amount {
+    let (mut dropped, mut is_last) = (Amount::default(), true);
     let mut kept = VecDeque::with_capacity(list.len());
     while let Some(mut item) = list.pop_back() {
         let size = item.size();
@@ -115,7 +116,7 @@ pub(in crate::socket) fn keep_last<T: Payload>(list: &mut VecDeque<T>) -> Done {
     dropped
 }
 
-impl<T: Payload> Items<T> {
+impl<T: QueueItem> Items<T> {
     /// Appends the items of another list. An item without messages may be left there.
     fn append(&mut self, other: &mut Self) {
         let is_joined = match (self.list.back_mut(), &mut other.list) {
@@ -130,7 +131,7 @@ impl<T: Payload> Items<T> {
 
 impl<T> Taken<T> {
     pub(in crate::socket) fn nothing() -> Self {
-        Self { items: Items::new(), done: Done::default(), waiting: None }
+        Self { items: Items::new(), done: Amount::default(), waiting: None }
     }
 
     fn is_waiting(&self, context: &Context<'_>) -> bool {
@@ -141,7 +142,7 @@ impl<T> Taken<T> {
 /// The reason why an item was not queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::socket) enum Refused {
-    /// The mark is reached.
+    /// The high-water mark is reached.
     Full,
     /// The queue is closed, so no reader will take the item.
     Closed,
@@ -149,21 +150,21 @@ pub(in crate::socket) enum Refused {
 
 /// An amount of messages and bytes that were taken and are done.
 #[derive(Debug, Default, Clone, Copy)]
-pub(in crate::socket) struct Done {
+pub(in crate::socket) struct Amount {
     pub(in crate::socket) messages: usize,
     pub(in crate::socket) bytes: usize,
 }
 
-impl Done {
+impl Amount {
     #[inline]
-    pub(in crate::socket) fn add<T: Payload>(&mut self, item: &T) {
+    pub(in crate::socket) fn add<T: QueueItem>(&mut self, item: &T) {
         let size = item.size();
         self.messages += size.messages;
         self.bytes += size.bytes;
     }
 }
 
-impl<T: Payload> State<T> {
+impl<T: QueueItem> State<T> {
     #[cold]
     fn keep_last(&mut self) {
         let dropped = keep_last(&mut self.items.list);
@@ -173,32 +174,32 @@ impl<T: Payload> State<T> {
 }
 
 impl<T> State<T> {
-    fn size(&self) -> Done {
-        Done { messages: self.messages, bytes: self.bytes }
+    fn size(&self) -> Amount {
+        Amount { messages: self.messages, bytes: self.bytes }
     }
 
-    fn has_room(&self, mark: HighWaterMark) -> bool {
-        self.messages < mark.messages && self.bytes < mark.bytes
+    fn has_room(&self, high_water_mark: HighWaterMark) -> bool {
+        self.messages < high_water_mark.messages && self.bytes < high_water_mark.bytes
     }
 
     /// Subtracts the amount that the reader is done with. Returns the parties to notify, which the
     /// caller does after it has released the lock.
-    fn finish(&mut self, done: &mut Done, mark: HighWaterMark) -> Freed {
+    fn finish(&mut self, done: &mut Amount, high_water_mark: HighWaterMark) -> Freed {
         if done.messages == 0 {
-            return Freed { writer: None, leftovers: None };
+            return Freed { writer: None, unread_backlog: None };
         }
         let before = self.size();
         // Saturating: `close_and_take` may have reset the counts since these messages were taken.
         self.messages = before.messages.saturating_sub(done.messages);
         self.bytes = before.bytes.saturating_sub(done.bytes);
-        *done = Done::default();
-        // The writer is woken at half the mark, not at the first free place. Otherwise a full queue
-        // would wake it once for each message.
-        let is_low = self.messages <= mark.messages / 2 && self.bytes <= mark.bytes / 2;
-        let freed = Done { messages: before.messages - self.messages, bytes: before.bytes - self.bytes };
+        *done = Amount::default();
+        // The writer is woken at half the high-water mark, not at the first free slot. Otherwise a
+        // full queue would wake it once for each message.
+        let is_low = self.messages <= high_water_mark.messages / 2 && self.bytes <= high_water_mark.bytes / 2;
+        let freed = Amount { messages: before.messages - self.messages, bytes: before.bytes - self.bytes };
         Freed {
             writer: if is_low { self.writer.take() } else { None },
-            leftovers: self.leftovers.clone().map(|leftovers| (leftovers, freed)),
+            unread_backlog: self.unread_backlog.clone().map(|unread_backlog| (unread_backlog, freed)),
         }
     }
 }
@@ -207,53 +208,62 @@ impl<T> State<T> {
 #[must_use]
 struct Freed {
     writer: Option<Waker>,
-    leftovers: Option<(Arc<Leftovers>, Done)>,
+    unread_backlog: Option<(Arc<UnreadBacklog>, Amount)>,
 }
 
 impl Freed {
-    fn tell(self) {
-        if let Some((leftovers, freed)) = self.leftovers {
-            leftovers.subtract(freed);
+    fn notify(self) {
+        if let Some((unread_backlog, freed)) = self.unread_backlog {
+            unread_backlog.subtract(freed);
         }
         wake(self.writer);
     }
 }
 
-impl<T: Payload> Queue<T> {
-    pub(in crate::socket) fn new(mark: HighWaterMark, share: Arc<Share>) -> Self {
+impl<T: QueueItem> Queue<T> {
+    pub(in crate::socket) fn new(high_water_mark: HighWaterMark, quota: Arc<Quota>) -> Self {
         let state = State {
             items: Items::new(),
-            settle_at: SETTLE_ITEMS,
+            compact_at: COMPACT_ITEMS,
             messages: 0,
             bytes: 0,
             closed: false,
-            leftovers: None,
+            unread_backlog: None,
             reader: None,
             writer: None,
         };
-        Self { mark, share, conflates: false, reader_waits: AtomicBool::new(false), state: Mutex::new(state) }
+        Self {
+            high_water_mark,
+            quota,
+            conflates: false,
+            reader_waits: AtomicBool::new(false),
+            state: Mutex::new(state),
+        }
     }
 
     /// Makes the queue keep only the last message, if `conflates`.
     pub(in crate::socket) fn conflating(self, conflates: bool) -> Self {
-        Self { conflates, mark: if conflates { ANY } else { self.mark }, ..self }
+        Self { conflates, high_water_mark: if conflates { UNBOUNDED } else { self.high_water_mark }, ..self }
     }
 
-    /// Returns the mark that bounds the queue now.
+    /// Returns the high-water mark that bounds the queue now.
     #[inline]
-    pub(in crate::socket) fn mark(&self) -> HighWaterMark {
-        HighWaterMark { messages: self.mark.messages.min(self.share.messages()), bytes: self.mark.bytes }
+    pub(in crate::socket) fn high_water_mark(&self) -> HighWaterMark {
+        HighWaterMark {
+            messages: self.high_water_mark.messages.min(self.quota.messages()),
+            bytes: self.high_water_mark.bytes,
+        }
     }
 
-    /// Returns true if the mark is divided among several peers. If the mark is so small that each
-    /// peer has all of it, turns are short anyway.
+    /// Returns true if the high-water mark is divided among several peers. If the high-water mark
+    /// is so small that each peer has all of it, turns are short anyway.
     pub(in crate::socket) fn is_shared(&self) -> bool {
-        self.share.messages() < self.mark.messages
+        self.quota.messages() < self.high_water_mark.messages
     }
 
-    /// Queues a message of `bytes` bytes if there is room. A single message may exceed the mark.
-    /// `add` appends it under the lock; it moves the message from its place only when there is
-    /// room, which saves moves back and forth.
+    /// Queues a message of `bytes` bytes if there is room. A single message may exceed the
+    /// high-water mark. `add` appends it under the lock; it moves the message from its place only
+    /// when there is room, which saves moves back and forth.
     #[inline]
     pub(in crate::socket) fn push(&self, bytes: usize, add: impl FnOnce(&mut Items<T>)) -> Result<(), Refused> {
         let mut add = Some(add);
@@ -271,12 +281,12 @@ impl<T: Payload> Queue<T> {
         if state.closed {
             return Err(Refused::Closed);
         }
-        let mark = self.mark();
-        if !state.has_room(mark) {
+        let high_water_mark = self.high_water_mark();
+        if !state.has_room(high_water_mark) {
             return Err(Refused::Full);
         }
         let before = state.messages;
-        while state.has_room(mark)
+        while state.has_room(high_water_mark)
             && let Some(bytes) = add(&mut state.items)
         {
             state.messages += 1;
@@ -294,15 +304,15 @@ impl<T: Payload> Queue<T> {
         Ok(count)
     }
 
-    /// Queues an item even if there is no room. It does not count towards the mark.
-    /// [`Payload::settle`] bounds the number of such items.
+    /// Queues an item even if there is no room. It does not count towards the high-water mark.
+    /// [`QueueItem::compact`] bounds the number of such items.
     pub(in crate::socket) fn push_uncounted(&self, item: T) {
         let mut state = self.state();
         if !state.closed {
             state.items.list.push_back(item);
-            if state.items.list.len() >= state.settle_at {
-                T::settle(&mut state.items.list);
-                state.settle_at = SETTLE_ITEMS.max(2 * state.items.list.len());
+            if state.items.list.len() >= state.compact_at {
+                T::compact(&mut state.items.list);
+                state.compact_at = COMPACT_ITEMS.max(2 * state.items.list.len());
             }
         }
         let reader = self.take_reader(&mut state);
@@ -311,7 +321,7 @@ impl<T: Payload> Queue<T> {
     }
 
     /// Queues an item even if there is no room, and counts it.
-    pub(in crate::socket) fn push_beyond_mark(&self, item: T) {
+    pub(in crate::socket) fn push_over_high_water_mark(&self, item: T) {
         let mut state = self.state();
         if !state.closed {
             let size = item.size();
@@ -326,7 +336,7 @@ impl<T: Payload> Queue<T> {
 
     /// Moves a batch into the queue, for which the writer has made sure of room. Returns false if
     /// the queue is closed.
-    pub(in crate::socket) fn push_batch(&self, batch: &mut Items<T>, size: Done) -> bool {
+    pub(in crate::socket) fn push_batch(&self, batch: &mut Items<T>, size: Amount) -> bool {
         let mut state = self.state();
         if state.closed {
             return false;
@@ -351,22 +361,25 @@ impl<T: Payload> Queue<T> {
     /// Returns the number of messages and bytes for which there is room. If there is none, the
     /// writer is woken when half of the queue is free. A closed queue has unlimited room, because
     /// it keeps nothing.
-    pub(in crate::socket) fn poll_room(&self, context: &mut Context<'_>) -> Poll<Done> {
+    pub(in crate::socket) fn poll_room(&self, context: &mut Context<'_>) -> Poll<Amount> {
         let mut state = self.state();
         if state.closed {
-            return Poll::Ready(Done { messages: usize::MAX, bytes: usize::MAX });
+            return Poll::Ready(Amount { messages: usize::MAX, bytes: usize::MAX });
         }
-        let mark = self.mark();
-        if state.has_room(mark) {
-            return Poll::Ready(Done { messages: mark.messages - state.messages, bytes: mark.bytes - state.bytes });
+        let high_water_mark = self.high_water_mark();
+        if state.has_room(high_water_mark) {
+            return Poll::Ready(Amount {
+                messages: high_water_mark.messages - state.messages,
+                bytes: high_water_mark.bytes - state.bytes,
+            });
         }
-        remember(&mut state.writer, context);
+        register_waker(&mut state.writer, context);
         Poll::Pending
     }
 
     /// Returns true if there is room now.
     pub(in crate::socket) fn has_room(&self) -> bool {
-        self.state().has_room(self.mark())
+        self.state().has_room(self.high_water_mark())
     }
 
     /// Moves everything that is queued to `taken`, which must be empty. Returns `false` when
@@ -378,8 +391,8 @@ impl<T: Payload> Queue<T> {
             return Poll::Pending;
         }
         let mut state = self.state();
-        let freed = state.finish(&mut taken.done, self.mark());
-        let answer = if !state.items.list.is_empty() {
+        let freed = state.finish(&mut taken.done, self.high_water_mark());
+        let outcome = if !state.items.list.is_empty() {
             // A swap moves no items, and leaves each side with memory for the next batch.
             mem::swap(&mut state.items.list, &mut taken.items.list);
             keep_larger(&mut state.items.spare, &mut taken.items.spare);
@@ -387,26 +400,26 @@ impl<T: Payload> Queue<T> {
         } else if state.closed {
             Poll::Ready(false)
         } else {
-            remember(&mut state.reader, context);
-            remember(&mut taken.waiting, context);
+            register_waker(&mut state.reader, context);
+            register_waker(&mut taken.waiting, context);
             self.reader_waits.store(true, Ordering::Release);
             Poll::Pending
         };
         drop(state);
-        freed.tell();
-        answer
+        freed.notify();
+        outcome
     }
 
     /// Reports as done an amount of what the reader took. The writer is woken once half of the
     /// queue is free.
-    pub(in crate::socket) fn done(&self, done: &mut Done) {
+    pub(in crate::socket) fn done(&self, done: &mut Amount) {
         if done.messages == 0 {
             return;
         }
         let mut state = self.state();
-        let freed = state.finish(done, self.mark());
+        let freed = state.finish(done, self.high_water_mark());
         drop(state);
-        freed.tell();
+        freed.notify();
     }
 
     /// Closes the queue: no more is queued, but queued items can still be read. Wakes the reader
@@ -421,12 +434,12 @@ impl<T: Payload> Queue<T> {
     }
 
     /// Closes the queue as [`Self::close`] does. From now on its messages count towards
-    /// `leftovers`.
-    pub(in crate::socket) fn close_leaving(&self, leftovers: &Arc<Leftovers>) {
+    /// `unread_backlog`.
+    pub(in crate::socket) fn close_into(&self, unread_backlog: &Arc<UnreadBacklog>) {
         let mut state = self.state();
-        if state.leftovers.is_none() {
-            leftovers.add(state.size());
-            state.leftovers = Some(leftovers.clone());
+        if state.unread_backlog.is_none() {
+            unread_backlog.add(state.size());
+            state.unread_backlog = Some(unread_backlog.clone());
         }
         drop(state);
         self.close();
@@ -442,25 +455,26 @@ impl<T: Payload> Queue<T> {
         let freed = state.size();
         (state.messages, state.bytes) = (0, 0);
         let wakers = (self.take_reader(&mut state), state.writer.take());
-        let leftovers = state.leftovers.clone();
+        let unread_backlog = state.unread_backlog.clone();
         drop(state);
-        free(leftovers, freed);
+        free(unread_backlog, freed);
         wake(wakers.0);
         wake(wakers.1);
         items.list
     }
 
     /// Counts an amount that the reader took from elsewhere as if it had been queued here.
-    pub(in crate::socket) fn adopt(&self, size: Done) {
+    pub(in crate::socket) fn count_taken(&self, size: Amount) {
         let mut state = self.state();
         state.messages += size.messages;
         state.bytes += size.bytes;
     }
 
-    /// Wakes the writer if it waits and there is room. Called when the mark may have changed.
+    /// Wakes the writer if it waits and there is room. Called when the high-water mark may have
+    /// changed.
     pub(in crate::socket) fn wake_writer(&self) {
         let mut state = self.state();
-        let writer = if state.has_room(self.mark()) { state.writer.take() } else { None };
+        let writer = if state.has_room(self.high_water_mark()) { state.writer.take() } else { None };
         drop(state);
         wake(writer);
     }
@@ -490,9 +504,9 @@ impl<T: Payload> Queue<T> {
 
     /// Returns the number of messages and bytes on the way; zero once they count towards the
     /// backlog.
-    pub(in crate::socket) fn size(&self) -> Done {
+    pub(in crate::socket) fn size(&self) -> Amount {
         let state = self.state();
-        if state.leftovers.is_some() { Done::default() } else { state.size() }
+        if state.unread_backlog.is_some() { Amount::default() } else { state.size() }
     }
 
     /// Returns the reader's waker, if it waits, and records that it no longer does.
@@ -513,16 +527,16 @@ fn keep_larger(first: &mut Vec<u8>, second: &mut Vec<u8>) {
     }
 }
 
-fn remember(place: &mut Option<Waker>, context: &Context<'_>) {
-    match place {
+fn register_waker(slot: &mut Option<Waker>, context: &Context<'_>) {
+    match slot {
         Some(known) if known.will_wake(context.waker()) => {}
-        _ => *place = Some(context.waker().clone()),
+        _ => *slot = Some(context.waker().clone()),
     }
 }
 
-fn free(leftovers: Option<Arc<Leftovers>>, freed: Done) {
-    if let Some(leftovers) = leftovers {
-        leftovers.subtract(freed);
+fn free(unread_backlog: Option<Arc<UnreadBacklog>>, freed: Amount) {
+    if let Some(unread_backlog) = unread_backlog {
+        unread_backlog.subtract(freed);
     }
 }
 

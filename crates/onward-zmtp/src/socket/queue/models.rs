@@ -8,27 +8,27 @@ use std::task::Poll;
 use loom::future::block_on;
 use loom::thread;
 
-use super::bounded_queue::{Done, Queue, Taken};
-use super::quota::Share;
-use super::unread_backlog::Leftovers;
+use super::bounded_queue::{Amount, Queue, Taken};
+use super::quota::Quota;
+use super::unread_backlog::UnreadBacklog;
 use crate::protocol::Message;
 use crate::socket::options::high_water_mark::HighWaterMark;
 
-const ONE: Done = Done { messages: 1, bytes: 1 };
+const ONE: Amount = Amount { messages: 1, bytes: 1 };
 
 fn queue(messages: usize) -> Arc<Queue<Message>> {
-    shared_queue(messages, Arc::new(Share::unlimited()))
+    shared_queue(messages, Arc::new(Quota::unlimited()))
 }
 
-fn shared_queue(messages: usize, share: Arc<Share>) -> Arc<Queue<Message>> {
-    Arc::new(Queue::new(HighWaterMark::messages(messages), share))
+fn shared_queue(messages: usize, quota: Arc<Quota>) -> Arc<Queue<Message>> {
+    Arc::new(Queue::new(HighWaterMark::messages(messages), quota))
 }
 
 fn push(queue: &Queue<Message>) -> bool {
     queue.push(1, |items| items.list.push_back(Message::from("a"))).is_ok()
 }
 
-fn wait_for_room(queue: &Queue<Message>) -> Done {
+fn wait_for_room(queue: &Queue<Message>) -> Amount {
     block_on(poll_fn(|context| queue.poll_room(context)))
 }
 
@@ -97,15 +97,15 @@ fn a_writer_that_waits_hears_of_room() {
 #[test]
 fn a_writer_that_waits_hears_when_its_share_is_larger() {
     loom::model(|| {
-        let share = Arc::new(Share::unlimited());
-        share.divide(1000, 1000);
-        let queue = shared_queue(1000, share.clone());
+        let quota = Arc::new(Quota::unlimited());
+        quota.divide(1000, 1000);
+        let queue = shared_queue(1000, quota.clone());
         while push(&queue) {}
         let writing = thread::spawn({
             let queue = queue.clone();
             move || assert!(wait_for_room(&queue).messages > 0)
         });
-        assert!(share.divide(1000, 1));
+        assert!(quota.divide(1000, 1));
         queue.wake_writer();
         writing.join().unwrap();
     });
@@ -141,34 +141,37 @@ fn what_is_queued_while_a_connection_ends_is_given_back_or_refused() {
 #[test]
 fn what_is_read_while_a_connection_ends_is_left_over_by_none() {
     loom::model(|| {
-        let leftovers = Arc::new(Leftovers::new(HighWaterMark::messages(10)));
+        let unread_backlog = Arc::new(UnreadBacklog::new(HighWaterMark::messages(10)));
         let queue = queue(10);
         assert!(push(&queue) && push(&queue));
         let ending = thread::spawn({
-            let (queue, leftovers) = (queue.clone(), leftovers.clone());
-            move || queue.close_leaving(&leftovers)
+            let (queue, unread_backlog) = (queue.clone(), unread_backlog.clone());
+            move || queue.close_into(&unread_backlog)
         });
         let mut taken = Taken::nothing();
         assert_eq!(take(&queue, &mut taken), 2);
         queue.done(&mut { ONE });
         ending.join().unwrap();
-        assert_eq!(leftovers.size().messages, 1);
+        assert_eq!(unread_backlog.size().messages, 1);
         queue.done(&mut { ONE });
-        assert_eq!(leftovers.size().messages, 0);
+        assert_eq!(unread_backlog.size().messages, 0);
     });
 }
 
 #[test]
 fn a_connection_that_waits_for_what_others_left_hears_that_it_was_read() {
     loom::model(|| {
-        let leftovers = Arc::new(Leftovers::new(HighWaterMark::messages(1)));
-        leftovers.add(ONE);
+        let unread_backlog = Arc::new(UnreadBacklog::new(HighWaterMark::messages(1)));
+        unread_backlog.add(ONE);
         let waiting = thread::spawn({
-            let leftovers = leftovers.clone();
-            move || block_on(poll_fn(|context| leftovers.poll_room(7, context)))
+            let unread_backlog = unread_backlog.clone();
+            move || block_on(poll_fn(|context| unread_backlog.poll_room(7, context)))
         });
-        leftovers.subtract(ONE);
+        unread_backlog.subtract(ONE);
         waiting.join().unwrap();
-        assert!(matches!(block_on(poll_fn(|context| Poll::Ready(leftovers.poll_room(8, context)))), Poll::Ready(())));
+        assert!(matches!(
+            block_on(poll_fn(|context| Poll::Ready(unread_backlog.poll_room(8, context)))),
+            Poll::Ready(())
+        ));
     });
 }

@@ -9,7 +9,10 @@ use super::raw::Raw;
 use crate::zmtp::link::frame;
 
 fn newest() -> SocketOptions {
-    SocketOptions::new().conflate().send_mark(HighWaterMark::messages(1)).receive_mark(HighWaterMark::messages(1))
+    SocketOptions::new()
+        .conflate()
+        .send_high_water_mark(HighWaterMark::messages(1))
+        .receive_high_water_mark(HighWaterMark::messages(1))
 }
 
 /// Shows: M3
@@ -58,7 +61,7 @@ async fn what_waits_for_a_peer_is_the_last_message_only() {
 async fn a_sender_never_waits_and_its_peer_gets_the_last_message_in_the_end() {
     let mut push = PushSocket::with_options(newest());
     let endpoint = push.bind("tcp://127.0.0.1:*").await.unwrap();
-    let mut pull = PullSocket::with_options(SocketOptions::new().receive_mark(HighWaterMark::messages(1)));
+    let mut pull = PullSocket::with_options(SocketOptions::new().receive_high_water_mark(HighWaterMark::messages(1)));
     pull.connect(&endpoint).unwrap();
     peers(1, || push.statistics()).await;
     let mut list: Vec<Message> = (0..10_000_u32).map(|number| Message::from(number.to_be_bytes().to_vec())).collect();

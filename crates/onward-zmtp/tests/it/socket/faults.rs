@@ -89,7 +89,8 @@ async fn a_ping_is_answered_and_messages_around_it_arrive() {
 /// read.
 #[tokio::test]
 async fn small_messages_that_are_kept_hold_no_large_buffers() {
-    let mut pull = PullSocket::with_options(SocketOptions::new().receive_mark(HighWaterMark::messages(10_000)));
+    let mut pull =
+        PullSocket::with_options(SocketOptions::new().receive_high_water_mark(HighWaterMark::messages(10_000)));
     let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
     let mut raw = Raw::introduced(&endpoint, "PUSH").await;
     raw.write(&frame(0, &[5; 16]).repeat(1000)).await;

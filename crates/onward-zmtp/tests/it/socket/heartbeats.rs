@@ -39,7 +39,7 @@ async fn a_peer_that_cannot_be_asked_for_signs_of_life_is_told_of() {
         (beating(20_000), 0, true),
         (beating(20_000), 1, false),
         (SocketOptions::new(), 0, false),
-        (SocketOptions::new().heartbeat(Heartbeat::every(Duration::from_secs(20)).ask_version_3_0()), 0, false),
+        (SocketOptions::new().heartbeat(Heartbeat::every(Duration::from_secs(20)).ping_version_3_0()), 0, false),
     ] {
         let push = PushSocket::with_options(options);
         let mut monitor = push.monitor();
@@ -94,7 +94,7 @@ async fn a_peer_that_says_late_for_how_long_it_may_be_silent_is_not_taken_to_hav
 /// read itself.
 #[tokio::test]
 async fn a_peer_is_not_taken_for_dead_while_we_do_not_read() {
-    let mut pull = PullSocket::with_options(beating(10).receive_mark(HighWaterMark::messages(1)));
+    let mut pull = PullSocket::with_options(beating(10).receive_high_water_mark(HighWaterMark::messages(1)));
     let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
     let mut monitor = pull.monitor();
     let mut raw = Raw::introduced(&endpoint, "PUSH").await;

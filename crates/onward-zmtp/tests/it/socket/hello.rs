@@ -15,7 +15,7 @@ fn greets(message: impl Into<Message>) -> SocketOptions {
 async fn every_peer_is_greeted_before_it_gets_anything_else() {
     for endpoint in ["tcp://127.0.0.1:*", "inproc://greets"] {
         let narrow = HighWaterMark::messages(1);
-        let mut push = PushSocket::with_options(greets(Message::from_iter(["hello", ""])).send_mark(narrow));
+        let mut push = PushSocket::with_options(greets(Message::from_iter(["hello", ""])).send_high_water_mark(narrow));
         let endpoint = push.bind(endpoint).await.unwrap();
         for _ in 0..3 {
             let mut pull = PullSocket::new();

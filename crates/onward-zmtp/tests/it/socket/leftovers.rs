@@ -18,7 +18,7 @@ const LEFT: usize = MARK - 1;
 const CONNECTIONS: u8 = 20;
 
 async fn pull(mark: HighWaterMark) -> (PullSocket, Endpoint) {
-    let pull = PullSocket::with_options(SocketOptions::new().receive_mark(mark));
+    let pull = PullSocket::with_options(SocketOptions::new().receive_high_water_mark(mark));
     let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
     (pull, endpoint)
 }
@@ -109,7 +109,7 @@ async fn those_who_stay_connected_are_read_whatever_others_leave() {
 #[tokio::test]
 async fn a_peer_that_comes_back_more_often_than_it_is_read_loses_nothing_and_keeps_its_order() {
     let reconnect = Reconnect { first: Duration::from_millis(1), longest: Duration::from_millis(10) };
-    let options = SocketOptions::new().reconnect(reconnect).receive_mark(HighWaterMark::messages(MARK));
+    let options = SocketOptions::new().reconnect(reconnect).receive_high_water_mark(HighWaterMark::messages(MARK));
     let mut pull = PullSocket::with_options(options);
     let (listener, endpoint) = listen().await;
     pull.connect(&endpoint).unwrap();

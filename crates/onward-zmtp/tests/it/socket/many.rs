@@ -63,7 +63,7 @@ async fn a_list_goes_to_the_peers_in_turn() {
 /// Shows: M5
 #[tokio::test]
 async fn what_a_cancelled_list_has_not_sent_is_left_in_it() {
-    let mark = SocketOptions::new().send_mark(HighWaterMark::messages(10));
+    let mark = SocketOptions::new().send_high_water_mark(HighWaterMark::messages(10));
     let mut push = PushSocket::with_options(mark);
     let pull = PullSocket::new();
     push.connect(pull.bind("inproc://a-cancelled-list").await.unwrap()).unwrap();
@@ -149,8 +149,8 @@ async fn the_mark_in_bytes_counts_the_payload_of_short_messages_on_both_sides() 
 /// `most` messages are on each side.
 async fn reach_marks(endpoint: &str, length: usize, most: usize) {
     let mark = HighWaterMark { messages: 100, bytes: 1000 };
-    let mut pull = PullSocket::with_options(SocketOptions::new().receive_mark(mark));
-    let mut push = PushSocket::with_options(SocketOptions::new().send_mark(mark));
+    let mut pull = PullSocket::with_options(SocketOptions::new().receive_high_water_mark(mark));
+    let mut push = PushSocket::with_options(SocketOptions::new().send_high_water_mark(mark));
     push.connect(pull.bind(endpoint).await.unwrap()).unwrap();
     peers(1, || push.statistics()).await;
     let mut sent = 0;

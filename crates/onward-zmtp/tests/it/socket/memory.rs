@@ -23,8 +23,8 @@ fn fill(size: usize) -> (usize, usize) {
     let mark = HighWaterMark { messages: usize::MAX, bytes: MARK };
     let counted = counted(|| {
         runtime.block_on(async {
-            let mut push = PushSocket::with_options(SocketOptions::new().send_mark(mark));
-            let pull = PullSocket::with_options(SocketOptions::new().receive_mark(mark));
+            let mut push = PushSocket::with_options(SocketOptions::new().send_high_water_mark(mark));
+            let pull = PullSocket::with_options(SocketOptions::new().receive_high_water_mark(mark));
             push.connect(pull.bind(&format!("ipc://@memory-{size}")).await.unwrap()).unwrap();
             peers(1, || push.statistics()).await;
             until(|| {

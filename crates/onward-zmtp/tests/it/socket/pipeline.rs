@@ -123,9 +123,9 @@ async fn work_comes_from_the_peers_in_turn() {
 #[tokio::test]
 async fn a_sender_feels_that_the_receiver_does_not_read_and_goes_on_when_it_does() {
     let mark = HighWaterMark::messages(10);
-    let mut pull = PullSocket::with_options(SocketOptions::new().receive_mark(mark));
+    let mut pull = PullSocket::with_options(SocketOptions::new().receive_high_water_mark(mark));
     let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
-    let mut push = PushSocket::with_options(SocketOptions::new().send_mark(mark));
+    let mut push = PushSocket::with_options(SocketOptions::new().send_high_water_mark(mark));
     push.connect(&endpoint).unwrap();
     let payload = vec![7; 64 * 1024];
     let mut sent: u32 = 0;
@@ -154,7 +154,7 @@ async fn a_sender_feels_that_the_receiver_does_not_read_and_goes_on_when_it_does
 #[tokio::test]
 async fn the_mark_in_bytes_holds_too() {
     let mark = HighWaterMark { messages: 1_000_000, bytes: 100_000 };
-    let mut push = PushSocket::with_options(SocketOptions::new().send_mark(mark));
+    let mut push = PushSocket::with_options(SocketOptions::new().send_high_water_mark(mark));
     push.connect("tcp://127.0.0.1:1").unwrap();
     let mut queued = 0;
     while push.try_send(vec![0; 1000]).is_ok() {
@@ -168,7 +168,7 @@ async fn the_mark_in_bytes_holds_too() {
 #[tokio::test]
 async fn a_message_larger_than_the_mark_passes_alone() {
     let mark = HighWaterMark { messages: 10, bytes: 1000 };
-    let options = SocketOptions::new().send_mark(mark).receive_mark(mark);
+    let options = SocketOptions::new().send_high_water_mark(mark).receive_high_water_mark(mark);
     let mut pull = PullSocket::with_options(options.clone());
     let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
     let mut push = PushSocket::with_options(options);
@@ -231,7 +231,7 @@ async fn a_bound_sender_waits_for_its_first_peer() {
 /// Shows: M3
 #[tokio::test]
 async fn what_a_lost_peer_was_not_sent_goes_to_another() {
-    let mut push = PushSocket::with_options(SocketOptions::new().send_mark(HighWaterMark::messages(100)));
+    let mut push = PushSocket::with_options(SocketOptions::new().send_high_water_mark(HighWaterMark::messages(100)));
     let endpoint = push.bind("tcp://127.0.0.1:*").await.unwrap();
     let mut monitor = push.monitor();
     // The peer never reads, so messages that the operating system does not take stay in the queue.

@@ -110,7 +110,9 @@ async fn a_capture_sees_questions_and_answers() {
 /// Shows: M3
 #[tokio::test]
 async fn a_backend_that_is_full_is_felt_at_the_frontend() {
-    let few = SocketOptions::new().send_mark(HighWaterMark::messages(5)).receive_mark(HighWaterMark::messages(5));
+    let few = SocketOptions::new()
+        .send_high_water_mark(HighWaterMark::messages(5))
+        .receive_high_water_mark(HighWaterMark::messages(5));
     let (mut front, mut back) = (PullSocket::with_options(few.clone()), PushSocket::with_options(few.clone()));
     let mut push = PushSocket::with_options(few);
     push.connect(front.bind("inproc://felt-front").await.unwrap()).unwrap();

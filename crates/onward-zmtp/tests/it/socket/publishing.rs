@@ -206,7 +206,7 @@ async fn come_and_go(xpub: &XpubSocket, endpoint: &Endpoint, topics: usize) {
 /// Shows: M3
 #[tokio::test]
 async fn an_xpub_that_does_not_receive_hears_nobody_any_more_after_a_while_and_everybody_when_it_does() {
-    let (mut xpub, endpoint) = xpub(SocketOptions::new().receive_mark(HighWaterMark::messages(100))).await;
+    let (mut xpub, endpoint) = xpub(SocketOptions::new().receive_high_water_mark(HighWaterMark::messages(100))).await;
     for _ in 0..3 {
         come_and_go(&xpub, &endpoint, 20).await;
     }
@@ -268,7 +268,7 @@ async fn flood(publisher: &mut PubSocket) -> usize {
 /// Shows: M3
 #[tokio::test]
 async fn a_subscriber_that_does_not_read_misses_messages_which_are_counted_and_others_get_them() {
-    let mut publisher = PubSocket::with_options(SocketOptions::new().send_mark(HighWaterMark::messages(10)));
+    let mut publisher = PubSocket::with_options(SocketOptions::new().send_high_water_mark(HighWaterMark::messages(10)));
     let endpoint = publisher.bind("tcp://127.0.0.1:*").await.unwrap();
     let mut stuck = Raw::introduced(&endpoint, "SUB").await;
     stuck.write(&command("SUBSCRIBE", b"")).await;
@@ -299,9 +299,9 @@ async fn until_received(publisher: &mut PubSocket, sub: &mut SubSocket) {
 /// Shows: M3
 #[tokio::test]
 async fn a_publisher_can_wait_for_its_slowest_subscriber_instead() {
-    let options = SocketOptions::new().send_mark(HighWaterMark::messages(10)).overflow(Overflow::Wait);
+    let options = SocketOptions::new().send_high_water_mark(HighWaterMark::messages(10)).overflow(Overflow::Wait);
     let (mut xpub, endpoint) = xpub(options).await;
-    let mut sub = SubSocket::with_options(SocketOptions::new().receive_mark(HighWaterMark::messages(10)));
+    let mut sub = SubSocket::with_options(SocketOptions::new().receive_high_water_mark(HighWaterMark::messages(10)));
     sub.subscribe("").unwrap();
     sub.connect(&endpoint).unwrap();
     notice(&mut xpub).await;

@@ -1,6 +1,6 @@
 //! Many connections, one after the other, while messages are sent.
 
-use onward_zmtp::socket::bounds::REST_AFTER;
+use onward_zmtp::socket::bounds::IDLE_SHRINK_AFTER;
 use onward_zmtp::socket::kind::{Dealer, Pull, Push, Receives, Router, Sends};
 use onward_zmtp::socket::{Endpoint, SocketOptions};
 use onward_zmtp::{DealerSocket, PullSocket, PushSocket, RouterSocket, Socket, XpubSocket};
@@ -188,7 +188,7 @@ async fn much_and_then_nothing(push: &mut PushSocket, pull: &mut PullSocket) {
         drop(pull.try_recv());
     }
     until(|| pull.try_recv().is_none() && push.statistics().outgoing.messages == 0).await;
-    tokio::time::advance(2 * REST_AFTER).await;
+    tokio::time::advance(2 * IDLE_SHRINK_AFTER).await;
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }

@@ -107,7 +107,7 @@ fn a_peer_of_version_3_0_is_answered_and_asked_only_if_told_so() {
     assert_eq!(quiet.next_timeout(), None);
     feed(&mut quiet, &command("PING", b"\x00\x00x"));
     assert_eq!(drain(&mut quiet), command("PONG", b"x"));
-    let asking = introduced_to(asks(every_second().ask_version_3_0()), "PUSH", 0);
+    let asking = introduced_to(asks(every_second().ping_version_3_0()), "PUSH", 0);
     assert_eq!(asking.next_timeout(), Some(after(1000)));
 }
 

@@ -12,7 +12,7 @@ use super::cipher::{self, Cipher};
 use super::keys::{KeyPair, PublicKey, SecretKey};
 use crate::protocol::error::{Error, Result};
 use crate::protocol::mechanism::entropy::Entropy;
-use crate::protocol::mechanism::local_side::Local;
+use crate::protocol::mechanism::local_side::LocalSide;
 use crate::protocol::mechanism::negotiation::{Finished, Step, unexpected};
 use crate::protocol::wire::output::Output;
 
@@ -64,7 +64,7 @@ impl CurveClient {
         &mut self,
         name: &[u8],
         data: &[u8],
-        local: &Local<'_>,
+        local: &LocalSide<'_>,
         output: &mut Output,
     ) -> Result<Step> {
         // The state stays `Done` unless a handler sets the next one, so a failed handshake cannot
@@ -77,7 +77,13 @@ impl CurveClient {
         }
     }
 
-    fn welcome(&mut self, to_server: &SalsaBox, data: &[u8], local: &Local<'_>, output: &mut Output) -> Result<Step> {
+    fn welcome(
+        &mut self,
+        to_server: &SalsaBox,
+        data: &[u8],
+        local: &LocalSide<'_>,
+        output: &mut Output,
+    ) -> Result<Step> {
         if data.len() != WELCOME_BYTES {
             return Err(Error::malformed("the peer's WELCOME has the wrong length"));
         }
@@ -93,7 +99,7 @@ impl CurveClient {
         &mut self,
         server_transient: PublicKey,
         cookie: &[u8; COOKIE_BYTES],
-        local: &Local<'_>,
+        local: &LocalSide<'_>,
         output: &mut Output,
     ) -> Result<()> {
         let between = shared(server_transient, self.transient.secret())?;
@@ -118,7 +124,7 @@ impl CurveClient {
         Ok([&self.vouch_nonce[..], &sealed].concat())
     }
 
-    fn ready(&mut self, between: SalsaBox, data: &[u8], local: &Local<'_>) -> Result<Step> {
+    fn ready(&mut self, between: SalsaBox, data: &[u8], local: &LocalSide<'_>) -> Result<Step> {
         let Some((number, sealed)) = data.split_first_chunk::<8>() else {
             return Err(Error::malformed("the peer's READY is too short"));
         };

@@ -67,7 +67,7 @@ fn drain(connection: &mut Connection) -> Vec<u8> {
 /// Passes bytes to a connection. Returns an event, nothing yet (`None`), or the end of the
 /// connection.
 #[expect(clippy::disallowed_methods, reason = "the time has no part in it")]
-fn hear(connection: &mut Connection, bytes: &[u8]) -> crate::protocol::Result<Option<Event>> {
+fn receive(connection: &mut Connection, bytes: &[u8]) -> crate::protocol::Result<Option<Event>> {
     let mut rest = bytes;
     loop {
         rest = &rest[connection.receive(rest)..];
@@ -79,23 +79,23 @@ fn hear(connection: &mut Connection, bytes: &[u8]) -> crate::protocol::Result<Op
 }
 
 /// Returns what this client sends to the server with entropy 2: greeting, `HELLO`, `INITIATE`.
-fn said(mut client: Connection) -> [Vec<u8>; 3] {
+fn sent(mut client: Connection) -> [Vec<u8>; 3] {
     let mut server = server(2);
-    hear(&mut client, &drain(&mut server)).unwrap();
+    receive(&mut client, &drain(&mut server)).unwrap();
     let bytes = drain(&mut client);
-    hear(&mut server, &bytes).unwrap();
-    hear(&mut client, &drain(&mut server)).unwrap();
+    receive(&mut server, &bytes).unwrap();
+    receive(&mut client, &drain(&mut server)).unwrap();
     let (greeting, hello) = bytes.split_at(GREETING);
     [greeting.to_vec(), hello.to_vec(), drain(&mut client)]
 }
 
 /// Returns the number of multiplications after which the server with entropy 2 refuses a peer that
 /// sends this.
-fn cost_of_refusal(said: &[Vec<u8>]) -> u32 {
+fn cost_of_refusal(sent: &[Vec<u8>]) -> u32 {
     let mut server = server(2);
-    let (outcome, cost) = counted(|| hear(&mut server, &said.concat()));
+    let (outcome, cost) = counted(|| receive(&mut server, &sent.concat()));
     assert!(outcome.is_err(), "{outcome:?}");
-    let (again, more) = counted(|| hear(&mut server, &said.concat()));
+    let (again, more) = counted(|| receive(&mut server, &sent.concat()));
     assert!(again.is_err() && more == 0, "{more} more after the refusal, which is {again:?}");
     cost
 }
@@ -110,7 +110,7 @@ fn changed(command: &[u8], header: usize, at: usize) -> Vec<u8> {
 
 #[test]
 fn a_hello_that_is_none_by_its_looks_costs_no_multiplication() {
-    let [greeting, hello, _] = said(client(keys(7)));
+    let [greeting, hello, _] = sent(client(keys(7)));
     let version_or_padding = (0..2 + HELLO_PADDING).map(|at| changed(&hello, HELLO_HEADER, at));
     let mut number_zero = hello.clone();
     number_zero[HELLO_HEADER + 34 + HELLO_PADDING..][..8].fill(0);
@@ -128,7 +128,7 @@ fn a_hello_that_is_none_by_its_looks_costs_no_multiplication() {
 
 #[test]
 fn a_greeting_of_another_mechanism_costs_no_multiplication() {
-    let [greeting, hello, initiate] = said(client(keys(7)));
+    let [greeting, hello, initiate] = sent(client(keys(7)));
     for name in [b"NULL\0", b"PLAIN", b"curve"] {
         let mut greeting = greeting.clone();
         greeting[12..17].copy_from_slice(name);
@@ -138,7 +138,7 @@ fn a_greeting_of_another_mechanism_costs_no_multiplication() {
 
 #[test]
 fn a_hello_whose_box_cannot_be_opened_costs_one_multiplication() {
-    let [greeting, hello, _] = said(client(keys(7)));
+    let [greeting, hello, _] = sent(client(keys(7)));
     for at in 2 + HELLO_PADDING..HELLO_BYTES {
         assert_eq!(cost_of_refusal(&[greeting.clone(), changed(&hello, HELLO_HEADER, at)]), 1, "octet {at}");
     }
@@ -168,7 +168,7 @@ fn hello_with(key: [u8; 32]) -> Vec<u8> {
 /// Shows: M2
 #[test]
 fn a_hello_with_a_weak_key_is_refused_and_costs_no_multiplication() {
-    let [greeting, ..] = said(client(keys(7)));
+    let [greeting, ..] = sent(client(keys(7)));
     for mut key in WEAK {
         assert_eq!(cost_of_refusal(&[greeting.clone(), hello_with(key)]), 0, "{key:?}");
         key[31] |= 0x80;
@@ -178,29 +178,29 @@ fn a_hello_with_a_weak_key_is_refused_and_costs_no_multiplication() {
 
 #[test]
 fn a_hello_that_is_said_twice_costs_no_more_than_one() {
-    let [greeting, hello, _] = said(client(keys(7)));
+    let [greeting, hello, _] = sent(client(keys(7)));
     assert_eq!(cost_of_refusal(&[greeting, hello.clone(), hello]), ANSWERED);
 }
 
 #[test]
 fn an_initiate_of_another_connection_costs_no_multiplication() {
     let mut other = server(3);
-    let [greeting, hello, initiate] = said(client(keys(7)));
-    let (answered, cost) = counted(|| hear(&mut other, &[greeting, hello].concat()));
+    let [greeting, hello, initiate] = sent(client(keys(7)));
+    let (answered, cost) = counted(|| receive(&mut other, &[greeting, hello].concat()));
     assert!(matches!(answered, Ok(None)), "{answered:?}");
     assert_eq!(cost, ANSWERED);
-    let (refused, cost) = counted(|| hear(&mut other, &initiate));
+    let (refused, cost) = counted(|| receive(&mut other, &initiate));
     assert!(refused.unwrap_err().is_cryptographic());
     assert_eq!(cost, 0);
 }
 
 #[test]
 fn an_initiate_that_was_tampered_with_costs_no_multiplication_or_one() {
-    let [greeting, hello, initiate] = said(client(keys(7)));
+    let [greeting, hello, initiate] = sent(client(keys(7)));
     for at in 0..initiate.len() - INITIATE_HEADER {
-        let said = [greeting.clone(), hello.clone(), changed(&initiate, INITIATE_HEADER, at)];
+        let sent = [greeting.clone(), hello.clone(), changed(&initiate, INITIATE_HEADER, at)];
         let expected = if at < COOKIE_BYTES { ANSWERED } else { ANSWERED + 1 };
-        assert_eq!(cost_of_refusal(&said), expected, "octet {at}");
+        assert_eq!(cost_of_refusal(&sent), expected, "octet {at}");
     }
 }
 
@@ -208,15 +208,15 @@ fn an_initiate_that_was_tampered_with_costs_no_multiplication_or_one() {
 #[test]
 fn whoever_shows_the_key_of_somebody_else_is_refused_before_anybody_is_asked() {
     let impostor = KeyPair::claimed(keys(7).public(), keys(8).secret());
-    assert_eq!(cost_of_refusal(&said(client(impostor))), KNOWN);
+    assert_eq!(cost_of_refusal(&sent(client(impostor))), KNOWN);
 }
 
 /// Returns the server with entropy 2, which waits for the decision about this client, and the
 /// client's key.
 fn undecided() -> (Connection, PublicKey) {
-    let said = said(client(keys(7))).concat();
+    let sent = sent(client(keys(7))).concat();
     let mut server = server(2);
-    let (event, cost) = counted(|| hear(&mut server, &said).unwrap());
+    let (event, cost) = counted(|| receive(&mut server, &sent).unwrap());
     assert_eq!(cost, KNOWN);
     let Some(Event::Authenticate(Credentials::Curve { key })) = event else { panic!("{event:?}") };
     drain(&mut server);
@@ -229,14 +229,14 @@ fn the_decision_about_a_client_costs_no_multiplication_whatever_it_is() {
     assert_eq!(key, keys(7).public());
     let (event, cost) = counted(|| {
         accepts.accept().unwrap();
-        hear(&mut accepts, &[]).unwrap()
+        receive(&mut accepts, &[]).unwrap()
     });
     assert!(matches!(event, Some(Event::Ready(_))), "{event:?}");
     assert_eq!(cost, 0);
     let (mut refuses, _) = undecided();
     let (refused, cost) = counted(|| {
         refuses.refuse("400").unwrap();
-        hear(&mut refuses, &[])
+        receive(&mut refuses, &[])
     });
     assert!(refused.unwrap_err().is_refused());
     assert_eq!(cost, 0);
@@ -245,16 +245,16 @@ fn the_decision_about_a_client_costs_no_multiplication_whatever_it_is() {
 #[test]
 fn messages_after_the_handshake_cost_no_multiplication() {
     let (mut server, mut client) = (server(2), client(keys(7)));
-    hear(&mut client, &drain(&mut server)).unwrap();
-    hear(&mut server, &drain(&mut client)).unwrap();
-    hear(&mut client, &drain(&mut server)).unwrap();
-    hear(&mut server, &drain(&mut client)).unwrap();
+    receive(&mut client, &drain(&mut server)).unwrap();
+    receive(&mut server, &drain(&mut client)).unwrap();
+    receive(&mut client, &drain(&mut server)).unwrap();
+    receive(&mut server, &drain(&mut client)).unwrap();
     server.accept().unwrap();
-    hear(&mut server, &[]).unwrap();
-    hear(&mut client, &drain(&mut server)).unwrap();
+    receive(&mut server, &[]).unwrap();
+    receive(&mut client, &drain(&mut server)).unwrap();
     let (event, cost) = counted(|| {
         client.send("text".into()).unwrap();
-        hear(&mut server, &drain(&mut client)).unwrap()
+        receive(&mut server, &drain(&mut client)).unwrap()
     });
     assert!(matches!(event, Some(Event::Message(_))), "{event:?}");
     assert_eq!(cost, 0);

@@ -17,7 +17,7 @@ use super::cipher::{self, Cipher};
 use super::keys::{KeyPair, PublicKey, SecretKey};
 use crate::protocol::error::{Error, Result};
 use crate::protocol::mechanism::entropy::Entropy;
-use crate::protocol::mechanism::local_side::Local;
+use crate::protocol::mechanism::local_side::LocalSide;
 use crate::protocol::mechanism::negotiation::{Finished, Step, nothing_to_decide, unexpected};
 use crate::protocol::mechanism::security::{Credentials, Security};
 use crate::protocol::metadata::Metadata;
@@ -37,7 +37,7 @@ enum State {
     /// Has the random octets for `WELCOME`.
     AwaitsHello(Box<Seeds>),
     AwaitsInitiate,
-    Decides(Box<Candidate>),
+    AwaitsDecision(Box<Candidate>),
     Done,
 }
 
@@ -69,7 +69,7 @@ impl CurveServer {
         &mut self,
         name: &[u8],
         data: &[u8],
-        local: &Local<'_>,
+        local: &LocalSide<'_>,
         output: &mut Output,
     ) -> Result<Step> {
         let Security::CurveServer { keys } = &local.options.security else { return Err(nothing_to_decide()) };
@@ -112,7 +112,7 @@ impl CurveServer {
         XSalsa20Poly1305::new(GenericArray::from_slice(&self.cookie_key[..]))
     }
 
-    fn initiate(&mut self, keys: &KeyPair, data: &[u8], local: &Local<'_>) -> Result<Step> {
+    fn initiate(&mut self, keys: &KeyPair, data: &[u8], local: &LocalSide<'_>) -> Result<Step> {
         if data.len() < INITIATE_BYTES {
             return Err(Error::malformed("the peer's INITIATE is too short"));
         }
@@ -125,7 +125,7 @@ impl CurveServer {
         let key = PublicKey::from_bytes(array(&plain, 0));
         check_vouch(&plain, key, client_transient, keys.public(), &transient)?;
         let metadata = local.read(&plain[128..])?;
-        self.state = State::Decides(Box::new(Candidate { key, metadata, between }));
+        self.state = State::AwaitsDecision(Box::new(Candidate { key, metadata, between }));
         Ok(Step::Authenticate(Credentials::Curve { key }))
     }
 
@@ -140,8 +140,8 @@ impl CurveServer {
         Ok((PublicKey::from_bytes(array(&plain, 0)), SecretKey::from_bytes(array(&plain, 32))))
     }
 
-    pub(in crate::protocol::mechanism) fn accept(&mut self, local: &Local<'_>) -> Result<Step> {
-        let State::Decides(candidate) = std::mem::replace(&mut self.state, State::Done) else {
+    pub(in crate::protocol::mechanism) fn accept(&mut self, local: &LocalSide<'_>) -> Result<Step> {
+        let State::AwaitsDecision(candidate) = std::mem::replace(&mut self.state, State::Done) else {
             return Err(nothing_to_decide());
         };
         let mut sent = 0;

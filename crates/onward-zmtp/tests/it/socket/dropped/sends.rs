@@ -15,7 +15,7 @@ use crate::socket::events::{peers, until, within};
 /// Returns options with a mark of one message each way.
 pub(super) fn narrow() -> SocketOptions {
     let one = HighWaterMark::messages(1);
-    SocketOptions::new().send_mark(one).receive_mark(one)
+    SocketOptions::new().send_high_water_mark(one).receive_high_water_mark(one)
 }
 
 /// Returns an endpoint within the process, where only the queues of the two sockets hold messages.

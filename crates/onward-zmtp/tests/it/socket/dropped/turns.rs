@@ -68,8 +68,9 @@ fn answer(rep: &mut RepSocket, number: u32) -> bool {
 #[tokio::test]
 async fn an_answer_to_a_full_peer_that_is_dropped_when_there_is_room_is_still_to_be_given() {
     let mut rep = RepSocket::with_options(narrow());
-    let mut dealer =
-        DealerSocket::with_options(SocketOptions::new().receive_mark(onward_zmtp::socket::HighWaterMark::messages(1)));
+    let mut dealer = DealerSocket::with_options(
+        SocketOptions::new().receive_high_water_mark(onward_zmtp::socket::HighWaterMark::messages(1)),
+    );
     dealer.connect(rep.bind(&inproc()).await.unwrap()).unwrap();
     for _ in 0..10 {
         dealer.send(Message::from_iter(["", "question"])).await.unwrap();

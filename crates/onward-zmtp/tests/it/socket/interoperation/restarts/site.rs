@@ -61,7 +61,7 @@ impl<T: Kind> Site<T> {
 
     pub(super) fn socket(field: Field) -> Socket<T> {
         let mark = HighWaterMark { messages: 1000, bytes: PLENTY };
-        let options = field.options::<T>().linger(PATIENCE).send_mark(mark);
+        let options = field.options::<T>().linger(PATIENCE).send_high_water_mark(mark);
         // A REP of libzmq that connects sends its reply to an earlier request to the peer that is
         // there then.
         Socket::with_options(if T::TYPE == SocketType::Req { options.correlate() } else { options })
