@@ -8,7 +8,7 @@ use onward_zmtp::{RepSocket, ReqSocket, Socket, SubSocket};
 
 use super::sends::inproc;
 use super::waiting::Waiting;
-use crate::socket::events::{peers, within};
+use crate::socket::support::events::{peers, within};
 
 /// The number of times that a read is dropped.
 const ROUNDS: u32 = 20;

@@ -10,7 +10,7 @@ use onward_zmtp::socket::{HighWaterMark, Overflow, SocketOptions};
 use onward_zmtp::{PullSocket, PushSocket, Socket};
 
 use super::waiting::Waiting;
-use crate::socket::events::{peers, until, within};
+use crate::socket::support::events::{peers, until, within};
 
 /// Returns options with a mark of one message each way.
 pub(super) fn narrow() -> SocketOptions {

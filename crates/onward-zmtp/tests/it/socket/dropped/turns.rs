@@ -8,7 +8,7 @@ use tokio::task::yield_now;
 
 use super::sends::{inproc, narrow};
 use super::waiting::Waiting;
-use crate::socket::events::{peers, until, within};
+use crate::socket::support::events::{peers, until, within};
 
 /// Shows: M5
 #[tokio::test]

@@ -12,8 +12,8 @@ use super::traffic::{
     answer, be_answered, come_back, greet_and_send_back, hear, publish, pull, push, send_back, subscribe,
     subscribe_by_message,
 };
-use crate::socket::events::{connected, within};
-use crate::socket::raw::{Raw, listen};
+use crate::socket::support::events::{connected, within};
+use crate::socket::support::raw::{Raw, listen};
 use crate::zmtp::peer::{Others, Peer, program};
 
 /// Shows: M4

@@ -12,7 +12,7 @@ use onward_zmtp::{PullSocket, RepSocket, XpubSocket};
 use tokio::process::Command;
 
 use super::traffic::{answer, be_answered, come_back, hear, publish, pull, push, send_back, subscribe};
-use crate::socket::events::within;
+use crate::socket::support::events::within;
 use crate::zmtp::peer::{Others, interpreter};
 
 /// A program that sends a request, pushes the reply, and pushes what it then receives of its topic.

@@ -10,7 +10,7 @@ use tokio::time::{Duration, interval};
 
 use super::field::Field;
 use super::shapes::{digest, digests, enveloped, shapes, topical, topical_digests};
-use crate::socket::events::{peers, within};
+use crate::socket::support::events::{peers, within};
 use crate::zmtp::peer::{Others, Peer};
 
 /// Sends every shape behind an envelope, and checks that each comes back.

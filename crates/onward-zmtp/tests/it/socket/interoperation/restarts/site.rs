@@ -9,8 +9,8 @@ use onward_zmtp::socket::{HighWaterMark, Monitor, MonitorEvent};
 use tokio::task::{block_in_place, yield_now};
 use tokio::time::{Duration, MissedTickBehavior, interval};
 
-use crate::socket::events::{PATIENCE, event, within};
 use crate::socket::interoperation::field::Field;
+use crate::socket::support::events::{PATIENCE, event, within};
 use crate::zmtp::peer::{Peer, program};
 
 /// The greatest lead of a sender over the messages known to have arrived.
