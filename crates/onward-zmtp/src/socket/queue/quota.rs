@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lone_peer_has_the_whole_mark_and_each_of_many_enough_to_be_read_in_batches() {
+    fn a_lone_peer_has_the_whole_high_water_mark_and_each_of_many_enough_to_be_read_in_batches() {
         let quota = Quota::unlimited();
         assert!(!quota.divide(1000, 1));
         assert_eq!(quota.messages(), 1000);

@@ -228,10 +228,10 @@ async fn an_end_of_listening_is_told_for_every_transport() {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_mark_of_zero_is_no_bound() {
-    let mark = HighWaterMark::messages(0);
-    let mut pull = PullSocket::with_options(SocketOptions::new().receive_high_water_mark(mark));
-    let mut push = PushSocket::with_options(SocketOptions::new().send_high_water_mark(mark));
+async fn a_high_water_mark_of_zero_is_no_bound() {
+    let high_water_mark = HighWaterMark::messages(0);
+    let mut pull = PullSocket::with_options(SocketOptions::new().receive_high_water_mark(high_water_mark));
+    let mut push = PushSocket::with_options(SocketOptions::new().send_high_water_mark(high_water_mark));
     push.connect(pull.bind("inproc://unlimited").await.unwrap()).unwrap();
     for number in 0..20_000_u32 {
         push.try_send(number.to_be_bytes().to_vec()).unwrap();
@@ -243,9 +243,9 @@ async fn a_mark_of_zero_is_no_bound() {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_mark_of_zero_messages_has_the_default_of_bytes_and_one_of_zero_bytes_has_none() {
-    let count = |mark| {
-        let mut push = PushSocket::with_options(SocketOptions::new().send_high_water_mark(mark));
+async fn a_high_water_mark_of_zero_messages_has_the_default_of_bytes_and_one_of_zero_bytes_has_none() {
+    let count = |high_water_mark| {
+        let mut push = PushSocket::with_options(SocketOptions::new().send_high_water_mark(high_water_mark));
         push.connect("inproc://nobody-reads").unwrap();
         let large = bytes::Bytes::from(vec![0; 1024 * 1024]);
         (0..100).take_while(|_| push.try_send(large.clone()).is_ok()).count()
@@ -254,11 +254,11 @@ async fn a_mark_of_zero_messages_has_the_default_of_bytes_and_one_of_zero_bytes_
     assert_eq!(count(HighWaterMark::UNLIMITED), 100);
 }
 
-/// Several peers share a mark, even one without a bound.
+/// Several peers share a high-water mark, even one without a bound.
 ///
 /// Shows: M3
 #[tokio::test]
-async fn a_mark_without_a_bound_is_shared_by_several_peers() {
+async fn a_high_water_mark_without_a_bound_is_shared_by_several_peers() {
     let mut pull = PullSocket::with_options(SocketOptions::new().receive_high_water_mark(HighWaterMark::UNLIMITED));
     let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
     let mut pushes = [PushSocket::new(), PushSocket::new(), PushSocket::new()];

@@ -111,8 +111,8 @@ async fn the_halves_of_a_socket_work_in_two_tasks() {
         sender
     });
     for number in 0..1000_u32 {
-        let answer = within(receiver.next()).await.unwrap().unwrap();
-        assert_eq!(answer.frames()[0][..], number.to_be_bytes());
+        let reply = within(receiver.next()).await.unwrap().unwrap();
+        assert_eq!(reply.frames()[0][..], number.to_be_bytes());
     }
     sending.await.unwrap();
     echo.abort();

@@ -17,7 +17,7 @@ fn beating(milliseconds: u64) -> SocketOptions {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_silent_peer_is_asked_and_leaves_the_rotation_though_nobody_receives() {
+async fn a_silent_peer_is_asked_and_leaves_the_round_robin_though_nobody_receives() {
     let push = PushSocket::with_options(beating(20));
     let endpoint = push.bind("tcp://127.0.0.1:*").await.unwrap();
     let mut monitor = push.monitor();
@@ -34,7 +34,7 @@ async fn a_silent_peer_is_asked_and_leaves_the_rotation_though_nobody_receives()
 ///
 /// Shows: M3
 #[tokio::test]
-async fn a_peer_that_cannot_be_asked_for_signs_of_life_is_told_of() {
+async fn a_peer_that_cannot_be_asked_for_signs_of_life_is_reported() {
     for (options, minor, is_told) in [
         (beating(20_000), 0, true),
         (beating(20_000), 1, false),

@@ -74,8 +74,8 @@ async fn a_rep_that_is_gone_has_no_turn_among_those_of_a_req() {
     peers(1, || req.statistics()).await;
     for number in 0..10_u8 {
         within(req.send(vec![number])).await.unwrap();
-        let question = within(rep.recv()).await.unwrap();
-        rep.send(question).await.unwrap();
+        let request = within(rep.recv()).await.unwrap();
+        rep.send(request).await.unwrap();
         assert_eq!(within(req.recv()).await.unwrap().frames()[0], vec![number]);
     }
 }
@@ -360,7 +360,7 @@ async fn a_socket_has_as_many_endpoints_as_the_limit_and_no_more() {
 ///
 /// Shows: M3
 #[tokio::test]
-async fn an_attempt_to_connect_that_nobody_answers_is_given_up_in_time() {
+async fn an_attempt_to_connect_that_gets_no_reply_is_given_up_in_time() {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let listener = socket.listen(1).unwrap();

@@ -58,15 +58,15 @@ async fn one_way<S: Sends, R: Receives>(sender: &mut Socket<S>, receiver: &mut S
 
 async fn there_and_back(dealer: &mut Socket<Dealer>, router: &mut RouterSocket, message: Message) {
     dealer.send(message.clone()).await.unwrap();
-    let question = router.recv().await.unwrap();
-    router.send(question).await.unwrap();
+    let request = router.recv().await.unwrap();
+    router.send(request).await.unwrap();
     assert_eq!(dealer.recv().await.unwrap(), message);
 }
 
-async fn question_and_answer(req: &mut ReqSocket, rep: &mut RepSocket, message: Message) {
+async fn request_and_reply(req: &mut ReqSocket, rep: &mut RepSocket, message: Message) {
     req.send(message.clone()).await.unwrap();
-    let question = rep.recv().await.unwrap();
-    rep.send(question).await.unwrap();
+    let request = rep.recv().await.unwrap();
+    rep.send(request).await.unwrap();
     assert_eq!(req.recv().await.unwrap(), message);
 }
 
@@ -114,9 +114,9 @@ async fn dealer_and_router_find_their_peer_again() {
 /// Shows: M3
 #[tokio::test]
 async fn req_and_rep_find_their_peer_again() {
-    comes_back(question_and_answer).await;
+    comes_back(request_and_reply).await;
     comes_back(async |rep: &mut Socket<Rep>, req: &mut Socket<Req>, message| {
-        question_and_answer(req, rep, message).await;
+        request_and_reply(req, rep, message).await;
     })
     .await;
 }

@@ -83,7 +83,7 @@ async fn a_recv_from_a_server_that_refuses_the_socket_fails_with_its_reason() {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_question_and_an_answer_of_a_socket_that_is_refused_fail_with_the_reason() {
+async fn a_request_and_a_reply_of_a_socket_that_is_refused_fail_with_the_reason() {
     let (_server, endpoint) = strict::<Rep>().await;
     let mut req = Socket::<Req>::with_options(wrong_password());
     req.connect(&endpoint).unwrap();

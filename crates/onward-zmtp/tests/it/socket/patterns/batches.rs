@@ -32,7 +32,7 @@ fn mixed(count: usize) -> Vec<Message> {
 
 /// Shows: M5
 #[tokio::test]
-async fn all_of_a_list_arrive_in_order_though_they_are_more_than_the_mark() {
+async fn all_of_a_list_arrive_in_order_though_they_are_more_than_the_high_water_mark() {
     let (mut pulls, mut push) = pulls(1).await;
     let mut list = numbers(0..5000);
     let mut received = Vec::new();
@@ -63,8 +63,8 @@ async fn a_list_goes_to_the_peers_in_turn() {
 /// Shows: M5
 #[tokio::test]
 async fn what_a_cancelled_list_has_not_sent_is_left_in_it() {
-    let mark = SocketOptions::new().send_high_water_mark(HighWaterMark::messages(10));
-    let mut push = PushSocket::with_options(mark);
+    let high_water_mark = SocketOptions::new().send_high_water_mark(HighWaterMark::messages(10));
+    let mut push = PushSocket::with_options(high_water_mark);
     let pull = PullSocket::new();
     push.connect(pull.bind("inproc://a-cancelled-list").await.unwrap()).unwrap();
     peers(1, || push.statistics()).await;
@@ -96,8 +96,8 @@ async fn a_router_and_a_publisher_send_lists_too() {
     let mut dealer = DealerSocket::new();
     dealer.connect(router.bind("tcp://127.0.0.1:*").await.unwrap()).unwrap();
     dealer.send_many(&mut numbers(0..2)).await.unwrap();
-    let mut answers = vec![within(router.recv()).await.unwrap(), within(router.recv()).await.unwrap()];
-    router.send_many(&mut answers).await.unwrap();
+    let mut replies = vec![within(router.recv()).await.unwrap(), within(router.recv()).await.unwrap()];
+    router.send_many(&mut replies).await.unwrap();
     assert_eq!(within(dealer.recv()).await.unwrap(), numbers(0..1)[0]);
 
     let (mut publisher, mut subscriber) = (PubSocket::new(), SubSocket::new());
@@ -135,22 +135,22 @@ async fn messages_of_all_sizes_keep_their_order_among_one_another() {
 
 /// Shows: M3
 #[tokio::test]
-async fn the_mark_in_messages_counts_short_ones_one_by_one_on_both_sides() {
-    reach_marks("ipc://@short-messages-and-a-mark", 4, 100).await;
+async fn the_high_water_mark_in_messages_counts_short_ones_one_by_one_on_both_sides() {
+    reach_high_water_marks("ipc://@short-messages-and-a-limit", 4, 100).await;
 }
 
 /// Shows: M3
 #[tokio::test]
-async fn the_mark_in_bytes_counts_the_payload_of_short_messages_on_both_sides() {
-    reach_marks("ipc://@short-messages-and-bytes", 64, 16).await;
+async fn the_high_water_mark_in_bytes_counts_the_payload_of_short_messages_on_both_sides() {
+    reach_high_water_marks("ipc://@short-messages-and-bytes", 64, 16).await;
 }
 
 /// Sends messages of `length` bytes to a peer that does not read, until the sender must wait. Then
 /// `most` messages are on each side.
-async fn reach_marks(endpoint: &str, length: usize, most: usize) {
-    let mark = HighWaterMark { messages: 100, bytes: 1000 };
-    let mut pull = PullSocket::with_options(SocketOptions::new().receive_high_water_mark(mark));
-    let mut push = PushSocket::with_options(SocketOptions::new().send_high_water_mark(mark));
+async fn reach_high_water_marks(endpoint: &str, length: usize, most: usize) {
+    let high_water_mark = HighWaterMark { messages: 100, bytes: 1000 };
+    let mut pull = PullSocket::with_options(SocketOptions::new().receive_high_water_mark(high_water_mark));
+    let mut push = PushSocket::with_options(SocketOptions::new().send_high_water_mark(high_water_mark));
     push.connect(pull.bind(endpoint).await.unwrap()).unwrap();
     peers(1, || push.statistics()).await;
     let mut sent = 0;

@@ -9,13 +9,13 @@ use onward_zmtp::socket::SocketOptions;
 
 /// Shows: M3
 #[test]
-fn threads_ask_and_answer_without_a_runtime() {
+fn threads_ask_and_reply_without_a_runtime() {
     let mut rep = RepSocket::new();
     let endpoint = rep.bind("tcp://127.0.0.1:*").unwrap();
     let server = thread::spawn(move || {
         for _ in 0..3 {
-            let question = rep.recv().unwrap();
-            rep.send(question).unwrap();
+            let request = rep.recv().unwrap();
+            rep.send(request).unwrap();
         }
         assert!(rep.recv_timeout(Duration::from_millis(1)).unwrap().is_none());
     });

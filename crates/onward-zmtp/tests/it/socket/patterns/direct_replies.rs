@@ -19,44 +19,44 @@ fn number(number: u32) -> Message {
 ///
 /// Shows: M3
 #[tokio::test]
-async fn an_answer_is_written_by_the_task_that_sends_it() {
-    let mut answers = DealerSocket::new();
-    let endpoint = answers.bind("ipc://@an-answer-at-once").await.unwrap();
+async fn a_reply_is_written_by_the_task_that_sends_it() {
+    let mut replies = DealerSocket::new();
+    let endpoint = replies.bind("ipc://@a-reply-at-once").await.unwrap();
     let (tell, told) = mpsc::channel();
     let asks = thread::spawn(move || {
         Builder::new_current_thread().enable_all().build().unwrap().block_on(async move {
             let mut asks = DealerSocket::new();
             asks.connect(endpoint).unwrap();
-            asks.send("question").await.unwrap();
+            asks.send("request").await.unwrap();
             tell.send(within(asks.recv()).await.unwrap()).unwrap();
         });
     });
-    within(answers.recv()).await.unwrap();
-    answers.try_send("answer").unwrap();
-    assert_eq!(told.recv_timeout(Duration::from_secs(10)).unwrap(), Message::from("answer"));
+    within(replies.recv()).await.unwrap();
+    replies.try_send("reply").unwrap();
+    assert_eq!(told.recv_timeout(Duration::from_secs(10)).unwrap(), Message::from("reply"));
     asks.join().unwrap();
 }
 
 /// Shows: M3
 #[tokio::test]
-async fn an_answer_does_not_overtake_what_was_sent_before_it() {
-    let (mut asks, mut answers) = (PairSocket::new(), PairSocket::new());
-    asks.connect(answers.bind("ipc://@an-answer-in-its-place").await.unwrap()).unwrap();
-    peers(1, || answers.statistics()).await;
-    asks.send("question").await.unwrap();
+async fn a_reply_does_not_overtake_what_was_sent_before_it() {
+    let (mut asks, mut replies) = (PairSocket::new(), PairSocket::new());
+    asks.connect(replies.bind("ipc://@a-reply-in-its-place").await.unwrap()).unwrap();
+    peers(1, || replies.statistics()).await;
+    asks.send("request").await.unwrap();
 
     let mut sent = 0;
     loop {
         // No other task runs between the two calls: the message sent first is still queued when the
         // request is read.
-        answers.try_send(number(sent)).unwrap();
+        replies.try_send(number(sent)).unwrap();
         sent += 1;
-        if answers.try_recv().is_some() {
+        if replies.try_recv().is_some() {
             break;
         }
         tokio::task::yield_now().await;
     }
-    answers.try_send(number(sent)).unwrap();
+    replies.try_send(number(sent)).unwrap();
     for expected in 0..=sent {
         assert_eq!(within(asks.recv()).await.unwrap(), number(expected));
     }

@@ -122,10 +122,10 @@ async fn work_comes_from_the_peers_in_turn() {
 /// Shows: M3
 #[tokio::test]
 async fn a_sender_feels_that_the_receiver_does_not_read_and_goes_on_when_it_does() {
-    let mark = HighWaterMark::messages(10);
-    let mut pull = PullSocket::with_options(SocketOptions::new().receive_high_water_mark(mark));
+    let high_water_mark = HighWaterMark::messages(10);
+    let mut pull = PullSocket::with_options(SocketOptions::new().receive_high_water_mark(high_water_mark));
     let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
-    let mut push = PushSocket::with_options(SocketOptions::new().send_high_water_mark(mark));
+    let mut push = PushSocket::with_options(SocketOptions::new().send_high_water_mark(high_water_mark));
     push.connect(&endpoint).unwrap();
     let payload = vec![7; 64 * 1024];
     let mut sent: u32 = 0;
@@ -152,9 +152,9 @@ async fn a_sender_feels_that_the_receiver_does_not_read_and_goes_on_when_it_does
 
 /// Shows: M3
 #[tokio::test]
-async fn the_mark_in_bytes_holds_too() {
-    let mark = HighWaterMark { messages: 1_000_000, bytes: 100_000 };
-    let mut push = PushSocket::with_options(SocketOptions::new().send_high_water_mark(mark));
+async fn the_high_water_mark_in_bytes_holds_too() {
+    let high_water_mark = HighWaterMark { messages: 1_000_000, bytes: 100_000 };
+    let mut push = PushSocket::with_options(SocketOptions::new().send_high_water_mark(high_water_mark));
     push.connect("tcp://127.0.0.1:1").unwrap();
     let mut queued = 0;
     while push.try_send(vec![0; 1000]).is_ok() {
@@ -166,9 +166,9 @@ async fn the_mark_in_bytes_holds_too() {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_message_larger_than_the_mark_passes_alone() {
-    let mark = HighWaterMark { messages: 10, bytes: 1000 };
-    let options = SocketOptions::new().send_high_water_mark(mark).receive_high_water_mark(mark);
+async fn a_message_larger_than_the_high_water_mark_passes_alone() {
+    let high_water_mark = HighWaterMark { messages: 10, bytes: 1000 };
+    let options = SocketOptions::new().send_high_water_mark(high_water_mark).receive_high_water_mark(high_water_mark);
     let mut pull = PullSocket::with_options(options.clone());
     let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
     let mut push = PushSocket::with_options(options);
@@ -258,7 +258,7 @@ async fn what_a_lost_peer_was_not_sent_goes_to_another() {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_dead_peer_leaves_the_rotation() {
+async fn a_dead_peer_leaves_the_round_robin() {
     let (mut pulls, mut push) = pulls(2).await;
     let mut monitor = push.monitor();
     drop(pulls.remove(0));

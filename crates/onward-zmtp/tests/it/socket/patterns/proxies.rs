@@ -10,7 +10,7 @@ use crate::socket::support::events::{until, within};
 
 /// Shows: M3
 #[tokio::test]
-async fn a_broker_carries_questions_and_answers() {
+async fn a_broker_carries_requests_and_replies() {
     let (mut front, mut back) = (RouterSocket::new(), DealerSocket::new());
     let (clients, workers) =
         (front.bind("tcp://127.0.0.1:*").await.unwrap(), back.bind("tcp://127.0.0.1:*").await.unwrap());
@@ -20,8 +20,8 @@ async fn a_broker_carries_questions_and_answers() {
         rep.connect(&workers).unwrap();
         tokio::spawn(async move {
             loop {
-                let question = rep.recv().await.unwrap();
-                rep.send(question).await.unwrap();
+                let request = rep.recv().await.unwrap();
+                rep.send(request).await.unwrap();
             }
         });
     }
@@ -83,7 +83,7 @@ async fn a_capture_sees_what_passes() {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_capture_sees_questions_and_answers() {
+async fn a_capture_sees_requests_and_replies() {
     let (mut front, mut back) = (RouterSocket::new(), DealerSocket::new());
     let (mut req, mut rep) = (ReqSocket::new(), RepSocket::new());
     req.connect(front.bind("tcp://127.0.0.1:*").await.unwrap()).unwrap();
@@ -98,10 +98,10 @@ async fn a_capture_sees_questions_and_answers() {
         assert_eq!(within(rep.recv()).await.unwrap().frames(), [vec![b'q', round]]);
         within(rep.send(vec![b'a', round])).await.unwrap();
         assert_eq!(within(req.recv()).await.unwrap().frames(), [vec![b'a', round]]);
-        let (question, answer) = (within(captured.recv()).await.unwrap(), within(captured.recv()).await.unwrap());
-        assert_eq!(question.frames()[1..], [vec![], vec![b'q', round]]);
+        let (request, reply) = (within(captured.recv()).await.unwrap(), within(captured.recv()).await.unwrap());
+        assert_eq!(request.frames()[1..], [vec![], vec![b'q', round]]);
         // The identity of the requesting peer is in front, then the delimiter.
-        assert_eq!(answer.frames(), [question.frames()[0].clone(), vec![].into(), vec![b'a', round].into()]);
+        assert_eq!(reply.frames(), [request.frames()[0].clone(), vec![].into(), vec![b'a', round].into()]);
         assert!(captured.try_recv().is_err(), "each is seen once");
     }
     broker.abort();

@@ -200,8 +200,8 @@ async fn come_and_go(xpub: &XpubSocket, endpoint: &Endpoint, topics: usize) {
     until(|| xpub.statistics().incoming.messages == before + 2 * topics).await;
 }
 
-/// The notices of disconnected peers count towards the mark like any messages. A peer that
-/// disconnects when the mark is reached adds its final notices beyond it.
+/// The notices of disconnected peers count towards the high-water mark like any messages. A peer
+/// that disconnects when the high-water mark is reached adds its final notices beyond it.
 ///
 /// Shows: M3
 #[tokio::test]

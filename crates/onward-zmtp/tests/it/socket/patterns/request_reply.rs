@@ -16,7 +16,7 @@ async fn rep() -> (RepSocket, Endpoint) {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_question_is_answered() {
+async fn a_request_is_answered() {
     let (mut rep, endpoint) = rep().await;
     let mut req = ReqSocket::new();
     req.connect(&endpoint).unwrap();
@@ -30,13 +30,13 @@ async fn a_question_is_answered() {
 
 /// Shows: M3
 #[tokio::test]
-async fn question_and_answer_take_turns() {
+async fn request_and_reply_take_turns() {
     let (mut rep, endpoint) = rep().await;
     let mut req = ReqSocket::new();
     req.connect(&endpoint).unwrap();
     assert!(req.recv().await.unwrap_err().is_state());
     assert!(rep.send("unasked").await.unwrap_err().is_state());
-    within(req.send("question")).await.unwrap();
+    within(req.send("request")).await.unwrap();
     assert!(req.send("another").await.unwrap_err().is_state());
     within(rep.recv()).await.unwrap();
     assert!(rep.recv().await.unwrap_err().is_state());
@@ -44,7 +44,7 @@ async fn question_and_answer_take_turns() {
 
 /// Shows: M3
 #[tokio::test]
-async fn questions_go_to_the_peers_in_turn() {
+async fn requests_go_to_the_peers_in_turn() {
     let (mut one, first) = rep().await;
     let (mut two, second) = rep().await;
     let mut req = ReqSocket::new();
@@ -54,9 +54,9 @@ async fn questions_go_to_the_peers_in_turn() {
     peers(2, || req.statistics()).await;
     for _ in 0..2 {
         for rep in [&mut one, &mut two] {
-            within(req.send("question")).await.unwrap();
+            within(req.send("request")).await.unwrap();
             within(rep.recv()).await.unwrap();
-            within(rep.send("answer")).await.unwrap();
+            within(rep.send("reply")).await.unwrap();
             within(req.recv()).await.unwrap();
         }
     }
@@ -64,11 +64,11 @@ async fn questions_go_to_the_peers_in_turn() {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_question_whose_peer_is_gone_can_be_asked_again() {
+async fn a_request_whose_peer_is_gone_can_be_asked_again() {
     let (mut rep, endpoint) = rep().await;
     let mut req = ReqSocket::new();
     req.connect(&endpoint).unwrap();
-    within(req.send("question")).await.unwrap();
+    within(req.send("request")).await.unwrap();
     within(rep.recv()).await.unwrap();
     drop(rep);
     assert!(within(req.recv()).await.unwrap_err().is_gone());
@@ -85,7 +85,7 @@ async fn a_question_whose_peer_is_gone_can_be_asked_again() {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_late_answer_is_not_taken_for_the_answer_to_another_question() {
+async fn a_late_reply_is_not_taken_for_the_reply_to_another_request() {
     let mut router = RouterSocket::new();
     let endpoint = router.bind("tcp://127.0.0.1:*").await.unwrap();
     let mut req = ReqSocket::with_options(SocketOptions::new().correlate());
@@ -107,52 +107,52 @@ async fn an_envelope_of_many_frames_comes_back_as_it_was() {
     let (mut rep, endpoint) = rep().await;
     let mut dealer = DealerSocket::new();
     dealer.connect(&endpoint).unwrap();
-    dealer.send(Message::from_iter(["a", "b", "", "question"])).await.unwrap();
-    assert_eq!(within(rep.recv()).await.unwrap().frames(), ["question"]);
-    rep.send("answer").await.unwrap();
-    assert_eq!(within(dealer.recv()).await.unwrap().frames(), ["a", "b", "", "answer"]);
+    dealer.send(Message::from_iter(["a", "b", "", "request"])).await.unwrap();
+    assert_eq!(within(rep.recv()).await.unwrap().frames(), ["request"]);
+    rep.send("reply").await.unwrap();
+    assert_eq!(within(dealer.recv()).await.unwrap().frames(), ["a", "b", "", "reply"]);
 }
 
 #[tokio::test]
-async fn a_question_without_an_envelope_is_discarded() {
+async fn a_request_without_an_envelope_is_discarded() {
     let (mut rep, endpoint) = rep().await;
     let mut dealer = DealerSocket::new();
     dealer.connect(&endpoint).unwrap();
     dealer.send("no envelope").await.unwrap();
-    dealer.send(Message::from_iter(["", "question"])).await.unwrap();
-    assert_eq!(within(rep.recv()).await.unwrap().frames(), ["question"]);
+    dealer.send(Message::from_iter(["", "request"])).await.unwrap();
+    assert_eq!(within(rep.recv()).await.unwrap().frames(), ["request"]);
     assert_eq!(rep.statistics().discarded, 1);
 }
 
 #[tokio::test]
-async fn an_answer_to_whoever_is_gone_is_dropped_and_counted() {
+async fn a_reply_to_whoever_is_gone_is_dropped_and_counted() {
     let (mut rep, endpoint) = rep().await;
     let mut req = ReqSocket::new();
     req.connect(&endpoint).unwrap();
-    within(req.send("question")).await.unwrap();
+    within(req.send("request")).await.unwrap();
     within(rep.recv()).await.unwrap();
     drop(req);
     peers(0, || rep.statistics()).await;
-    rep.send("answer").await.unwrap();
+    rep.send("reply").await.unwrap();
     assert_eq!(rep.statistics().dropped, 1);
 }
 
 /// Shows: M5
 #[tokio::test]
-async fn a_cancelled_wait_for_an_answer_can_be_resumed() {
+async fn a_cancelled_wait_for_a_reply_can_be_resumed() {
     let (mut rep, endpoint) = rep().await;
     let mut req = ReqSocket::new();
     req.connect(&endpoint).unwrap();
-    within(req.send("question")).await.unwrap();
+    within(req.send("request")).await.unwrap();
     let hurry = tokio::time::Duration::from_millis(5);
     assert!(tokio::time::timeout(hurry, req.recv()).await.is_err());
     within(rep.recv()).await.unwrap();
-    rep.send("answer").await.unwrap();
-    assert_eq!(within(req.recv()).await.unwrap().frames(), ["answer"]);
+    rep.send("reply").await.unwrap();
+    assert_eq!(within(req.recv()).await.unwrap().frames(), ["reply"]);
 }
 
 #[tokio::test]
-async fn an_answer_may_have_empty_frames() {
+async fn a_reply_may_have_empty_frames() {
     let (mut rep, endpoint) = rep().await;
     let mut req = ReqSocket::new();
     req.connect(&endpoint).unwrap();
@@ -166,7 +166,7 @@ async fn an_answer_may_have_empty_frames() {
 ///
 /// Shows: M3
 #[tokio::test]
-async fn a_question_waits_for_somebody_who_can_be_asked() {
+async fn a_request_waits_for_somebody_who_can_be_asked() {
     let mut req = ReqSocket::new();
     req.connect("tcp://127.0.0.1:1").unwrap();
     assert!(req.send("too early").now_or_never().is_none());

@@ -25,7 +25,7 @@ fn named(name: &'static str) -> DealerSocket {
 
 /// Shows: M3
 #[tokio::test]
-async fn a_router_answers_each_peer_by_the_identity_in_front() {
+async fn a_router_replies_to_each_peer_by_the_identity_in_front() {
     let (mut router, endpoint) = router(SocketOptions::new()).await;
     let mut dealers = [named("one"), named("two"), DealerSocket::new()];
     for dealer in &mut dealers {

@@ -1,11 +1,12 @@
-//! Tests of many peers that share one mark.
+//! Tests of many peers that share one high-water mark.
 
 use onward_zmtp::socket::bounds::READ_AHEAD_MESSAGES;
 use onward_zmtp::{PullSocket, PushSocket};
 
 use crate::socket::support::events::{peers, until, within};
 
-/// The number of peers. A mark of 1000 messages divided by it is less than the minimum for each.
+/// The number of peers. A high-water mark of 1000 messages divided by it is less than the minimum
+/// for each.
 const PEERS: usize = 20;
 /// The number of messages of each peer, which is more than its share.
 const EACH: usize = 500;
@@ -23,7 +24,7 @@ async fn connected() -> (PullSocket, Vec<PushSocket>) {
 
 /// Shows: M5
 #[tokio::test]
-async fn each_of_many_peers_is_read_ahead_no_further_than_its_share_and_nothing_is_lost() {
+async fn each_of_many_peers_is_read_ahead_no_further_than_its_quota_and_nothing_is_lost() {
     let (mut pull, mut pushes) = connected().await;
     for push in &mut pushes {
         for _ in 0..EACH {

@@ -10,21 +10,22 @@ use crate::socket::support::events::{peers, until, within};
 use crate::socket::support::raw::{Raw, accept, listen};
 use crate::zmtp::link::frame;
 
-/// The mark: the number of messages that may be unread.
-const MARK: usize = 10;
-/// The most that a connection can leave: one that has reached the mark is not read to its end.
-const LEFT: usize = MARK - 1;
+/// The high-water mark: the number of messages that may be unread.
+const HIGH_WATER_MARK: usize = 10;
+/// The most that a connection can leave: one that has reached the high-water mark is not read to
+/// its end.
+const LEFT: usize = HIGH_WATER_MARK - 1;
 /// The number of connections that each leave as much and end.
 const CONNECTIONS: u8 = 20;
 
-async fn pull(mark: HighWaterMark) -> (PullSocket, Endpoint) {
-    let pull = PullSocket::with_options(SocketOptions::new().receive_high_water_mark(mark));
+async fn pull(high_water_mark: HighWaterMark) -> (PullSocket, Endpoint) {
+    let pull = PullSocket::with_options(SocketOptions::new().receive_high_water_mark(high_water_mark));
     let endpoint = pull.bind("tcp://127.0.0.1:*").await.unwrap();
     (pull, endpoint)
 }
 
-/// Runs connections one after the other, of which two leave more than the mark. The rest must wait,
-/// so their end is not noticed yet.
+/// Runs connections one after the other, of which two leave more than the high-water mark. The rest
+/// must wait, so their end is not noticed yet.
 async fn come_and_go_all(pull: &PullSocket, endpoint: &Endpoint, count: usize, size: usize) {
     for connection in 0..CONNECTIONS {
         come_and_go(endpoint, connection, count, size).await;
@@ -68,7 +69,7 @@ async fn receive_all(pull: &mut PullSocket, count: usize) {
 /// Shows: M3
 #[tokio::test]
 async fn all_that_connections_leave_unread_is_as_much_as_one_peer_may_and_the_rest_comes_later() {
-    let (mut pull, endpoint) = pull(HighWaterMark::messages(MARK)).await;
+    let (mut pull, endpoint) = pull(HighWaterMark::messages(HIGH_WATER_MARK)).await;
     come_and_go_all(&pull, &endpoint, LEFT, 2).await;
     assert_eq!(pull.statistics().incoming.messages, 2 * LEFT);
     receive_all(&mut pull, usize::from(CONNECTIONS) * LEFT).await;
@@ -78,7 +79,7 @@ async fn all_that_connections_leave_unread_is_as_much_as_one_peer_may_and_the_re
 
 /// Shows: M3
 #[tokio::test]
-async fn the_mark_in_bytes_holds_for_what_connections_leave_unread_too() {
+async fn the_high_water_mark_in_bytes_holds_for_what_connections_leave_unread_too() {
     let (mut pull, endpoint) = pull(HighWaterMark { messages: 1000, bytes: 100_000 }).await;
     come_and_go_all(&pull, &endpoint, 3, 30_000).await;
     assert_eq!(pull.statistics().incoming.bytes, 2 * 90_000);
@@ -88,7 +89,7 @@ async fn the_mark_in_bytes_holds_for_what_connections_leave_unread_too() {
 /// Shows: M3
 #[tokio::test]
 async fn those_who_stay_connected_are_read_whatever_others_leave() {
-    let (mut pull, endpoint) = pull(HighWaterMark::messages(MARK)).await;
+    let (mut pull, endpoint) = pull(HighWaterMark::messages(HIGH_WATER_MARK)).await;
     let mut stays = Raw::introduced(&endpoint, "PUSH").await;
     stays.write(&frame(0, b"here")).await;
     assert_eq!(within(pull.recv()).await.unwrap().frames(), ["here"]);
@@ -109,7 +110,8 @@ async fn those_who_stay_connected_are_read_whatever_others_leave() {
 #[tokio::test]
 async fn a_peer_that_comes_back_more_often_than_it_is_read_loses_nothing_and_keeps_its_order() {
     let reconnect = Reconnect { first: Duration::from_millis(1), longest: Duration::from_millis(10) };
-    let options = SocketOptions::new().reconnect(reconnect).receive_high_water_mark(HighWaterMark::messages(MARK));
+    let options =
+        SocketOptions::new().reconnect(reconnect).receive_high_water_mark(HighWaterMark::messages(HIGH_WATER_MARK));
     let mut pull = PullSocket::with_options(options);
     let (listener, endpoint) = listen().await;
     pull.connect(&endpoint).unwrap();

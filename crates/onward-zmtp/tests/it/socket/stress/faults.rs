@@ -142,7 +142,7 @@ async fn beside_half_open<T: Kind>(name: &str, client: Security, server: Securit
 
 async fn half_open<T: Kind>(name: &str, client: Security, endpoint: &Endpoint) -> Raw {
     // The sizes of the replies before the decision: the greeting, and WELCOME of CURVE.
-    let answers: &[usize] = match name {
+    let replies: &[usize] = match name {
         "NULL" => &[],
         "PLAIN" => &[64],
         _ => &[64, 170],
@@ -150,8 +150,8 @@ async fn half_open<T: Kind>(name: &str, client: Security, endpoint: &Endpoint) -
     let mut raw = Raw::connect(endpoint).await;
     let mut connection = connection(Options::new(T::TYPE.peers()[0]).security(client), 5);
     raw.write(&drain(&mut connection)).await;
-    for answer in answers {
-        feed(&mut connection, &raw.read(*answer).await);
+    for reply in replies {
+        feed(&mut connection, &raw.read(*reply).await);
         raw.write(&drain(&mut connection)).await;
     }
     raw
@@ -193,9 +193,10 @@ async fn a_peer_whose_handshake_is_not_done_is_not_heard_and_keeps_nobody_waitin
     }
 }
 
-/// Others had this fault: marks that count messages alone let 100 000 messages of 64 KiB wait.
+/// Others had this fault: high-water marks that count messages alone let 100 000 messages of 64 KiB
+/// wait.
 ///
-/// Beats: marks-without-bytes
+/// Beats: high-water marks-without-bytes
 #[tokio::test]
 async fn what_waits_is_bounded_in_bytes_by_default() {
     let mut push = PushSocket::new();

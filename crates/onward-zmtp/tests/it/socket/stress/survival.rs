@@ -97,10 +97,10 @@ async fn a_peer_that_stops_reading_holds_up_no_other_peer_of_a_router() {
     let mut dealer = DealerSocket::new();
     dealer.connect(&endpoint).unwrap();
     for _ in 0..100 {
-        dealer.send("question").await.unwrap();
-        let question = within(router.recv()).await.unwrap();
-        within(router.send(question)).await.unwrap();
-        assert_eq!(within(dealer.recv()).await.unwrap().frames(), ["question"]);
+        dealer.send("request").await.unwrap();
+        let request = within(router.recv()).await.unwrap();
+        within(router.send(request)).await.unwrap();
+        assert_eq!(within(dealer.recv()).await.unwrap().frames(), ["request"]);
         // The full peer may still take some more.
         let _ = router.try_send(flood());
     }
@@ -162,7 +162,7 @@ async fn a_router_waits_for_a_peer_whose_queue_is_full_and_drops_nothing() {
         let body: Vec<u8> = [&number.to_be_bytes()[..], &[0; 64 * 1024]].concat();
         Message::from_iter([identity.clone(), body.into()])
     };
-    // The mark in bytes is reached before the mark in messages.
+    // The high-water mark in bytes is reached before the high-water mark in messages.
     while sent < HIGH_WATER_MARK_MESSAGES as u32 && router.try_send(message(sent)).is_ok() {
         sent += 1;
     }

@@ -6,11 +6,11 @@ use onward_zmtp::socket::{Monitor, MonitorEvent, Statistics};
 use tokio::time::{interval, timeout};
 
 /// The longest wait before a test fails.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Returns the output of the future, which must come in time.
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
-    timeout(PATIENCE, future).await.expect("it happens in time")
+    timeout(TIMEOUT, future).await.expect("it happens in time")
 }
 
 /// Waits until `is_so`.

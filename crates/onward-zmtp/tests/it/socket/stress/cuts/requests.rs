@@ -48,12 +48,12 @@ impl Asks {
 
 /// Repeats a request until there is a reply, which must equal the request. Returns the number of
 /// repetitions.
-async fn ask(req: &mut ReqSocket, question: Vec<u8>) -> u64 {
+async fn ask(req: &mut ReqSocket, request: Vec<u8>) -> u64 {
     for again in 0.. {
-        within(req.send(question.clone())).await.unwrap();
+        within(req.send(request.clone())).await.unwrap();
         match within(req.recv()).await {
-            Ok(answer) => {
-                assert_eq!(answer.frames(), [question]);
+            Ok(reply) => {
+                assert_eq!(reply.frames(), [request]);
                 return again;
             }
             Err(error) => assert!(error.is_gone(), "{error}"),
@@ -64,16 +64,16 @@ async fn ask(req: &mut ReqSocket, question: Vec<u8>) -> u64 {
 
 /// Replies to each request with itself. Returns the number of times that each was received, and the
 /// number of replies whose peer was gone.
-async fn answer(mut rep: RepSocket, mut stop: watch::Receiver<bool>) -> (HashMap<(usize, u64), u64>, u64) {
+async fn reply(mut rep: RepSocket, mut stop: watch::Receiver<bool>) -> (HashMap<(usize, u64), u64>, u64) {
     let mut asked = HashMap::new();
     loop {
         tokio::select! {
             biased;
             _ = stop.changed() => return (asked, rep.statistics().dropped),
-            question = rep.recv() => {
-                let question = question.unwrap();
-                *asked.entry(read_label(&question.frames()[0])).or_default() += 1;
-                rep.send(question).await.unwrap();
+            request = rep.recv() => {
+                let request = request.unwrap();
+                *asked.entry(read_label(&request.frames()[0])).or_default() += 1;
+                rep.send(request).await.unwrap();
             }
         }
     }
@@ -84,7 +84,7 @@ async fn answer(mut rep: RepSocket, mut stop: watch::Receiver<bool>) -> (HashMap
 ///
 /// Shows: M3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_questions_whose_connections_are_cut_each_is_answered_and_asked_again_only_if_its_peer_is_gone() {
+async fn of_requests_whose_connections_are_cut_each_is_answered_and_asked_again_only_if_its_peer_is_gone() {
     let rep = RepSocket::new();
     let mut connections = Connections::of(&rep);
     let wire = Wire::to(rep.bind("tcp://127.0.0.1:*").await.unwrap(), Sends::WhoConnects).await;
@@ -95,7 +95,7 @@ async fn of_questions_whose_connections_are_cut_each_is_answered_and_asked_again
         Asks::start(source, req, stop.subscribe())
     };
     let mut all: Vec<_> = (0..SOURCES).map(start).collect();
-    let answers = tokio::spawn(answer(rep, stops.subscribe()));
+    let replies = tokio::spawn(reply(rep, stops.subscribe()));
     let cuts = rounds().div_ceil(SOURCES);
     for _ in 0..cuts {
         for asks in &mut all {
@@ -116,9 +116,9 @@ async fn of_questions_whose_connections_are_cut_each_is_answered_and_asked_again
         answered += *asks.answered.borrow();
     }
     stops.send_replace(true);
-    let (asked, dropped) = within(answers).await.unwrap();
-    for (question, times) in &asked {
-        assert!(*times <= 1 + again.get(question).unwrap_or(&0), "{question:?} was heard {times} times");
+    let (asked, dropped) = within(replies).await.unwrap();
+    for (request, times) in &asked {
+        assert!(*times <= 1 + again.get(request).unwrap_or(&0), "{request:?} was heard {times} times");
     }
     let (heard, again) = (asked.values().sum::<u64>(), again.values().sum::<u64>());
     let recovered = connections.count() - SOURCES;
@@ -128,5 +128,5 @@ async fn of_questions_whose_connections_are_cut_each_is_answered_and_asked_again
     );
     assert_eq!(asked.len() as u64, answered, "each that was answered was heard");
     assert!(again <= (cuts * SOURCES) as u64, "{again} times somebody was gone after {cuts} cuts");
-    assert!(dropped <= again, "{dropped} answers for nobody, and {again} times somebody was gone");
+    assert!(dropped <= again, "{dropped} replies without a peer, and {again} times somebody was gone");
 }

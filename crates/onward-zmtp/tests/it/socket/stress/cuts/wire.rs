@@ -102,8 +102,8 @@ async fn carry(from: TcpStream, to: TcpStream, mut cuts: watch::Receiver<usize>)
     }
     // An end that is gone already makes this fail, which does not matter.
     let _ = (to.shutdown().await, back_to.shutdown().await);
-    let mut answers = tokio::io::sink();
-    let _ = tokio::join!(from.read_to_end(&mut passage.bytes), tokio::io::copy(&mut back, &mut answers));
+    let mut replies = tokio::io::sink();
+    let _ = tokio::join!(from.read_to_end(&mut passage.bytes), tokio::io::copy(&mut back, &mut replies));
     passage.messages()
 }
 
