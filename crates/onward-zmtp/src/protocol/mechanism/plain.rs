@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use zeroize::Zeroizing;
 
+use super::local_side::LocalSide;
 use super::negotiation::{Finished, Step, nothing_to_decide, unexpected};
 use super::security::{Credentials, Password};
-use crate::protocol::command::{push_short, take_short};
+use crate::protocol::bounds::PLAIN_FIELD_BYTES;
 use crate::protocol::error::{Error, Result};
-use crate::protocol::limits::PLAIN_FIELD_BYTES;
-use crate::protocol::local::Local;
-use crate::protocol::output::Output;
+use crate::protocol::wire::command::{push_short, take_short};
+use crate::protocol::wire::output::Output;
 
 /// The client's side: `HELLO` →, ← `WELCOME`, `INITIATE` →, ← `READY`.
 #[derive(Debug)]
@@ -30,7 +30,13 @@ impl PlainClient {
         Ok(Self::AwaitsWelcome)
     }
 
-    pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>, output: &mut Output) -> Result<Step> {
+    pub(super) fn command(
+        &mut self,
+        name: &[u8],
+        data: &[u8],
+        local: &LocalSide<'_>,
+        output: &mut Output,
+    ) -> Result<Step> {
         match (&*self, name) {
             (Self::AwaitsWelcome, b"WELCOME") if data.is_empty() => {
                 output.push_command("INITIATE", &local.metadata());
@@ -51,7 +57,7 @@ impl PlainClient {
 #[derive(Debug)]
 pub(crate) enum PlainServer {
     AwaitsHello,
-    Decides,
+    AwaitsDecision,
     AwaitsInitiate,
 }
 
@@ -60,11 +66,11 @@ impl PlainServer {
         Self::AwaitsHello
     }
 
-    pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &Local<'_>) -> Result<Step> {
+    pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &LocalSide<'_>) -> Result<Step> {
         match (&*self, name) {
             (Self::AwaitsHello, b"HELLO") => {
                 let credentials = parse_hello(data)?;
-                *self = Self::Decides;
+                *self = Self::AwaitsDecision;
                 Ok(Step::Authenticate(credentials))
             }
             (Self::AwaitsInitiate, b"INITIATE") => {
@@ -72,12 +78,12 @@ impl PlainServer {
                 Ok(Step::Finished(Box::new(Finished { metadata, client_key: None, cipher: None, ready })))
             }
             (Self::AwaitsHello, _) => Err(unexpected(name, "HELLO")),
-            (Self::Decides | Self::AwaitsInitiate, _) => Err(unexpected(name, "INITIATE")),
+            (Self::AwaitsDecision | Self::AwaitsInitiate, _) => Err(unexpected(name, "INITIATE")),
         }
     }
 
     pub(super) fn accept(&mut self, output: &mut Output) -> Result<Step> {
-        let Self::Decides = self else { return Err(nothing_to_decide()) };
+        let Self::AwaitsDecision = self else { return Err(nothing_to_decide()) };
         output.push_command("WELCOME", &[]);
         *self = Self::AwaitsInitiate;
         Ok(Step::Wait)
