@@ -207,7 +207,7 @@ const SOAKS: &[Soak] = &[
     Soak {
         name: "stores-agree",
         what: "random sequences of writes, clock moves and restarts on every store, compared with the memory store",
-        tests: &[("onward-store", "agreement::")],
+        tests: &[("onward-store", "model_based::")],
         rounds: 500_000,
         variable: "ONWARD_SEQUENCES",
     },

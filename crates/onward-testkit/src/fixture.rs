@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use onward_store::{Clock, CodecStore, ManualClock, MemoryStore, PayloadCodec, Result, Store, Write};
 
-use crate::faulty::FaultyStore;
+use crate::faulty_store::FaultyStore;
 
 /// The conditions under which a case opens its store.
 #[derive(Debug, Clone)]

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use onward_store::{
     Changes, Clock, Durability, NewsReceiver, SessionId, SqliteStore, Store, StoreDecorator, StoreInfo, Write,
 };
-use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, agreement};
+use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, model_based};
 
-use crate::agreement::SOME;
+use crate::model_based::SOME;
 
 /// The number of tasks that wait in memory.
 #[derive(Debug, Clone, Copy)]
@@ -108,11 +108,11 @@ impl StoreDecorator for Killed {
 /// Shows: T21
 #[test]
 fn sqlite_whose_process_is_killed_agrees_with_the_specification() {
-    agreement::run(&MemoryFixture, &Waiting::Many, SOME);
+    model_based::run(&MemoryFixture, &Waiting::Many, SOME);
 }
 
 /// Shows: T21
 #[test]
 fn sqlite_with_few_tasks_in_memory_whose_process_is_killed_agrees_with_the_specification() {
-    agreement::run(&MemoryFixture, &Waiting::Few, SOME);
+    model_based::run(&MemoryFixture, &Waiting::Few, SOME);
 }
