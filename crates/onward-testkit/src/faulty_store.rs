@@ -33,7 +33,7 @@ impl Fault {
     pub const ALL: [Self; 4] = [Self::Io, Self::Busy, Self::Full, Self::Timeout];
 
     fn error(self) -> Error {
-        let text = "a fault that the test asked for; what it was to show is what happens now";
+        let text = "a fault that the test planned";
         match self {
             Self::Io => Error::io(text),
             Self::Busy | Self::Timeout => Error::busy(text),

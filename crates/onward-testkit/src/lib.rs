@@ -2,7 +2,7 @@
 //!
 //! * [`conformance!`] runs every case of the suite on a store, one `#[test]` each. A store takes
 //!   part through a [`Fixture`].
-//! * [`model_based`] plays random sequences of writes, clock moves and restarts on two stores and
+//! * [`model_based`] runs random sequences of writes, clock moves and restarts on two stores and
 //!   compares every outcome and every read.
 //! * [`FaultyStore`] is a store whose n-th change fails, before or after it took effect, or whose
 //!   n-th read fails, with the error that the test chooses.
@@ -42,6 +42,6 @@ pub use faulty_store::{Fault, FaultyStore, Side, TIMEOUT};
 #[doc(hidden)]
 pub use fixture::is_missing;
 pub use fixture::{
-    CodecFixture, Conditions, FaultyFixture, Fixture, Inverted, MemoryFixture, Opening, Place, close_sessions,
+    CodecFixture, Conditions, FaultyFixture, Fixture, Inverted, MemoryFixture, Opening, StoreLocation, close_sessions,
 };
 pub use test_store::{TestStore, after, keyed, task};

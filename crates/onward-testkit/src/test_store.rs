@@ -11,7 +11,7 @@ use onward_store::{
     SessionId, Store, Submitted, Swept, TaskFilter, TaskId, TaskRecord, TaskState, Timestamp, UniqueKey, Write,
 };
 
-use crate::fixture::{Conditions, Fixture, Place};
+use crate::fixture::{Conditions, Fixture, StoreLocation};
 
 /// The lease of the sessions that [`TestStore::session`] opens.
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
@@ -21,7 +21,7 @@ pub(crate) const LEASE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct TestStore {
     store: Option<Arc<dyn Store>>,
-    place: Box<dyn Place>,
+    location: Box<dyn StoreLocation>,
     conditions: Conditions,
 }
 
@@ -33,15 +33,15 @@ impl TestStore {
 
     /// Opens a new, empty store.
     pub async fn open_under(fixture: &(impl Fixture + ?Sized), conditions: Conditions) -> Self {
-        let mut place = fixture.place();
-        let store = Some(place.open(&conditions).await);
-        Self { store, place, conditions }
+        let mut location = fixture.location();
+        let store = Some(location.open(&conditions).await);
+        Self { store, location, conditions }
     }
 
     /// Closes the store and opens it again.
     pub async fn reopen(&mut self) {
         self.store = None;
-        self.store = Some(self.place.open(&self.conditions).await);
+        self.store = Some(self.location.open(&self.conditions).await);
     }
 
     /// Returns the store.

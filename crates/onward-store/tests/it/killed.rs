@@ -10,7 +10,7 @@ use std::sync::Arc;
 use onward_store::{
     Changes, Clock, Durability, NewsReceiver, SessionId, SqliteStore, Store, StoreDecorator, StoreInfo, Write,
 };
-use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, model_based};
+use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, StoreLocation, model_based};
 
 use crate::model_based::SOME;
 
@@ -22,7 +22,7 @@ enum Waiting {
 }
 
 #[derive(Debug)]
-struct KilledPlace {
+struct KilledLocation {
     waiting: Waiting,
     directory: tempfile::TempDir,
     /// The number of stores so far.
@@ -38,13 +38,13 @@ struct Killed {
 }
 
 impl Fixture for Waiting {
-    fn place(&self) -> Box<dyn Place> {
+    fn location(&self) -> Box<dyn StoreLocation> {
         let directory = tempfile::tempdir().expect("a directory can be made");
-        Box::new(KilledPlace { waiting: *self, directory, stores: 0 })
+        Box::new(KilledLocation { waiting: *self, directory, stores: 0 })
     }
 }
 
-impl Place for KilledPlace {
+impl StoreLocation for KilledLocation {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         let file = |number: usize| self.directory.path().join(format!("{number}.db"));
         let (path, next) = (file(self.stores), file(self.stores + 1));

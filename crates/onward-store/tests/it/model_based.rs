@@ -46,12 +46,12 @@ fn two_stores_on_one_file_used_in_turn_agree_with_the_specification() {
 /// Shows: B6
 #[test]
 fn the_memory_store_explains_exactly_why_tasks_wait() {
-    model_based::explain(&MemoryFixture, 4 * MANY);
+    model_based::check_wait_reasons(&MemoryFixture, 4 * MANY);
 }
 
 /// Shows: B6
 #[test]
 fn sqlite_explains_exactly_why_tasks_wait() {
-    model_based::explain(&crate::sqlite::InMemory, MANY);
-    model_based::explain(&crate::sqlite::InMemoryFewTasks, SOME);
+    model_based::check_wait_reasons(&crate::sqlite::InMemory, MANY);
+    model_based::check_wait_reasons(&crate::sqlite::InMemoryFewTasks, SOME);
 }

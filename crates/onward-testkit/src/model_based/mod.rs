@@ -1,6 +1,6 @@
 //! Model-based tests: checks that two stores behave alike.
 //!
-//! [`run`] generates sequences of writes, clock moves and restarts. It plays each one on both
+//! [`run`] generates sequences of writes, clock moves and restarts. It runs each one on both
 //! stores and compares every outcome and every read. A sequence on which they differ is shrunk and
 //! printed. With a memory store on one side, the other store is tested against the specification.
 //!
@@ -20,8 +20,8 @@ mod strategies;
 mod tests;
 mod wait_reasons;
 
-pub use check::{Mismatch, Seen, check, difference};
-pub use run::{run, run_by_turns};
-pub use steps::{Act, Pick, Step};
+pub use check::{Mismatch, Trace, check, difference};
+pub use run::{run, run_sampled};
+pub use steps::{Operation, Pick, Step};
 pub use strategies::sequences;
-pub use wait_reasons::explain;
+pub use wait_reasons::check_wait_reasons;

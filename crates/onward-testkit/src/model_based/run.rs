@@ -10,7 +10,7 @@ use std::cell::Cell;
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
-use super::check::check_by_turns;
+use super::check::check_sampled;
 use super::steps::Step;
 use super::strategies;
 use crate::fixture::{Fixture, is_missing};
@@ -29,22 +29,22 @@ pub(super) const STEPS: usize = 40;
 /// # Panics
 /// Panics if the stores differ, with the shortest sequence found that shows it.
 pub fn run(one: &dyn Fixture, other: &dyn Fixture, sequences: u64) {
-    run_by_turns(one, other, sequences, 1);
+    run_sampled(one, other, sequences, 1);
 }
 
 /// Compares two stores as [`run`] does, with fewer reads. After each step it compares one in
-/// `turns` reads, each time others, and at the end of the sequence all of them. Use it for stores
+/// `one_in` reads, each time others, and at the end of the sequence all of them. Use it for stores
 /// on which each read is a network round trip. It finds the same differences, some steps later.
 ///
 /// # Panics
 /// Panics as [`run`] does.
-pub fn run_by_turns(one: &dyn Fixture, other: &dyn Fixture, sequences: u64, turns: usize) {
+pub fn run_sampled(one: &dyn Fixture, other: &dyn Fixture, sequences: u64, one_in: usize) {
     if is_missing(one) || is_missing(other) {
         return;
     }
     let seed = soak::seed();
     let sequences = soak::number("ONWARD_SEQUENCES").unwrap_or(sequences);
-    let found = find_difference(one, other, sequences, turns, seed);
+    let found = find_difference(one, other, sequences, one_in, seed);
     println!("{}", found.tally);
     if let Some(difference) = found.difference {
         panic!("ONWARD_SEED={seed} ONWARD_SEQUENCES={sequences} shows a mismatch\n{difference}");
@@ -64,7 +64,7 @@ pub(super) fn find_difference(
     one: &dyn Fixture,
     other: &dyn Fixture,
     sequences: u64,
-    turns: usize,
+    one_in: usize,
     seed: u64,
 ) -> Found {
     let config = Config {
@@ -77,22 +77,22 @@ pub(super) fn find_difference(
     let mut runner = TestRunner::new_with_rng(config, generator(seed));
     let tally = Cell::new(Tally { seed, ..Tally::default() });
     let result = runner.run(&strategies::sequences(STEPS), |steps| {
-        let agreed = runtime.block_on(check_by_turns(one, other, &steps, turns));
-        tally.set(count(tally.get(), &steps, agreed.is_ok()));
-        agreed.map(drop).map_err(|mismatch| TestCaseError::fail(mismatch.to_string()))
+        let equal = runtime.block_on(check_sampled(one, other, &steps, one_in));
+        tally.set(count(tally.get(), &steps, equal.is_ok()));
+        equal.map(drop).map_err(|mismatch| TestCaseError::fail(mismatch.to_string()))
     });
     Found { tally: tally.get(), difference: result.err().map(|error| error.to_string()) }
 }
 
 /// Counts a sequence. Sequences after the first mismatch are shrunk forms of it and do not
 /// count.
-fn count(mut tally: Tally, steps: &[Step], agreed: bool) -> Tally {
+fn count(mut tally: Tally, steps: &[Step], equal: bool) -> Tally {
     if tally.lost > 0 {
         return tally;
     }
     tally.attempted += 1;
-    tally.acknowledged += u64::from(agreed);
-    tally.lost += u64::from(!agreed);
+    tally.acknowledged += u64::from(equal);
+    tally.lost += u64::from(!equal);
     tally.recovered += steps.iter().filter(|step| matches!(step, Step::Reopen)).count() as u64;
     tally
 }

@@ -1,4 +1,4 @@
-//! The state of a sequence while it is played.
+//! The state of a sequence while it is run.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use onward_store::{
     Write,
 };
 
-use super::steps::{Act, NextTurn, Pick, TurnAct};
+use super::steps::{NextTurn, Operation, Pick, TurnOperation};
 use crate::test_store::name;
 
 /// The sessions, leases and tasks seen so far, including those that have ended or are outdated.
@@ -27,75 +27,81 @@ pub(super) struct SequenceState {
 }
 
 impl SequenceState {
-    /// Returns the write that an act stands for now.
-    pub(super) fn write(&self, act: &Act, now: Timestamp) -> Write {
-        match act.clone() {
-            Act::OpenSession { lease, serves } => {
+    /// Returns the write that an operation stands for now.
+    pub(super) fn write(&self, operation: &Operation, now: Timestamp) -> Write {
+        match operation.clone() {
+            Operation::OpenSession { lease, serves } => {
                 Write::OpenSession(OpenSession { serves, ..OpenSession::new("model-based", lease) })
             }
-            Act::RenewSession(session) => Write::RenewSession { session: self.session(session) },
-            Act::CloseSession(session) => Write::CloseSession { session: self.session(session) },
-            Act::Retire(session) => Write::Retire { session: self.session(session) },
-            Act::Submit(new) => Write::Submit(self.submitted(new)),
-            Act::Claim { session, queues, kinds, orchestrations, limit, mode, random, least } => {
+            Operation::RenewSession(session) => Write::RenewSession { session: self.session(session) },
+            Operation::CloseSession(session) => Write::CloseSession { session: self.session(session) },
+            Operation::Retire(session) => Write::Retire { session: self.session(session) },
+            Operation::Submit(new) => Write::Submit(self.submitted(new)),
+            Operation::Claim { session, queues, kinds, orchestrations, limit, mode, random, least } => {
                 let choice = QueueChoice { mode, turn: self.turn.clone(), random };
                 let session = self.session(session);
                 Write::Claim(Claim { session, queues, kinds, orchestrations, limit, choice, least })
             }
-            Act::Complete { lease, result } => Write::Complete { lease: self.lease(lease), result },
-            Act::Fail { lease, next } => Write::Fail { lease: self.lease(lease), error: "oops".into(), next },
-            Act::Release { lease, after } => Write::Release { lease: self.lease(lease), after },
-            Act::AwaitChildren { lease, memo, on_failure } => {
+            Operation::Complete { lease, result } => Write::Complete { lease: self.lease(lease), result },
+            Operation::Fail { lease, next } => Write::Fail { lease: self.lease(lease), error: "oops".into(), next },
+            Operation::Release { lease, after } => Write::Release { lease: self.lease(lease), after },
+            Operation::AwaitChildren { lease, memo, on_failure } => {
                 Write::AwaitChildren { lease: self.lease(lease), memo, on_failure }
             }
-            Act::ConfirmCancel(lease) => Write::ConfirmCancel { lease: self.lease(lease), reason: "stopped".into() },
-            Act::AwaitCompletion { lease, wait } => Write::AwaitCompletion { lease: self.lease(lease), wait },
-            Act::Finish { lease, by_number, finish } => {
+            Operation::ConfirmCancel(lease) => {
+                Write::ConfirmCancel { lease: self.lease(lease), reason: "stopped".into() }
+            }
+            Operation::AwaitCompletion { lease, wait } => Write::AwaitCompletion { lease: self.lease(lease), wait },
+            Operation::Finish { lease, by_number, finish } => {
                 let lease = self.lease(lease);
                 Write::Finish { token: if by_number { lease.task.into() } else { lease.into() }, finish }
             }
-            Act::Move { task, queue } => Write::Move { task: self.task(task), queue },
-            Act::Report { lease, fraction, bytes } => {
+            Operation::Move { task, queue } => Write::Move { task: self.task(task), queue },
+            Operation::Report { lease, fraction, bytes } => {
                 Write::Report { lease: self.lease(lease), fraction, message: Some("busy".into()), bytes }
             }
-            Act::KeepMemo(lease) => Write::KeepMemo { lease: self.lease(lease), memo: b"half".as_slice().into() },
-            Act::RecordIo { lease, io } => Write::RecordIo { lease: self.lease(lease), io },
-            Act::Cancel(task) => Write::Cancel { task: self.task(task) },
-            Act::Retry(task) => Write::Retry { task: self.task(task) },
-            Act::RunNow(task) => Write::RunNow { task: self.task(task) },
-            Act::Kill(task) => Write::Kill { task: self.task(task) },
-            Act::Delete(task) => Write::Delete { task: self.task(task) },
-            Act::Pause { scope, for_ } => Write::Pause { scope, until: for_.map(|duration| now.plus(duration)) },
-            Act::Resume(scope) => Write::Resume { scope },
-            Act::SetQueue(set) => Write::SetQueue(set),
-            Act::SetLimit(set) => Write::SetLimit(set),
-            Act::SetQueueMode(mode) => Write::SetQueueMode(mode),
-            Act::SetSchedule(set) => Write::SetSchedule(set),
-            Act::DeleteSchedule(schedule) => Write::DeleteSchedule { schedule },
-            Act::PauseSchedule(schedule) => Write::PauseSchedule { schedule },
-            Act::ResumeSchedule { schedule, revision, next } => {
+            Operation::KeepMemo(lease) => Write::KeepMemo { lease: self.lease(lease), memo: b"half".as_slice().into() },
+            Operation::RecordIo { lease, io } => Write::RecordIo { lease: self.lease(lease), io },
+            Operation::Cancel(task) => Write::Cancel { task: self.task(task) },
+            Operation::Retry(task) => Write::Retry { task: self.task(task) },
+            Operation::RunNow(task) => Write::RunNow { task: self.task(task) },
+            Operation::Kill(task) => Write::Kill { task: self.task(task) },
+            Operation::Delete(task) => Write::Delete { task: self.task(task) },
+            Operation::Pause { scope, for_ } => Write::Pause { scope, until: for_.map(|duration| now.plus(duration)) },
+            Operation::Resume(scope) => Write::Resume { scope },
+            Operation::SetQueue(set) => Write::SetQueue(set),
+            Operation::SetLimit(set) => Write::SetLimit(set),
+            Operation::SetQueueMode(mode) => Write::SetQueueMode(mode),
+            Operation::SetSchedule(set) => Write::SetSchedule(set),
+            Operation::DeleteSchedule(schedule) => Write::DeleteSchedule { schedule },
+            Operation::PauseSchedule(schedule) => Write::PauseSchedule { schedule },
+            Operation::ResumeSchedule { schedule, revision, next } => {
                 Write::ResumeSchedule { revision: self.revision(&schedule, revision), schedule, next }
             }
-            Act::FireSchedule { fire, revision } => {
+            Operation::FireSchedule { fire, revision } => {
                 let revision = self.revision(&fire.name, revision);
                 Write::FireSchedule(Box::new(FireSchedule { revision, ..*fire }))
             }
-            Act::Purge { queue, states, limit } => Write::Purge { queue, states, limit },
-            Act::DeleteQueue(queue) => Write::DeleteQueue { queue },
-            Act::Prune(prune) => Write::Prune(prune),
-            Act::Bulk { verb, filter, before, limit } => {
+            Operation::Purge { queue, states, limit } => Write::Purge { queue, states, limit },
+            Operation::DeleteQueue(queue) => Write::DeleteQueue { queue },
+            Operation::Prune(prune) => Write::Prune(prune),
+            Operation::Bulk { verb, filter, before, limit } => {
                 let before = before.map(|before| self.task(before));
                 Write::Bulk(Box::new(Bulk { verb, filter: *filter, before, limit }))
             }
-            Act::Sweep => Write::Sweep,
-            Act::Turn(turn) => Write::Turn(Box::new(self.turn(*turn, now))),
-            Act::Terminate(task) => Write::Terminate { task: self.task(task), reason: "enough".to_owned() },
-            Act::SignalKeyOrStart { kind, key, keep_for } => signal(Recipient::KeyOrStart { kind, key, keep_for }),
-            Act::PauseOrchestration(task) => Write::PauseOrchestration { task: self.task(task) },
-            Act::ResumeOrchestration(task) => Write::ResumeOrchestration { task: self.task(task) },
-            Act::Signal(task) => signal(Recipient::Task(self.task(task))),
-            Act::SignalKey { kind, key } => signal(Recipient::Key { kind, key }),
-            Act::All(acts) => Write::All(acts.iter().map(|act| self.write(act, now)).collect()),
+            Operation::Sweep => Write::Sweep,
+            Operation::Turn(turn) => Write::Turn(Box::new(self.turn(*turn, now))),
+            Operation::Terminate(task) => Write::Terminate { task: self.task(task), reason: "enough".to_owned() },
+            Operation::SignalKeyOrStart { kind, key, keep_for } => {
+                signal(Recipient::KeyOrStart { kind, key, keep_for })
+            }
+            Operation::PauseOrchestration(task) => Write::PauseOrchestration { task: self.task(task) },
+            Operation::ResumeOrchestration(task) => Write::ResumeOrchestration { task: self.task(task) },
+            Operation::Signal(task) => signal(Recipient::Task(self.task(task))),
+            Operation::SignalKey { kind, key } => signal(Recipient::Key { kind, key }),
+            Operation::All(operations) => {
+                Write::All(operations.iter().map(|operation| self.write(operation, now)).collect())
+            }
         }
     }
 
@@ -110,8 +116,8 @@ impl SequenceState {
         new
     }
 
-    fn turn(&self, act: TurnAct, now: Timestamp) -> Turn {
-        let lease = self.lease(act.lease);
+    fn turn(&self, operation: TurnOperation, now: Timestamp) -> Turn {
+        let lease = self.lease(operation.lease);
         let instance = self.instances.get(&lease.task).cloned().unwrap_or_default();
         let first_waiting = instance.received - instance.waiting;
         let submit = |mut new: NewTask| {
@@ -119,18 +125,18 @@ impl SequenceState {
             new
         };
         Turn {
-            events: act.events,
-            chunk: vec![b'e'; usize::try_from(act.events).unwrap_or(0)].into(),
-            consumed: first_waiting + act.consumed.min(instance.waiting),
-            status: act.status,
-            values: act.values,
-            tags: act.tags,
-            version: u32::try_from(act.events).ok().filter(|events| *events > 0),
-            awaits: if act.events % 2 == 1 { vec![name("event")] } else { Vec::new() },
-            submits: act.submits.into_iter().map(submit).collect(),
-            cancels: act.cancels.into_iter().map(|pick| self.task(pick)).collect(),
-            leaves_unread: act.leaves_unread,
-            ..Turn::new(lease, instance.length.saturating_sub(act.behind), next_turn(act.next, now))
+            events: operation.events,
+            chunk: vec![b'e'; usize::try_from(operation.events).unwrap_or(0)].into(),
+            consumed: first_waiting + operation.consumed.min(instance.waiting),
+            status: operation.status,
+            values: operation.values,
+            tags: operation.tags,
+            version: u32::try_from(operation.events).ok().filter(|events| *events > 0),
+            awaits: if operation.events % 2 == 1 { vec![name("event")] } else { Vec::new() },
+            submits: operation.submits.into_iter().map(submit).collect(),
+            cancels: operation.cancels.into_iter().map(|pick| self.task(pick)).collect(),
+            leaves_unread: operation.leaves_unread,
+            ..Turn::new(lease, instance.length.saturating_sub(operation.behind), next_turn(operation.next, now))
         }
     }
 
@@ -156,7 +162,7 @@ impl SequenceState {
     }
 
     /// Remembers the sessions, leases and the turn that an outcome returns.
-    pub(super) fn learn(&mut self, outcome: &Outcome) {
+    pub(super) fn remember(&mut self, outcome: &Outcome) {
         match outcome {
             Outcome::SessionOpened(session) => self.sessions.push(*session),
             Outcome::Claimed(claimed) => {
@@ -164,7 +170,7 @@ impl SequenceState {
                 self.turn = claimed.turn.clone();
             }
             Outcome::Failed(Failed { lease, .. }) => self.leases.extend(*lease),
-            Outcome::All(outcomes) => outcomes.iter().for_each(|outcome| self.learn(outcome)),
+            Outcome::All(outcomes) => outcomes.iter().for_each(|outcome| self.remember(outcome)),
             _ => {}
         }
     }
@@ -190,17 +196,19 @@ fn next_turn(next: NextTurn, now: Timestamp) -> AfterTurn {
 }
 
 /// Removes the texts for people from an outcome. Stores may word them differently.
-pub(super) fn without_words(outcome: Outcome) -> Outcome {
+pub(super) fn without_messages(outcome: Outcome) -> Outcome {
     match outcome {
-        Outcome::Refused(refusal) => Outcome::Refused(wordless(refusal)),
+        Outcome::Refused(refusal) => Outcome::Refused(refusal_without_message(refusal)),
         other => other,
     }
 }
 
-fn wordless(refusal: Refusal) -> Refusal {
+fn refusal_without_message(refusal: Refusal) -> Refusal {
     match refusal {
         Refusal::Invalid(_) => Refusal::Invalid(String::new()),
-        Refusal::Member { index, refusal } => Refusal::Member { index, refusal: Box::new(wordless(*refusal)) },
+        Refusal::Member { index, refusal } => {
+            Refusal::Member { index, refusal: Box::new(refusal_without_message(*refusal)) }
+        }
         other => other,
     }
 }

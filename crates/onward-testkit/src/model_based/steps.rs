@@ -13,7 +13,7 @@ use onward_store::{
 #[derive(Debug, Clone)]
 pub enum Step {
     /// Applies writes in one call.
-    Apply(Vec<Act>),
+    Apply(Vec<Operation>),
     /// Moves the clock forward.
     Advance(Duration),
     /// Sets wall time back. Steady time stands still.
@@ -22,10 +22,10 @@ pub enum Step {
     Reopen,
 }
 
-/// A write that names sessions, leases and tasks by [`Pick`]s among those known when it is played.
+/// A write that names sessions, leases and tasks by [`Pick`]s among those known when it is run.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each is the write of the same name")]
-pub enum Act {
+pub enum Operation {
     OpenSession {
         lease: Duration,
         serves: Served,
@@ -124,7 +124,7 @@ pub enum Act {
         limit: usize,
     },
     Sweep,
-    Turn(Box<TurnAct>),
+    Turn(Box<TurnOperation>),
     Signal(Pick),
     Terminate(Pick),
     SignalKeyOrStart {
@@ -138,12 +138,12 @@ pub enum Act {
         kind: Name,
         key: String,
     },
-    All(Vec<Act>),
+    All(Vec<Operation>),
 }
 
 /// A turn of an orchestration.
 #[derive(Debug, Clone)]
-pub struct TurnAct {
+pub struct TurnOperation {
     pub lease: Pick,
     pub events: u64,
     /// The number of events by which the history that the turn was made from is behind.

@@ -13,7 +13,7 @@ use crate::test_store::name;
 
 /// The number of newest tasks for which `why` is compared. Each call makes several reads of a
 /// store.
-const EXPLAINED: i64 = 6;
+const NEWEST_TASKS: i64 = 6;
 
 /// The replies of every read except the events.
 #[derive(Debug, PartialEq)]
@@ -21,7 +21,7 @@ pub(super) struct View {
     tasks: Vec<Option<TaskRecord>>,
     listings: Vec<(TaskFilter, Vec<TaskPage>)>,
     selected: Vec<Selected>,
-    tags: Vec<InUse>,
+    tags: Vec<TagsInUse>,
     queues: Vec<QueueRecord>,
     mode: [QueueMode; 1],
     statistics: Vec<KindStatistics>,
@@ -41,7 +41,7 @@ pub(super) struct View {
 /// it returns.
 async fn instances(store: &dyn Store, highest: i64) -> Result<Vec<(TaskId, InstanceRecord, Vec<HistoryChunk>)>> {
     let mut instances = Vec::new();
-    for id in ((highest - EXPLAINED).max(1)..=highest).map(TaskId) {
+    for id in ((highest - NEWEST_TASKS).max(1)..=highest).map(TaskId) {
         if let Some(instance) = store.instance(id).await? {
             instances.push((id, instance, store.instance_history(id, 1, 3).await?));
         }
@@ -49,51 +49,51 @@ async fn instances(store: &dyn Store, highest: i64) -> Result<Vec<(TaskId, Insta
     Ok(instances)
 }
 
-/// The share of the reads that is made: every `of`-th, starting at `number`, which changes with
+/// The share of the reads that is made: every `one_in`-th, starting at `number`, which changes with
 /// each step.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Turn {
+pub(super) struct ReadShare {
     pub(super) number: usize,
-    pub(super) of: usize,
+    pub(super) one_in: usize,
 }
 
-impl Turn {
-    pub(super) const ALL: Self = Self { number: 0, of: 1 };
+impl ReadShare {
+    pub(super) const ALL: Self = Self { number: 0, one_in: 1 };
 
     fn pick<T>(self, reads: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
-        reads.into_iter().skip(self.number % self.of).step_by(self.of)
+        reads.into_iter().skip(self.number % self.one_in).step_by(self.one_in)
     }
 }
 
 impl View {
-    /// Reads everything that is due in a turn: tasks up to and including number `highest`, one
+    /// Reads everything of a share of the reads: tasks up to and including number `highest`, one
     /// more, and the rest.
-    pub(super) async fn of(store: &dyn Store, highest: i64, now: Timestamp, turn: Turn) -> Result<Self> {
+    pub(super) async fn of(store: &dyn Store, highest: i64, now: Timestamp, share: ReadShare) -> Result<Self> {
         let mut tasks = Vec::new();
-        for id in turn.pick(1..=highest + 1) {
+        for id in share.pick(1..=highest + 1) {
             tasks.push(store.task(TaskId(id)).await?);
         }
         let mut reasons = Vec::new();
-        for id in turn.pick((highest - EXPLAINED).max(1)..=highest + 1) {
+        for id in share.pick((highest - NEWEST_TASKS).max(1)..=highest + 1) {
             reasons.push(store.why(TaskId(id)).await?);
         }
         let instances = instances(store, highest).await?;
         let mut listings = Vec::new();
-        for filter in turn.pick(filters(now)) {
+        for filter in share.pick(filters(now)) {
             listings.push((filter.clone(), pages(store, &filter).await?));
         }
         let (mut selected, mut tags) = (Vec::new(), Vec::new());
-        for filter in turn.pick(filters(now)) {
+        for filter in share.pick(filters(now)) {
             selected.push(Selected::of(store, filter).await?);
         }
-        for filter in turn.pick(tag_filters()) {
-            tags.push(InUse::of(store, filter).await?);
+        for filter in share.pick(tag_filters()) {
+            tags.push(TagsInUse::of(store, filter).await?);
         }
         let mut peeked = Vec::new();
         let sessions = store.sessions().await?;
         // A task that is reserved for a session is returned to that session alone.
         let own = sessions.iter().map(|session| Claim::any(session.id, 1));
-        for claim in turn.pick(claims().into_iter().chain(own)) {
+        for claim in share.pick(claims().into_iter().chain(own)) {
             peeked.push(store.peek(claim).await?);
         }
         Ok(Self {
@@ -224,13 +224,13 @@ impl Selected {
 
 /// The tags in use: the values of one key with their counts, and the keys.
 #[derive(Debug, PartialEq)]
-struct InUse {
+struct TagsInUse {
     filter: TaskFilter,
     values: Vec<(String, u64)>,
     keys: Vec<String>,
 }
 
-impl InUse {
+impl TagsInUse {
     async fn of(store: &dyn Store, filter: TaskFilter) -> Result<Self> {
         let (mut values, mut keys) = (Vec::new(), Vec::new());
         let mut page = TagPage { after: None, limit: 1 };
@@ -284,25 +284,25 @@ fn claims() -> Vec<Claim> {
 }
 
 /// An event without its cursor, which differs between stores.
-pub(super) type Told = (Timestamp, TaskId, Name, Name, Change);
+pub(super) type EventContent = (Timestamp, TaskId, Name, Name, Change);
 
 /// More events than any sequence causes. A store that returns as many returns some of them
 /// repeatedly.
 const TOO_MANY_EVENTS: usize = 100_000;
 
 /// Returns every event after a cursor, in pages of `limit`, and moves the cursor.
-pub(super) async fn follow(store: &dyn Store, cursor: &mut EventCursor, limit: usize) -> Result<Vec<Told>> {
-    let mut told = Vec::new();
+pub(super) async fn follow(store: &dyn Store, cursor: &mut EventCursor, limit: usize) -> Result<Vec<EventContent>> {
+    let mut events = Vec::new();
     loop {
         let page = store.events(*cursor, limit).await?;
-        if page.events.is_empty() || told.len() > TOO_MANY_EVENTS {
-            return Ok(told);
+        if page.events.is_empty() || events.len() > TOO_MANY_EVENTS {
+            return Ok(events);
         }
         *cursor = page.next;
-        told.extend(page.events.into_iter().map(without_cursor));
+        events.extend(page.events.into_iter().map(without_cursor));
     }
 }
 
-pub(super) fn without_cursor(event: Event) -> Told {
+pub(super) fn without_cursor(event: Event) -> EventContent {
     (event.at, event.task, event.kind, event.queue, event.change)
 }

@@ -8,11 +8,11 @@ use onward_store::{Answer, Clock, ManualClock, MemoryStore, Outcome, QueueDay, R
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 
-use super::check::{Seen, check};
+use super::check::{Trace, check};
 use super::run::{STEPS, find_difference, generator};
 use super::strategies::sequences;
 use crate::faulty_store::{Fault, FaultyStore, Side};
-use crate::fixture::{Conditions, Fixture, MemoryFixture, Opening, Place};
+use crate::fixture::{Conditions, Fixture, MemoryFixture, Opening, StoreLocation};
 use crate::soak::Tally;
 
 /// A fixture of stores that are wrong in the way of its function.
@@ -23,15 +23,15 @@ struct Wrong(Open);
 type Open = fn(&Conditions, Option<Arc<dyn Store>>) -> Arc<dyn Store>;
 
 #[derive(Debug)]
-struct WrongPlace(Wrong, Option<Arc<dyn Store>>);
+struct WrongLocation(Wrong, Option<Arc<dyn Store>>);
 
 impl Fixture for Wrong {
-    fn place(&self) -> Box<dyn Place> {
-        Box::new(WrongPlace(self.clone(), None))
+    fn location(&self) -> Box<dyn StoreLocation> {
+        Box::new(WrongLocation(self.clone(), None))
     }
 }
 
-impl Place for WrongPlace {
+impl StoreLocation for WrongLocation {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         let store = (self.0.0)(conditions, self.1.take());
         self.1 = Some(Arc::clone(&store));
@@ -136,15 +136,15 @@ fn a_mismatch_is_counted_once() {
     assert_eq!((acknowledged, lost), (attempted - 1, 1));
 }
 
-/// Plays sequences from a fixed seed, so that what they reach does not change from run to run.
-fn play_some(cases: usize) -> Vec<Seen> {
+/// Runs sequences from a fixed seed, so that what they reach does not change from run to run.
+fn run_some(cases: usize) -> Vec<Trace> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime can be made");
     let mut runner = TestRunner::new_with_rng(Config::default(), generator(1));
-    let play = |_| {
+    let run = |_| {
         let steps = sequences(STEPS).new_tree(&mut runner).expect("sequences are not filtered").current();
         runtime.block_on(check(&MemoryFixture, &MemoryFixture, &steps)).expect("memory agrees with itself")
     };
-    (0..cases).map(play).collect()
+    (0..cases).map(run).collect()
 }
 
 fn variant(value: &impl std::fmt::Debug) -> String {
@@ -166,7 +166,7 @@ fn variants_of(outcome: &Outcome, into: &mut BTreeSet<String>) {
 #[test]
 fn sequences_reach_every_outcome() {
     let mut reached = BTreeSet::new();
-    play_some(1600).iter().flat_map(|seen| &seen.outcomes).for_each(|outcome| variants_of(outcome, &mut reached));
+    run_some(1600).iter().flat_map(|trace| &trace.outcomes).for_each(|outcome| variants_of(outcome, &mut reached));
     let outcomes = "Done Refused SessionOpened Renewed Submitted Claimed Failed AwaitsChildren Cancelled CancelRequested Removed QueueSet LimitSet Bulk ScheduleSet ScheduleFired Swept All";
     let submitted = "Inserted Duplicate PriorityRaised Requeued Superseded Rejected";
     let refusals = "Invalid TaskNotFound DependencyNotFound QueueNotFound SessionLost LeaseLost AlreadyEnded NotEnded KeyTaken QueueInUse ScheduleNotFound ScheduleChanged Member";
@@ -178,7 +178,7 @@ fn sequences_reach_every_outcome() {
 
 #[test]
 fn sequences_reach_every_change() {
-    let changes = play_some(600).into_iter().flat_map(|seen| seen.changes);
+    let changes = run_some(600).into_iter().flat_map(|trace| trace.changes);
     let reached: BTreeSet<String> = changes.map(|change| variant(&change)).collect();
     let expected = "Submitted Started Completed Retrying Failed Dead CancelRequested Cancelled Expired Released LeaseLost \
                     Retried PriorityRaised Purged Unblocked Blocked Bundled";

@@ -21,7 +21,7 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
 use super::run::{STEPS, generator};
 use super::sequence_state::SequenceState;
-use super::steps::{Act, Step};
+use super::steps::{Operation, Step};
 use super::store_view::follow;
 use super::strategies::sequences_with_orchestrations;
 use crate::fixture::{Conditions, Fixture, is_missing};
@@ -47,7 +47,7 @@ const LONGEST: Duration = Duration::from_secs(10 * 24 * 3600);
 /// # Panics
 /// Panics if `why` states something false of a task, with the shortest sequence found that shows
 /// it.
-pub fn explain(fixture: &dyn Fixture, sequences: u64) {
+pub fn check_wait_reasons(fixture: &dyn Fixture, sequences: u64) {
     if is_missing(fixture) {
         return;
     }
@@ -60,14 +60,14 @@ pub fn explain(fixture: &dyn Fixture, sequences: u64) {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
     let mut runner = TestRunner::new_with_rng(config, generator(seed));
-    let explained = std::cell::RefCell::new(BTreeMap::<&'static str, u64>::new());
+    let removed = std::cell::RefCell::new(BTreeMap::<&'static str, u64>::new());
     let result = runner.run(&sequences_with_orchestrations(STEPS), |steps| {
-        let told = runtime.block_on(explain_one(fixture, &steps));
-        let told = told.map_err(|wrong| TestCaseError::fail(wrong.to_string()))?;
-        told.into_iter().for_each(|reason| *explained.borrow_mut().entry(reason).or_default() += 1);
+        let reasons = runtime.block_on(check_sequence(fixture, &steps));
+        let reasons = reasons.map_err(|wrong| TestCaseError::fail(wrong.to_string()))?;
+        reasons.into_iter().for_each(|reason| *removed.borrow_mut().entry(reason).or_default() += 1);
         Ok(())
     });
-    println!("{:?}", explained.borrow());
+    println!("{:?}", removed.borrow());
     if let Err(wrong) = result {
         panic!("ONWARD_SEED={seed} ONWARD_SEQUENCES={sequences} shows a reason that is wrong\n{wrong}");
     }
@@ -75,43 +75,43 @@ pub fn explain(fixture: &dyn Fixture, sequences: u64) {
 
 /// A false statement of `why`.
 #[derive(Debug)]
-struct Wrong {
+struct FalseReason {
     task: TaskId,
     what: String,
     /// The reasons that `why` stated for this task, one list for each call.
-    told: Vec<Vec<WaitReason>>,
+    stated: Vec<Vec<WaitReason>>,
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for FalseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "task {}: {}; it said one after another {:#?}", self.task, self.what, self.told)
+        write!(f, "task {}: {}; the reasons stated were {:#?}", self.task, self.what, self.stated)
     }
 }
 
 /// The names of the reasons that were removed.
 type Removed = Vec<&'static str>;
 
-/// Plays a sequence, then checks the reasons of each task that waits at its end.
-async fn explain_one(fixture: &dyn Fixture, steps: &[Step]) -> Result<Removed, Wrong> {
-    let mut store = Explained::open(fixture).await;
+/// Runs a sequence, then checks the reasons of each task that waits at its end.
+async fn check_sequence(fixture: &dyn Fixture, steps: &[Step]) -> Result<Removed, FalseReason> {
+    let mut check = WaitReasonCheck::open(fixture).await;
     for step in steps {
-        store.play(step).await;
+        check.run_step(step).await;
     }
-    store.store.sweep().await;
-    for id in 1..=store.player.highest {
-        store.told.clear();
-        store.check_that_reasons_hold(TaskId(id)).await?;
-        store.told.clear();
-        store.start(TaskId(id), 0).await?;
+    check.store.sweep().await;
+    for id in 1..=check.state.highest {
+        check.stated.clear();
+        check.check_that_reasons_hold(TaskId(id)).await?;
+        check.stated.clear();
+        check.start(TaskId(id), 0).await?;
     }
-    Ok(store.removed)
+    Ok(check.removed)
 }
 
-struct Explained {
+struct WaitReasonCheck {
     store: TestStore,
-    player: SequenceState,
+    state: SequenceState,
     cursor: EventCursor,
-    told: Vec<Vec<WaitReason>>,
+    stated: Vec<Vec<WaitReason>>,
     removed: Removed,
 }
 
@@ -123,47 +123,47 @@ enum Started {
     Over,
 }
 
-type Starting<'a> = Pin<Box<dyn Future<Output = Result<Started, Wrong>> + 'a>>;
+type Starting<'a> = Pin<Box<dyn Future<Output = Result<Started, FalseReason>> + 'a>>;
 
-impl Explained {
+impl WaitReasonCheck {
     async fn open(fixture: &dyn Fixture) -> Self {
         let store = TestStore::open_under(fixture, Conditions { payload_limit: 32, ..Conditions::default() }).await;
-        let (player, cursor) = (SequenceState::default(), EventCursor::START);
-        Self { store, player, cursor, told: Vec::new(), removed: Vec::new() }
+        let (state, cursor) = (SequenceState::default(), EventCursor::START);
+        Self { store, state, cursor, stated: Vec::new(), removed: Vec::new() }
     }
 
-    async fn play(&mut self, step: &Step) {
+    async fn run_step(&mut self, step: &Step) {
         match step {
-            Step::Apply(acts) => self.apply(acts).await,
+            Step::Apply(operations) => self.apply(operations).await,
             Step::Advance(by) => self.store.advance(*by),
             Step::SetBack(by) => self.store.clock().set_wall(self.store.now().minus(*by)),
             Step::Reopen => self.store.reopen().await,
         }
-        let told = follow(&**self.store.inner(), &mut self.cursor, 1000).await.unwrap();
-        let highest = told.iter().map(|(_, task, ..)| task.0).max();
-        self.player.highest = self.player.highest.max(highest.unwrap_or(0));
-        self.player.instances.clear();
-        for id in (1..=self.player.highest).map(TaskId) {
+        let events = follow(&**self.store.inner(), &mut self.cursor, 1000).await.unwrap();
+        let highest = events.iter().map(|(_, task, ..)| task.0).max();
+        self.state.highest = self.state.highest.max(highest.unwrap_or(0));
+        self.state.instances.clear();
+        for id in (1..=self.state.highest).map(TaskId) {
             let instance = self.store.inner().instance(id).await.unwrap();
-            instance.into_iter().for_each(|instance| drop(self.player.instances.insert(id, instance)));
+            instance.into_iter().for_each(|instance| drop(self.state.instances.insert(id, instance)));
         }
     }
 
-    async fn apply(&mut self, acts: &[Act]) {
+    async fn apply(&mut self, operations: &[Operation]) {
         let now = self.store.now();
-        let writes = acts.iter().map(|act| self.player.write(act, now)).collect();
+        let writes = operations.iter().map(|operation| self.state.write(operation, now)).collect();
         let outcomes = self.store.apply(writes).await;
-        outcomes.iter().for_each(|outcome| self.player.learn(outcome));
+        outcomes.iter().for_each(|outcome| self.state.remember(outcome));
     }
 
     async fn why(&mut self, task: TaskId) -> Vec<WaitReason> {
         let reasons = self.store.inner().why(task).await.unwrap().unwrap_or_default();
-        self.told.push(reasons.clone());
+        self.stated.push(reasons.clone());
         reasons
     }
 
-    fn wrong(&mut self, task: TaskId, what: impl Into<String>) -> Wrong {
-        Wrong { task, what: what.into(), told: std::mem::take(&mut self.told) }
+    fn false_reason(&mut self, task: TaskId, what: impl Into<String>) -> FalseReason {
+        FalseReason { task, what: what.into(), stated: std::mem::take(&mut self.stated) }
     }
 
     async fn waits(&self, task: TaskId) -> Option<TaskRecord> {
@@ -171,19 +171,19 @@ impl Explained {
         matches!(record.state, TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting).then_some(record)
     }
 
-    /// Checks that no claim takes a task while a reason holds it back. The lack of a worker and the
+    /// Checks that no claim takes a task while a reason prevents its start. The lack of a worker and the
     /// task's position in its queue do not count as such reasons.
-    async fn check_that_reasons_hold(&mut self, task: TaskId) -> Result<(), Wrong> {
+    async fn check_that_reasons_hold(&mut self, task: TaskId) -> Result<(), FalseReason> {
         let Some(record) = self.waits(task).await else { return Ok(()) };
         let reasons = self.why(task).await;
-        if !reasons.iter().any(holds_back) {
+        if !reasons.iter().any(prevents_start) {
             return Ok(());
         }
         let session = self.worker(&record, None).await;
         let taken = self.claim(session, &record).await;
         let is_taken = taken.iter().any(|lease| lease.task == task);
         self.store.done(Write::CloseSession { session }).await;
-        if is_taken { Err(self.wrong(task, "a claim takes it all the same")) } else { Ok(()) }
+        if is_taken { Err(self.false_reason(task, "a claim takes it anyway")) } else { Ok(()) }
     }
 
     /// Removes the reasons that `why` states of a task until the task runs.
@@ -195,20 +195,20 @@ impl Explained {
                 match reasons.iter().find(|reason| !matches!(reason, WaitReason::Expires { .. })) {
                     Some(_) if depth > DEPTH => return Ok(Started::Over),
                     Some(reason) => {
-                        self.removed.push(sort(reason));
+                        self.removed.push(reason_name(reason));
                         if !self.remove(&record, reason, depth).await? {
                             return Ok(Started::Over);
                         }
                         self.check_removed(task, reason).await?;
                     }
                     None => {
-                        if let Some(lease) = self.take(&record).await? {
+                        if let Some(lease) = self.claim_unblocked(&record).await? {
                             return Ok(Started::Runs(lease));
                         }
                     }
                 }
             }
-            Err(self.wrong(task, "it does not start, whatever is removed"))
+            Err(self.false_reason(task, "it does not start, whatever is removed"))
         })
     }
 
@@ -222,8 +222,8 @@ impl Explained {
     }
 
     /// Checks that `why` no longer states a removed reason, unless that kind of reason can return.
-    async fn check_removed(&mut self, task: TaskId, removed: &WaitReason) -> Result<(), Wrong> {
-        let comes_back = matches!(
+    async fn check_removed(&mut self, task: TaskId, removed: &WaitReason) -> Result<(), FalseReason> {
+        let can_return = matches!(
             removed,
             WaitReason::Behind { .. }
                 | WaitReason::Turn { .. }
@@ -231,21 +231,25 @@ impl Explained {
                 | WaitReason::Rate { .. }
                 | WaitReason::Reserved { .. }
         );
-        if comes_back || self.waits(task).await.is_none() {
+        if can_return || self.waits(task).await.is_none() {
             return Ok(());
         }
         let reasons = self.why(task).await;
-        if reasons.contains(removed) { Err(self.wrong(task, format!("{removed:?} cannot be removed"))) } else { Ok(()) }
+        if reasons.contains(removed) {
+            Err(self.false_reason(task, format!("{removed:?} cannot be removed")))
+        } else {
+            Ok(())
+        }
     }
 
     /// Claims a task for which `why` states no reason, with a worker that already exists. Ends the
     /// tasks that go before it.
-    async fn take(&mut self, record: &TaskRecord) -> Result<Option<Lease>, Wrong> {
+    async fn claim_unblocked(&mut self, record: &TaskRecord) -> Result<Option<Lease>, FalseReason> {
         let version = self.version(record.id).await;
         let sessions = self.store.inner().sessions().await.unwrap();
         let serving = sessions.iter().filter(|session| serves(session, record, version));
         let Some(session) = serving.min_by_key(|session| session.running) else {
-            return Err(self.wrong(record.id, "nothing holds it back, and no worker serves it"));
+            return Err(self.false_reason(record.id, "no reason prevents its start, and no worker serves it"));
         };
         let has_limits = !self.store.inner().limits().await.unwrap().is_empty();
         let taken = self.claim(session.id, record).await;
@@ -256,7 +260,9 @@ impl Explained {
             return Ok(None);
         }
         if taken.is_empty() || !has_limits {
-            return Err(self.wrong(record.id, format!("nothing holds it back, and a claim takes {taken:?}")));
+            return Err(
+                self.false_reason(record.id, format!("no reason prevents its start, and a claim takes {taken:?}"))
+            );
         }
         for lease in taken {
             self.end(lease).await;
@@ -295,7 +301,7 @@ impl Explained {
         let kinds = KindSelection::Only(vec![record.kind.clone()]);
         let serves = Served { queues: Some(vec![record.queue.clone()]), kinds, code: Some(vec![code]) };
         let lease = Duration::from_secs(24 * 3600);
-        let open = OpenSession { serves, ..OpenSession::new("explained", lease) };
+        let open = OpenSession { serves, ..OpenSession::new("removed", lease) };
         match self.store.write(Write::OpenSession(open)).await {
             Outcome::SessionOpened(session) => session,
             other => panic!("a session should have been opened: {other:?}"),
@@ -310,13 +316,13 @@ impl Explained {
 
     /// Removes a reason. Returns whether that is possible: a task that is due at the end of time
     /// never becomes due.
-    async fn remove(&mut self, record: &TaskRecord, reason: &WaitReason, depth: usize) -> Result<bool, Wrong> {
+    async fn remove(&mut self, record: &TaskRecord, reason: &WaitReason, depth: usize) -> Result<bool, FalseReason> {
         let task = record.id;
         match reason {
             // A turn without events parked the orchestration. The engine never writes such a turn.
             WaitReason::Blocked { by } if by.is_empty() && record.orchestration => return Ok(false),
             WaitReason::Blocked { by } => self.end_all(by, depth).await?,
-            WaitReason::Behind { .. } | WaitReason::Turn { .. } => return self.go_first(record).await,
+            WaitReason::Behind { .. } | WaitReason::Turn { .. } => return self.run_tasks_before(record).await,
             WaitReason::NoWorker
             | WaitReason::NotServed { .. }
             | WaitReason::NoCode { .. }
@@ -325,9 +331,9 @@ impl Explained {
                 self.worker(record, version).await;
             }
             WaitReason::Collecting { ripe_at, .. } => {
-                let is_ripe = self.wait_until(*ripe_at);
+                let is_ready = self.wait_until(*ripe_at);
                 self.store.sweep().await;
-                return Ok(is_ripe);
+                return Ok(is_ready);
             }
             WaitReason::InBundle { bundle } => {
                 if let Started::Runs(lease) = self.start(*bundle, depth + 1).await? {
@@ -336,13 +342,13 @@ impl Explained {
                 return Ok(self.waits(*bundle).await.is_none());
             }
             WaitReason::Unstarted { .. } => return Ok(false),
-            reason => self.write_away(task, reason).await,
+            reason => self.remove_by_write(task, reason).await,
         }
         Ok(true)
     }
 
     /// Ends the tasks that a task depends on.
-    async fn end_all(&mut self, tasks: &[TaskId], depth: usize) -> Result<(), Wrong> {
+    async fn end_all(&mut self, tasks: &[TaskId], depth: usize) -> Result<(), FalseReason> {
         for task in tasks {
             if let Started::Runs(lease) = self.start(*task, depth + 1).await? {
                 self.end(lease).await;
@@ -355,7 +361,7 @@ impl Explained {
     }
 
     /// Removes a reason with one write, or by moving the clock.
-    async fn write_away(&self, task: TaskId, reason: &WaitReason) {
+    async fn remove_by_write(&self, task: TaskId, reason: &WaitReason) {
         match reason {
             WaitReason::NotDue { run_at } => {
                 if !self.wait_until(*run_at) {
@@ -398,7 +404,7 @@ impl Explained {
     }
 
     /// Starts and ends the tasks that go before a task, with a worker that has no other tasks.
-    async fn go_first(&mut self, record: &TaskRecord) -> Result<bool, Wrong> {
+    async fn run_tasks_before(&mut self, record: &TaskRecord) -> Result<bool, FalseReason> {
         let version = self.version(record.id).await;
         let session = self.worker(record, version).await;
         let taken = self.claim(session, record).await;
@@ -407,18 +413,18 @@ impl Explained {
         }
         self.store.done(Write::CloseSession { session }).await;
         if taken.is_empty() && self.waits(record.id).await.is_some() {
-            return self.go_on_without_first(record).await;
+            return self.check_tasks_before(record).await;
         }
         Ok(true)
     }
 
     /// Checks that a reason holds back a task when no claim takes the tasks before it.
-    async fn go_on_without_first(&mut self, record: &TaskRecord) -> Result<bool, Wrong> {
+    async fn check_tasks_before(&mut self, record: &TaskRecord) -> Result<bool, FalseReason> {
         let reasons = self.why(record.id).await;
         let others =
             reasons.iter().filter(|reason| !matches!(reason, WaitReason::Behind { .. } | WaitReason::Turn { .. }));
-        match others.filter(|reason| holds_back(reason)).count() {
-            0 => Err(self.wrong(record.id, "others go before it, and no claim takes them")),
+        match others.filter(|reason| prevents_start(reason)).count() {
+            0 => Err(self.false_reason(record.id, "other tasks go before it, and no claim takes them")),
             _ => Ok(true),
         }
     }
@@ -437,7 +443,7 @@ fn unchanged(scope: &onward_store::LimitScope) -> SetLimit {
 }
 
 /// Returns whether no claim takes a task for which this reason is stated.
-fn holds_back(reason: &WaitReason) -> bool {
+fn prevents_start(reason: &WaitReason) -> bool {
     !matches!(
         reason,
         WaitReason::Behind { .. }
@@ -451,7 +457,7 @@ fn holds_back(reason: &WaitReason) -> bool {
 }
 
 /// Returns the name of a reason, under which it is counted.
-fn sort(reason: &WaitReason) -> &'static str {
+fn reason_name(reason: &WaitReason) -> &'static str {
     match reason {
         WaitReason::NotDue { .. } => "not due",
         WaitReason::Blocked { .. } => "blocked",

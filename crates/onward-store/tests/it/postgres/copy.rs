@@ -9,7 +9,7 @@ use onward_store::{
     Recipient, Signal, SqliteStore, Store, Submitted, TaskFilter, TaskId, Turn, Write, copy,
 };
 use onward_testkit::model_based::{self, Step};
-use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, close_sessions, soak};
+use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, StoreLocation, close_sessions, soak};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
@@ -42,12 +42,12 @@ impl Kept {
 }
 
 impl Fixture for Kept {
-    fn place(&self) -> Box<dyn Place> {
+    fn location(&self) -> Box<dyn StoreLocation> {
         Box::new(self.clone())
     }
 }
 
-impl Place for Kept {
+impl StoreLocation for Kept {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         let Conditions { clock, payload_limit, .. } = conditions.clone();
         Box::pin(async move {

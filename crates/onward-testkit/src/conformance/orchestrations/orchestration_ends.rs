@@ -78,7 +78,7 @@ pub async fn an_end_that_leaves_messages_unread_keeps_them(mut store: TestStore)
 }
 
 /// Shows: D9
-pub async fn an_orchestration_that_has_ended_is_given_nothing_more(store: TestStore) {
+pub async fn an_ended_orchestration_gets_no_more_messages(store: TestStore) {
     let (task, activity) = awaiting(&store).await;
     store.done(signal(Recipient::Task(task), "1")).await;
     let turn = store.claim_one(activity.session).await;
@@ -98,7 +98,7 @@ pub async fn the_reports_of_what_an_end_cancels_are_not_unread(store: TestStore)
 }
 
 /// Shows: D9
-pub async fn a_failed_orchestration_that_is_tried_again_has_its_mailbox(mut store: TestStore) {
+pub async fn a_failed_orchestration_that_is_retried_has_its_mailbox(mut store: TestStore) {
     let lease = behind(&store).await;
     let failed = AfterTurn::Fail { error: "enough".into() };
     turned(&store, Turn { consumed: 1, leaves_unread: true, ..one_event(lease, 1, failed) }).await;

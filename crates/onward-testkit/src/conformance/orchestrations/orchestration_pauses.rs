@@ -77,7 +77,7 @@ pub async fn a_turn_that_is_under_way_ends_and_none_follows_while_it_is_paused(s
 }
 
 /// Shows: D8
-pub async fn a_turn_that_is_given_back_in_a_pause_waits_for_its_end(store: TestStore) {
+pub async fn a_turn_released_in_a_pause_waits_for_its_end(store: TestStore) {
     let lease = store.running(orchestration()).await;
     store.done(pause(lease.task)).await;
     store.release(lease, Duration::ZERO).await;
@@ -104,7 +104,7 @@ pub async fn an_orchestration_that_has_not_begun_is_paused_before_its_first_turn
 }
 
 /// Shows: D8
-pub async fn activities_go_on_while_their_orchestration_is_paused(store: TestStore) {
+pub async fn activities_continue_while_their_orchestration_is_paused(store: TestStore) {
     let (task, lease) = awaiting(&store).await;
     store.done(pause(task)).await;
     store.complete(lease).await;

@@ -88,7 +88,7 @@ pub async fn an_orchestration_may_remove_its_last_tag(store: TestStore) {
 }
 
 /// Shows: D10
-pub async fn the_next_claim_hands_out_the_tags_as_they_are_now(store: TestStore) {
+pub async fn the_next_claim_returns_the_current_tags(store: TestStore) {
     let (task, session) = parked(&store).await;
     store.done(signal(Recipient::Task(task), "1")).await;
     let lease = claim(&store, session).await.lease;
@@ -174,7 +174,7 @@ pub async fn changed_tags_select_orchestrations_for_what_is_done_to_many(store: 
 }
 
 /// Shows: D10, D4
-pub async fn an_orchestration_that_begins_again_keeps_its_tags(store: TestStore) {
+pub async fn a_continued_orchestration_keeps_its_tags(store: TestStore) {
     let lease = store.running(tagged(&[("stage", "picking")])).await;
     let next = AfterTurn::ContinueAsNew { payload: Bytes::new(), events: 0, chunk: Bytes::new() };
     turned(&store, retagging(lease, 0, &[("stage", Some("again"))], next)).await;
@@ -183,7 +183,7 @@ pub async fn an_orchestration_that_begins_again_keeps_its_tags(store: TestStore)
 }
 
 /// Shows: D10
-pub async fn a_dead_letter_that_is_tried_again_keeps_the_tags_that_it_gave_itself(store: TestStore) {
+pub async fn a_dead_letter_that_is_retried_keeps_the_tags_that_it_gave_itself(store: TestStore) {
     let lease = store.running(tagged(&[("stage", "picking")])).await;
     turned(&store, retagging(lease, 0, &[("stage", Some("packing"))], AfterTurn::Continue)).await;
     turned(&store, Turn::new(lease, 1, AfterTurn::Dead { error: "other code".into() })).await;

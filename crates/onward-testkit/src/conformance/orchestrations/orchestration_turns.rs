@@ -82,7 +82,7 @@ async fn history(store: &TestStore, task: TaskId, from: u64) -> Vec<HistoryChunk
 }
 
 /// Shows: D1
-pub async fn a_claim_of_an_orchestration_says_that_it_is_one(store: TestStore) {
+pub async fn a_claimed_orchestration_has_its_instance(store: TestStore) {
     store.submit_new(orchestration()).await;
     store.submit("plain").await;
     let claimed = store.claim(store.session().await, 2).await;
@@ -105,7 +105,7 @@ pub(super) async fn why(store: &TestStore, task: TaskId) -> Vec<WaitReason> {
 }
 
 /// Shows: B6, D10
-pub async fn a_parked_orchestration_says_what_it_waits_for(store: TestStore) {
+pub async fn why_says_what_a_parked_orchestration_waits_for(store: TestStore) {
     let lease = store.running(orchestration()).await;
     let submits = vec![activity(lease.task, 7), activity(lease.task, 8), task("detached")];
     let awaits = vec![name("paid"), name("update.address")];
@@ -127,7 +127,7 @@ pub async fn a_parked_orchestration_says_what_it_waits_for(store: TestStore) {
 }
 
 /// Shows: B6, D5
-pub async fn an_orchestration_whose_code_no_worker_has_says_so(mut store: TestStore) {
+pub async fn why_says_that_no_worker_has_the_code(mut store: TestStore) {
     let lease = store.running(orchestration()).await;
     let turn = Turn { version: Some(1), ..one_event(lease, 0, PARK) };
     turned(&store, turn).await;
@@ -164,7 +164,7 @@ pub async fn what_a_parked_orchestration_waits_for_survives_a_restart(mut store:
 }
 
 /// Shows: D10
-pub async fn orchestrations_are_told_from_tasks_by_a_filter(store: TestStore) {
+pub async fn a_filter_separates_orchestrations_from_tasks(store: TestStore) {
     let done = store.completed(task("charge")).await;
     let (ended, session) = {
         let lease = store.running(orchestration()).await;
@@ -214,7 +214,7 @@ pub async fn a_history_is_read_from_the_chunk_that_has_an_event_on(store: TestSt
 }
 
 /// Shows: D3
-pub async fn a_parked_orchestration_goes_on_at_its_moment(store: TestStore) {
+pub async fn a_parked_orchestration_resumes_at_its_moment(store: TestStore) {
     let lease = store.running(orchestration()).await;
     let until = Some(store.now().plus(LEASE));
     let state = turned(&store, one_event(lease, 0, AfterTurn::Park { until })).await.state;
@@ -272,7 +272,7 @@ pub async fn a_signal_finds_its_orchestration_by_the_key(store: TestStore) {
 }
 
 /// Shows: D3
-pub async fn a_signal_for_nobody_is_refused_and_disturbs_no_other(store: TestStore) {
+pub async fn a_signal_without_a_recipient_is_refused_and_disturbs_no_other(store: TestStore) {
     let (task, session) = parked(&store).await;
     let plain = store.completed(task_of("plain")).await;
     let missing = TaskId(999);
@@ -317,7 +317,7 @@ pub async fn a_signal_is_kept_for_the_orchestration_that_starts_with_its_key(mut
 }
 
 /// Shows: D3
-pub async fn a_signal_that_may_wait_for_a_start_goes_to_whoever_has_the_key(store: TestStore) {
+pub async fn a_signal_that_may_wait_for_a_start_goes_to_the_holder_of_the_key(store: TestStore) {
     let task = store.submit_new(keyed("A-17", OnDuplicate::Skip)).await;
     store.done(signal(key_or_start("A-17"), "1")).await;
     assert_eq!(store.inner().instance(task).await.unwrap().unwrap().waiting, 1);
@@ -355,7 +355,7 @@ pub async fn what_is_kept_for_a_start_is_kept_as_long_as_was_asked_for_last(stor
 }
 
 /// Shows: D3
-pub async fn what_was_never_started_is_no_orchestration_for_others(store: TestStore) {
+pub async fn an_unstarted_recipient_is_no_orchestration_for_other_reads(store: TestStore) {
     store.done(signal(key_or_start("A-17"), "1")).await;
     let task = unstarted(&store).await[0];
     let to = Recipient::Key { kind: name("order"), key: "A-17".into() };
@@ -401,7 +401,7 @@ pub async fn a_task_that_is_no_orchestration_has_no_mailbox(store: TestStore) {
 }
 
 /// Shows: D3
-pub async fn messages_that_were_taken_in_are_forgotten(store: TestStore) {
+pub async fn consumed_messages_are_forgotten(store: TestStore) {
     let (task, session) = parked(&store).await;
     store.done(signal(Recipient::Task(task), "1")).await;
     store.done(signal(Recipient::Task(task), "2")).await;
@@ -414,7 +414,7 @@ pub async fn messages_that_were_taken_in_are_forgotten(store: TestStore) {
 }
 
 /// Shows: D3
-pub async fn what_comes_during_a_turn_has_the_orchestration_go_on(store: TestStore) {
+pub async fn a_message_during_a_turn_wakes_the_orchestration(store: TestStore) {
     let (task, session) = parked(&store).await;
     store.done(signal(Recipient::Task(task), "1")).await;
     let lease = claim(&store, session).await.lease;
@@ -424,7 +424,7 @@ pub async fn what_comes_during_a_turn_has_the_orchestration_go_on(store: TestSto
 }
 
 /// Shows: D2
-pub async fn a_turn_that_is_kept_is_handed_what_came(store: TestStore) {
+pub async fn a_turn_that_continues_gets_the_new_messages(store: TestStore) {
     let (task, session) = parked(&store).await;
     store.done(signal(Recipient::Task(task), "1")).await;
     let lease = claim(&store, session).await.lease;
@@ -461,7 +461,7 @@ pub async fn completions_of_one_call_come_each_as_a_message(store: TestStore) {
 }
 
 /// Shows: D9
-pub async fn a_submitted_task_that_fails_says_why(store: TestStore) {
+pub async fn a_failed_task_reports_its_error(store: TestStore) {
     let (_, lease) = awaiting(&store).await;
     store.fail(lease, AfterFailure::Dead).await;
     let (state, error) = (TaskState::Dead, Some("oops".to_owned()));
@@ -470,7 +470,7 @@ pub async fn a_submitted_task_that_fails_says_why(store: TestStore) {
 }
 
 /// Shows: D2
-pub async fn a_submitted_task_that_is_tried_again_is_not_told_of(store: TestStore) {
+pub async fn a_retried_task_reports_nothing(store: TestStore) {
     let (task, lease) = awaiting(&store).await;
     store.fail(lease, AfterFailure::Retry { after: SECOND, uses_attempt: true, hold: false }).await;
     assert_eq!(store.state(task).await, TaskState::Blocked);
@@ -489,7 +489,7 @@ pub async fn a_submitted_task_that_is_removed_counts_as_cancelled(store: TestSto
 }
 
 /// Shows: D4
-pub async fn a_task_that_was_not_taken_is_told_of(store: TestStore) {
+pub async fn a_rejected_task_is_reported(store: TestStore) {
     let existing = store.submit_new(NewTask { when: When::After(LEASE), ..keyed("a", OnDuplicate::Skip) }).await;
     let lease = store.running(task_is_orchestration("parent")).await;
     let child = NewTask { parent: Some(lease.task), report: Some(3), ..keyed("a", OnDuplicate::Reject) };
@@ -583,7 +583,7 @@ pub async fn an_orchestration_ends_with_a_result(store: TestStore) {
 }
 
 /// Shows: D9
-pub async fn an_orchestration_that_fails_says_why(store: TestStore) {
+pub async fn a_failed_orchestration_has_its_error(store: TestStore) {
     let lease = store.running(orchestration()).await;
     turned(&store, one_event(lease, 0, AfterTurn::Fail { error: "no stock".into() })).await;
     let record = store.record(lease.task).await;
@@ -613,7 +613,7 @@ pub async fn an_orchestration_that_fails_takes_its_tasks_with_it(store: TestStor
 }
 
 /// Shows: D9
-pub async fn a_dead_orchestration_keeps_its_tasks_and_goes_on_when_it_is_tried_again(store: TestStore) {
+pub async fn a_dead_orchestration_keeps_its_tasks_and_resumes_when_it_is_retried(store: TestStore) {
     let (task, lease) = awaiting(&store).await;
     store.done(signal(Recipient::Task(task), "1")).await;
     let turn = store.claim_one(lease.session).await;
@@ -638,7 +638,7 @@ pub async fn a_turn_cancels_tasks_of_its_own(store: TestStore) {
 }
 
 /// Shows: D8
-pub async fn an_orchestration_that_has_begun_hears_that_it_is_to_be_cancelled(store: TestStore) {
+pub async fn a_started_orchestration_gets_a_message_of_its_cancel_request(store: TestStore) {
     let (task, session) = parked(&store).await;
     assert_eq!(store.write(Write::Cancel { task }).await, Outcome::CancelRequested);
     assert_eq!(store.write(Write::Cancel { task }).await, Outcome::CancelRequested);
@@ -650,7 +650,7 @@ pub async fn an_orchestration_that_has_begun_hears_that_it_is_to_be_cancelled(st
 }
 
 /// Shows: D8
-pub async fn an_orchestration_that_begins_again_hears_that_it_is_to_be_cancelled(store: TestStore) {
+pub async fn a_continued_orchestration_gets_a_message_of_its_cancel_request(store: TestStore) {
     let (task, session) = parked(&store).await;
     store.done(signal(Recipient::Task(task), "1")).await;
     let lease = claim(&store, session).await.lease;
@@ -662,7 +662,7 @@ pub async fn an_orchestration_that_begins_again_hears_that_it_is_to_be_cancelled
 }
 
 /// Shows: D8
-pub async fn an_orchestration_that_has_not_begun_is_cancelled_at_once(store: TestStore) {
+pub async fn an_unstarted_orchestration_is_cancelled_at_once(store: TestStore) {
     let task = store.submit_new(orchestration()).await;
     assert_eq!(store.write(Write::Cancel { task }).await, Outcome::Cancelled);
     assert_eq!(store.state(task).await, TaskState::Cancelled);
@@ -673,7 +673,7 @@ pub(super) fn terminate(task: TaskId) -> Write {
 }
 
 /// Shows: D8
-pub async fn an_orchestration_is_terminated_without_hearing_of_it(store: TestStore) {
+pub async fn an_orchestration_is_terminated_without_a_turn(store: TestStore) {
     let (task, session) = parked(&store).await;
     assert_eq!(store.write(terminate(task)).await, Outcome::Cancelled);
     let record = store.record(task).await;
@@ -709,7 +709,7 @@ fn reset(task: TaskId, key: &str) -> Write {
 }
 
 /// Shows: D8
-pub async fn a_key_goes_over_to_what_takes_the_place_of_its_orchestration(store: TestStore) {
+pub async fn a_key_passes_to_the_successor_of_its_orchestration(store: TestStore) {
     let lease = store.running(remembered("A-17", OnDuplicate::Reject)).await;
     turned(&store, one_event(lease, 0, PARK)).await;
     let Outcome::All(outcomes) = store.write(reset(lease.task, "A-17")).await else { panic!("it should be reset") };
@@ -722,7 +722,7 @@ pub async fn a_key_goes_over_to_what_takes_the_place_of_its_orchestration(store:
 }
 
 /// Shows: D8
-pub async fn a_key_that_is_kept_goes_over_from_the_one_that_is_named(store: TestStore) {
+pub async fn a_reserved_key_passes_from_the_named_orchestration(store: TestStore) {
     let lease = store.running(remembered("A-17", OnDuplicate::Reject)).await;
     turned(&store, one_event(lease, 0, AfterTurn::Complete { result: None })).await;
     let other = store.submit_new(orchestration()).await;
@@ -753,7 +753,7 @@ pub async fn only_an_orchestration_that_has_not_ended_is_terminated(store: TestS
 }
 
 /// Shows: D8
-pub async fn a_sub_orchestration_hears_that_its_parent_has_failed(store: TestStore) {
+pub async fn a_sub_orchestration_gets_a_message_when_its_parent_has_failed(store: TestStore) {
     let parent = store.running(task_is_orchestration("parent")).await;
     let child = NewTask { parent: Some(parent.task), ..orchestration() };
     turned(&store, Turn { submits: vec![child], ..one_event(parent, 0, AfterTurn::Continue) }).await;
@@ -764,7 +764,7 @@ pub async fn a_sub_orchestration_hears_that_its_parent_has_failed(store: TestSto
 }
 
 /// Shows: D4
-pub async fn an_orchestration_begins_again_with_what_waits_for_it(store: TestStore) {
+pub async fn a_continued_orchestration_keeps_its_waiting_messages(store: TestStore) {
     let (task, session) = parked(&store).await;
     store.done(signal(Recipient::Task(task), "1")).await;
     store.done(signal(Recipient::Task(task), "2")).await;
@@ -781,7 +781,7 @@ pub async fn an_orchestration_begins_again_with_what_waits_for_it(store: TestSto
 }
 
 /// Shows: D4
-pub async fn an_orchestration_begins_again_with_what_it_carries(store: TestStore) {
+pub async fn a_continued_orchestration_starts_with_its_carried_events(store: TestStore) {
     let lease = store.running(orchestration()).await;
     turned(&store, one_event(lease, 0, AfterTurn::Continue)).await;
     let chunk = Bytes::from_static(b"carried");
@@ -850,7 +850,7 @@ pub async fn a_full_mailbox_takes_no_more_signals(store: TestStore) {
 }
 
 /// Shows: D9
-pub async fn a_claim_hands_out_no_more_bytes_than_a_turn_takes(store: TestStore) {
+pub async fn a_claim_returns_no_more_bytes_than_a_turn_accepts(store: TestStore) {
     let task = store.submit_new(orchestration()).await;
     // The payload stays below the limit because some stores keep a few bytes more with it.
     let payload = Bytes::from(vec![b'x'; store.payload_limit() / 4 * 3]);
@@ -887,7 +887,7 @@ pub(super) fn numbers(messages: &[Message]) -> Vec<u64> {
 }
 
 /// Shows: D3
-pub async fn many_messages_are_handed_out_in_their_order_over_several_turns(store: TestStore) {
+pub async fn many_messages_are_delivered_in_order_over_several_turns(store: TestStore) {
     let task = store.submit_new(orchestration()).await;
     let send = || signal(Recipient::Task(task), "1");
     let (one, many) = (bounds::TURN_MESSAGES as u64, bounds::TURN_MESSAGES as u64 + 100);

@@ -37,32 +37,32 @@ pub async fn an_empty_store_has_no_events(store: TestStore) {
     assert_eq!(page(&store, EventCursor::START, 10).await, []);
 }
 
-pub async fn an_event_says_what_happened_to_what_and_when(store: TestStore) {
+pub async fn an_event_has_its_task_its_change_and_its_time(store: TestStore) {
     store.submit_new(NewTask { queue: name("q"), ..task("k") }).await;
     let submitted_at = store.now();
     store.advance(SECOND);
     store.cancel(FIRST).await;
     let events = store.events().await;
-    let told: Vec<_> = events.iter().map(|event| (event.at, event.task, event.change)).collect();
-    assert_eq!(told, [(submitted_at, FIRST, Change::Submitted), (store.now(), FIRST, Change::Cancelled)]);
+    let changes: Vec<_> = events.iter().map(|event| (event.at, event.task, event.change)).collect();
+    assert_eq!(changes, [(submitted_at, FIRST, Change::Submitted), (store.now(), FIRST, Change::Cancelled)]);
     assert!(events.iter().all(|event| event.kind == name("k") && event.queue == name("q")));
 }
 
 /// Shows: T16
-pub async fn a_good_life_is_told(store: TestStore) {
+pub async fn a_successful_task_makes_events(store: TestStore) {
     store.completed(task("k")).await;
     let expected = [Change::Submitted, Change::Started { attempt: 1 }, Change::Completed].map(|change| (FIRST, change));
     assert_eq!(store.changes().await, expected);
 }
 
 /// Shows: T16
-pub async fn a_retry_is_told_with_its_delay(store: TestStore) {
+pub async fn a_retry_makes_an_event_with_its_delay(store: TestStore) {
     let lease = store.running(task("k")).await;
     store.fail(lease, after(SECOND)).await;
     assert_eq!(store.changes().await.last(), Some(&(FIRST, Change::Retrying { attempt: 1, after: SECOND })));
 }
 
-pub async fn holding_on_is_told_as_a_retry_and_a_start(store: TestStore) {
+pub async fn a_held_retry_makes_a_retry_and_a_start_event(store: TestStore) {
     let lease = store.running(task("k")).await;
     store.fail(lease, AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: true }).await;
     let retrying = Change::Retrying { attempt: 1, after: Duration::ZERO };
@@ -70,7 +70,7 @@ pub async fn holding_on_is_told_as_a_retry_and_a_start(store: TestStore) {
 }
 
 /// Shows: T16
-pub async fn each_bad_end_is_told_as_what_it_is(store: TestStore) {
+pub async fn each_unsuccessful_end_makes_its_own_event(store: TestStore) {
     for (next, change) in [(AfterFailure::Fail, Change::Failed), (AfterFailure::Dead, Change::Dead)] {
         let lease = store.running(task("k")).await;
         store.fail(lease, next).await;
@@ -79,13 +79,13 @@ pub async fn each_bad_end_is_told_as_what_it_is(store: TestStore) {
 }
 
 /// Shows: T16
-pub async fn giving_back_and_trying_again_are_told(store: TestStore) {
+pub async fn releases_and_retries_make_events(store: TestStore) {
     let lease = store.running(task("k")).await;
     store.release(lease, SECOND).await;
     store.cancel(FIRST).await;
     store.retry(FIRST).await;
-    let told = [Change::Released, Change::Cancelled, Change::Retried].map(|change| (FIRST, change));
-    assert_eq!(store.changes().await[2..], told);
+    let events = [Change::Released, Change::Cancelled, Change::Retried].map(|change| (FIRST, change));
+    assert_eq!(store.changes().await[2..], events);
 }
 
 pub async fn submissions_come_before_the_changes_of_their_call(store: TestStore) {
@@ -130,7 +130,7 @@ fn extend(read: &mut Vec<Event>, page: Vec<Event>) -> Option<EventCursor> {
 
 /// Shows: T16
 /// Beats: lost-events
-pub async fn whoever_follows_sees_what_whoever_reads_later_sees(store: TestStore) {
+pub async fn a_follower_and_a_later_reader_see_the_same(store: TestStore) {
     let (mut followed, mut cursor) = (Vec::new(), EventCursor::START);
     let submit = || Write::Submit(Box::new(task("k")));
     let cancel = |id| Write::Cancel { task: TaskId(id) };
@@ -197,19 +197,19 @@ pub async fn a_calls_events_stay_while_a_task_that_ended_in_it_is_kept(store: Te
     assert_eq!(cancelled.map(|(id, _)| id.0).collect::<Vec<_>>(), [1, 2, 3]);
 }
 
-pub async fn a_cursor_into_forgotten_events_goes_on_with_the_oldest_there_are(store: TestStore) {
+pub async fn a_cursor_into_forgotten_events_continues_with_the_oldest_there_are(store: TestStore) {
     store.completed(task("k")).await;
     let cursor = store.events().await[1].cursor;
     let kept = store.submit("k").await;
     store.cancel(kept).await;
     store.removed(prune(1, 9)).await;
-    let told: Vec<_> = page(&store, cursor, 9).await.into_iter().map(|event| (event.task, event.change)).collect();
-    assert_eq!(told, [(kept, Change::Submitted), (kept, Change::Cancelled)]);
+    let events: Vec<_> = page(&store, cursor, 9).await.into_iter().map(|event| (event.task, event.change)).collect();
+    assert_eq!(events, [(kept, Change::Submitted), (kept, Change::Cancelled)]);
 }
 
 /// Shows: T16
 /// Beats: lost-events
-pub async fn a_reader_is_told_once_that_events_it_had_not_read_are_forgotten(store: TestStore) {
+pub async fn a_reader_is_notified_once_that_unread_events_are_forgotten(store: TestStore) {
     store.completed(task("k")).await;
     let cursor = store.events().await[1].cursor;
     let kept = store.submit("k").await;
@@ -224,7 +224,7 @@ pub async fn a_reader_is_told_once_that_events_it_had_not_read_are_forgotten(sto
 }
 
 /// Shows: T16
-pub async fn a_reader_within_a_call_whose_events_are_forgotten_is_told_so(store: TestStore) {
+pub async fn a_reader_within_a_call_whose_events_are_forgotten_is_notified(store: TestStore) {
     store.submit("k").await;
     store.submit("k").await;
     store.apply(vec![Write::Cancel { task: FIRST }, Write::Cancel { task: TaskId(2) }]).await;
@@ -247,7 +247,7 @@ pub async fn a_reader_that_has_read_all_that_is_forgotten_lacks_nothing(store: T
     assert_eq!((forgotten, events.len()), (None, 2));
 }
 
-pub async fn whoever_begins_at_the_start_takes_what_there_is(store: TestStore) {
+pub async fn a_reader_from_the_start_gets_what_there_is(store: TestStore) {
     store.completed(task("k")).await;
     let kept = store.submit("k").await;
     store.cancel(kept).await;
@@ -301,7 +301,7 @@ pub async fn a_resumption_hints_at_work(store: TestStore) {
     assert!(hinted(&mut changes).await.is_some_and(|hint| hint.work > before.work));
 }
 
-pub async fn a_task_given_back_hints_at_work(store: TestStore) {
+pub async fn a_released_task_hints_at_work(store: TestStore) {
     let lease = store.running(task("k")).await;
     let mut changes = store.inner().changes();
     let before = changes.hint();

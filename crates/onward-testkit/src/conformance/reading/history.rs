@@ -50,7 +50,7 @@ pub async fn days_without_an_end_are_left_out(store: TestStore) {
 }
 
 /// Shows: Q10
-pub async fn so_many_days_are_told_as_are_asked_for(store: TestStore) {
+pub async fn the_history_has_as_many_days_as_requested(store: TestStore) {
     store.completed(task("k")).await;
     store.advance(DAY);
     store.completed(task("k")).await;
@@ -72,7 +72,7 @@ pub async fn days_are_kept_for_ninety_days(store: TestStore) {
 }
 
 /// Shows: Q10, T17
-pub async fn what_is_pruned_or_tried_again_stays_in_the_history(store: TestStore) {
+pub async fn pruned_and_retried_tasks_stay_in_the_history(store: TestStore) {
     let retried = store.completed(task("k")).await;
     store.completed(task("k")).await;
     store.retry(retried).await;

@@ -13,7 +13,7 @@ use crate::test_store::{TestStore, after, keyed, name, task};
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Shows: T17, Q10
-pub async fn a_task_tells_what_its_submitter_said_of_it_while_it_is_live_and_when_it_has_ended(store: TestStore) {
+pub async fn a_task_record_has_what_was_submitted_while_it_is_live_and_when_it_has_ended(store: TestStore) {
     let backoff = Backoff::Exponential { initial: SECOND, factor: 2.0, maximum: SECOND * 10 };
     let new = NewTask {
         ttl: Some(Ttl { duration: SECOND * 60, from: TtlFrom::FirstAttempt }),
@@ -26,16 +26,16 @@ pub async fn a_task_tells_what_its_submitter_said_of_it_while_it_is_live_and_whe
         ..task("k")
     };
     let id = store.submit_new(new.clone()).await;
-    let said = |task: TaskRecord| {
+    let options = |task: TaskRecord| {
         let whens = (task.ttl, task.timeout, task.heartbeat_timeout, task.deadline, task.scheduled_at);
         (whens, task.retention, task.retry)
     };
     let whens = (new.ttl, new.timeout, new.heartbeat_timeout, new.deadline, new.scheduled_at);
-    assert_eq!(said(store.record(id).await), (whens, new.retention, new.retry));
+    assert_eq!(options(store.record(id).await), (whens, new.retention, new.retry));
     store.complete_next().await;
-    assert_eq!(said(store.record(id).await), (whens, new.retention, new.retry));
+    assert_eq!(options(store.record(id).await), (whens, new.retention, new.retry));
     let listed = store.inner().tasks(TaskFilter::default(), Page::default()).await.unwrap_or_default().tasks;
-    assert_eq!(listed.into_iter().map(said).collect::<Vec<_>>(), [(whens, new.retention, new.retry)]);
+    assert_eq!(listed.into_iter().map(options).collect::<Vec<_>>(), [(whens, new.retention, new.retry)]);
 }
 
 async fn pages(store: &TestStore, limit: usize) -> Vec<Vec<TaskId>> {
@@ -75,12 +75,12 @@ pub async fn live_and_ended_tasks_are_listed_together(store: TestStore) {
 }
 
 /// Shows: T17
-pub async fn pages_go_on_where_the_last_one_ended(store: TestStore) {
+pub async fn pages_continue_where_the_last_one_ended(store: TestStore) {
     submit_some(&store, 5).await;
     assert_eq!(pages(&store, 2).await, [ids(&[5, 4]), ids(&[3, 2]), ids(&[1])]);
 }
 
-pub async fn a_full_last_page_says_that_it_is_the_last(store: TestStore) {
+pub async fn a_full_last_page_has_no_next_page(store: TestStore) {
     submit_some(&store, 4).await;
     assert_eq!(pages(&store, 2).await, [ids(&[4, 3]), ids(&[2, 1])]);
 }
@@ -116,7 +116,7 @@ pub async fn payloads_and_results_are_listed_only_if_asked_for(store: TestStore)
     }
 }
 
-pub async fn a_listing_shows_what_a_look_at_the_task_shows(store: TestStore) {
+pub async fn a_listing_has_what_a_read_of_the_task_has(store: TestStore) {
     let lease = store.running(keyed("a", OnDuplicate::Skip)).await;
     store.fail(lease, after(SECOND)).await;
     let filter = TaskFilter { with_payload: true, ..TaskFilter::default() };
@@ -165,7 +165,7 @@ pub async fn a_filter_by_states_shows_any_of_them(store: TestStore) {
 }
 
 /// Shows: T17
-pub async fn a_filter_by_submission_includes_its_beginning_and_not_its_end(store: TestStore) {
+pub async fn a_filter_by_submission_includes_its_start_and_not_its_end(store: TestStore) {
     let start = store.now();
     for _ in 0..4 {
         store.submit("k").await;
@@ -185,7 +185,7 @@ pub async fn a_filter_by_end_leaves_out_live_tasks(store: TestStore) {
 }
 
 /// Shows: T17
-pub async fn a_filter_by_end_includes_its_beginning_and_not_its_end(store: TestStore) {
+pub async fn a_filter_by_end_includes_its_start_and_not_its_end(store: TestStore) {
     let start = store.now();
     for _ in 0..4 {
         store.completed(task("k")).await;
@@ -232,14 +232,14 @@ pub async fn a_queue_counts_how_its_tasks_ended(store: TestStore) {
     assert_eq!(store.queue("default").await.map(|queue| queue.ended), Some(expected));
 }
 
-pub async fn a_queue_no_longer_counts_what_is_tried_again(store: TestStore) {
+pub async fn a_queue_no_longer_counts_a_retried_task(store: TestStore) {
     let id = store.completed(task("k")).await;
     store.retry(id).await;
     let queue = store.queue("default").await;
     assert_eq!(queue.map(|queue| (queue.ended.total(), queue.waiting)), Some((0, 1)));
 }
 
-pub async fn a_queue_says_when_its_oldest_waiting_task_was_due(store: TestStore) {
+pub async fn a_queue_record_has_when_its_oldest_waiting_task_was_due(store: TestStore) {
     let due = store.now().plus(SECOND);
     store.submit_new(NewTask { when: When::At(due), ..task("k") }).await;
     store.advance(SECOND * 2);
@@ -249,7 +249,7 @@ pub async fn a_queue_says_when_its_oldest_waiting_task_was_due(store: TestStore)
 }
 
 /// Shows: Q10
-pub async fn the_oldest_of_a_queue_is_the_first_in_line_of_any_kind_and_group(store: TestStore) {
+pub async fn the_oldest_task_of_a_queue_is_found_for_any_kind_and_group(store: TestStore) {
     let oldest = async || store.queue("default").await.and_then(|queue| queue.oldest_waiting);
     let of = |group: &str, kind: &str| NewTask { group: Some(name(group)), ..task(kind) };
     let (late, early) = (store.now().plus(SECOND * 3), store.now().plus(SECOND * 2));
@@ -368,20 +368,20 @@ pub async fn statistics_are_shown_by_kind(store: TestStore) {
     assert_eq!(kinds, [name("a"), name("b")]);
 }
 
-pub async fn trying_again_does_not_change_statistics(store: TestStore) {
+pub async fn a_retry_does_not_change_statistics(store: TestStore) {
     let id = store.completed(task("k")).await;
     store.retry(id).await;
     let statistics = store.inner().statistics().await.unwrap_or_default();
     assert_eq!(statistics[0].ended.completed, 1);
 }
 
-pub async fn a_store_says_what_it_is(store: TestStore) {
+pub async fn a_store_describes_itself(store: TestStore) {
     let info = store.inner().info();
     assert_eq!(info.payload_limit, store.payload_limit());
     assert!(!info.backend.is_empty() && !info.location.is_empty());
 }
 
-pub async fn a_store_goes_by_the_clock_it_was_given(store: TestStore) {
+pub async fn a_store_uses_the_clock_it_was_given(store: TestStore) {
     store.advance(SECOND);
     assert_eq!(store.inner().clock().now(), store.now());
 }

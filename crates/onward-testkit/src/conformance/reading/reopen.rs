@@ -70,7 +70,7 @@ pub async fn events_are_as_they_were(mut store: TestStore) {
 }
 
 /// Shows: T16
-pub async fn a_cursor_kept_from_before_goes_on(mut store: TestStore) {
+pub async fn a_cursor_from_before_continues(mut store: TestStore) {
     store.completed(task("k")).await;
     let cursor = store.events().await.last().map(|event| event.cursor).unwrap_or_default();
     store.reopen().await;
@@ -81,7 +81,7 @@ pub async fn a_cursor_kept_from_before_goes_on(mut store: TestStore) {
 }
 
 /// Beats: reused-ids
-pub async fn numbers_go_on(mut store: TestStore) {
+pub async fn numbering_continues(mut store: TestStore) {
     let last = store.submit("k").await;
     store.removed(Write::Purge { queue: name("default"), states: vec![TaskState::Waiting], limit: 9 }).await;
     let session = store.session().await;
@@ -98,7 +98,7 @@ pub async fn keys_stay_taken(mut store: TestStore) {
 }
 
 /// Shows: T3, Q6
-pub async fn kept_keys_stay_kept(mut store: TestStore) {
+pub async fn reserved_keys_stay_reserved(mut store: TestStore) {
     let mut new = keyed("a", OnDuplicate::Skip);
     new.unique.iter_mut().for_each(|unique| unique.keep_for = SECOND);
     let id = store.completed(new).await;
@@ -135,7 +135,7 @@ pub async fn what_is_due_next_is_known(mut store: TestStore) {
 
 /// Shows: T14
 /// Beats: stranded-pause
-pub async fn paused_work_waits_and_goes_on_when_it_is_resumed(mut store: TestStore) {
+pub async fn paused_work_waits_and_starts_when_it_is_resumed(mut store: TestStore) {
     let scopes = [Scope::All, Scope::Queue(name("default")), Scope::Kind(name("k"))];
     for scope in scopes {
         store.pause(scope.clone(), None).await;
@@ -152,7 +152,7 @@ pub async fn paused_work_waits_and_goes_on_when_it_is_resumed(mut store: TestSto
 
 /// Shows: T14
 /// Beats: stranded-pause
-pub async fn a_pause_ends_at_its_moment_all_the_same(mut store: TestStore) {
+pub async fn a_pause_ends_at_its_moment_anyway(mut store: TestStore) {
     store.pause(Scope::All, Some(store.now().plus(SECOND))).await;
     let id = store.submit("k").await;
     store.reopen().await;

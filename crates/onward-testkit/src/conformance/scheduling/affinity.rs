@@ -14,8 +14,8 @@ const SECOND: Duration = Duration::from_secs(1);
 const WAIT: Duration = bounds::AFFINITY_WAIT;
 const NONE: [TaskId; 0] = [];
 
-fn of(series: &str) -> NewTask {
-    NewTask { affinity: Some(name(series)), ..task("k") }
+fn of(affinity_key: &str) -> NewTask {
+    NewTask { affinity: Some(name(affinity_key)), ..task("k") }
 }
 
 fn wait(wait: Duration) -> Write {
@@ -40,7 +40,7 @@ async fn preferred_and_other(store: &TestStore) -> [SessionId; 2] {
 }
 
 /// Shows: Q12
-pub async fn a_series_prefers_the_session_that_ran_it_last(store: TestStore) {
+pub async fn an_affinity_key_prefers_the_session_that_ran_it_last(store: TestStore) {
     let [preferred, other] = preferred_and_other(&store).await;
     let id = store.submit_new(of("s")).await;
     assert_eq!(claimed(&store, other).await, NONE);
@@ -51,15 +51,15 @@ pub async fn a_series_prefers_the_session_that_ran_it_last(store: TestStore) {
 pub async fn tasks_of_a_burst_stay_with_the_session_that_began_it(store: TestStore) {
     let [one, other] = [store.session().await, store.session().await];
     let mut burst = Vec::new();
-    for series in ["a", "b", "a", "b"] {
-        burst.push(store.submit_new(of(series)).await);
+    for affinity_key in ["a", "b", "a", "b"] {
+        burst.push(store.submit_new(of(affinity_key)).await);
     }
     assert_eq!(numbers(&store.claim(one, 1).await), burst[..1]);
     assert_eq!(claimed(&store, other).await, [burst[1], burst[3]]);
     assert_eq!(claimed(&store, one).await, [burst[2]]);
 }
 
-pub async fn a_session_gets_what_is_reserved_for_it_in_its_place(store: TestStore) {
+pub async fn a_session_gets_its_reserved_task_in_queue_order(store: TestStore) {
     let [preferred, _] = preferred_and_other(&store).await;
     let first = store.submit("k").await;
     let reserved = store.submit_new(of("s")).await;
@@ -69,7 +69,7 @@ pub async fn a_session_gets_what_is_reserved_for_it_in_its_place(store: TestStor
 }
 
 /// Shows: Q12
-pub async fn what_is_reserved_goes_to_any_session_when_the_wait_is_over(store: TestStore) {
+pub async fn a_reservation_ends_after_the_wait(store: TestStore) {
     let [_, other] = preferred_and_other(&store).await;
     let id = store.submit_new(of("s")).await;
     store.advance(WAIT - Duration::from_micros(1));
@@ -86,7 +86,7 @@ pub async fn the_wait_counts_from_when_a_task_became_due(store: TestStore) {
     assert_eq!(claimed(&store, other).await, ids[1..], "the second has waited as long");
 }
 
-pub async fn a_claim_says_when_what_is_reserved_goes_to_any(store: TestStore) {
+pub async fn a_claim_returns_when_a_reservation_ends(store: TestStore) {
     let [_, other] = preferred_and_other(&store).await;
     store.advance(SECOND);
     store.submit_new(of("s")).await;
@@ -95,7 +95,7 @@ pub async fn a_claim_says_when_what_is_reserved_goes_to_any(store: TestStore) {
 }
 
 /// Shows: Q12
-pub async fn a_series_goes_with_whoever_starts_it(store: TestStore) {
+pub async fn an_affinity_key_prefers_the_session_that_starts_it(store: TestStore) {
     let [preferred, other] = preferred_and_other(&store).await;
     store.submit_new(of("s")).await;
     store.advance(WAIT);
@@ -105,7 +105,7 @@ pub async fn a_series_goes_with_whoever_starts_it(store: TestStore) {
     assert_eq!(claimed(&store, other).await, [id]);
 }
 
-pub async fn a_series_has_one_preference_in_all_queues_and_kinds(store: TestStore) {
+pub async fn an_affinity_key_has_one_preference_in_all_queues_and_kinds(store: TestStore) {
     let [preferred, other] = preferred_and_other(&store).await;
     let ids = [
         store.submit_new(NewTask { kind: name("other"), ..of("s") }).await,
@@ -116,7 +116,7 @@ pub async fn a_series_has_one_preference_in_all_queues_and_kinds(store: TestStor
     assert_eq!(claimed(&store, preferred).await, ids);
 }
 
-pub async fn a_line_of_a_series_keeps_its_order(store: TestStore) {
+pub async fn tasks_of_an_affinity_key_keep_their_order(store: TestStore) {
     let [preferred, other] = preferred_and_other(&store).await;
     let low = store.submit_new(NewTask { priority: Priority::LOW, ..of("s") }).await;
     store.advance(WAIT);
@@ -126,7 +126,7 @@ pub async fn a_line_of_a_series_keeps_its_order(store: TestStore) {
 }
 
 /// Shows: Q12
-pub async fn what_is_reserved_holds_nobody_up_behind_it(store: TestStore) {
+pub async fn a_reserved_task_delays_no_task_behind_it(store: TestStore) {
     let [_, other] = preferred_and_other(&store).await;
     store.submit_new(NewTask { priority: Priority::URGENT, ..of("s") }).await;
     let id = store.submit_new(NewTask { priority: Priority::LOW, ..task("k") }).await;
@@ -168,7 +168,7 @@ pub async fn only_an_open_session_retires(store: TestStore) {
     assert_eq!(store.refused(Write::Retire { session }).await, Refusal::SessionLost(session));
 }
 
-pub async fn a_restart_lets_everything_go_to_any(mut store: TestStore) {
+pub async fn a_restart_ends_every_reservation(mut store: TestStore) {
     preferred_and_other(&store).await;
     let id = store.submit_new(of("s")).await;
     store.reopen().await;
@@ -198,21 +198,21 @@ pub async fn a_wait_out_of_range_is_refused(store: TestStore) {
     assert!(text.contains("default"), "{text}");
 }
 
-pub async fn a_queue_tells_its_wait(store: TestStore) {
+pub async fn a_queue_record_has_its_affinity_wait(store: TestStore) {
     store.submit("k").await;
-    let told = async || store.queue("default").await.map(|queue| queue.affinity_wait);
-    assert_eq!(told().await, Some(WAIT));
+    let current_wait = async || store.queue("default").await.map(|queue| queue.affinity_wait);
+    assert_eq!(current_wait().await, Some(WAIT));
     let Outcome::QueueSet(settings) = store.write(wait(SECOND)).await else { panic!("the queue was not set") };
-    assert_eq!((settings.affinity_wait, told().await), (SECOND, Some(SECOND)));
+    assert_eq!((settings.affinity_wait, current_wait().await), (SECOND, Some(SECOND)));
 }
 
-pub async fn a_task_tells_its_series(store: TestStore) {
+pub async fn a_task_record_has_its_affinity_key(store: TestStore) {
     let id = store.completed(of("s")).await;
     assert_eq!(store.record(id).await.affinity, Some(name("s")));
 }
 
 /// Shows: Q12, B6
-pub async fn why_tells_for_whom_a_task_is_reserved(store: TestStore) {
+pub async fn why_names_the_session_for_which_a_task_is_reserved(store: TestStore) {
     let [preferred, _] = preferred_and_other(&store).await;
     let id = store.submit_new(of("s")).await;
     let until = store.now().plus(WAIT);
@@ -220,7 +220,7 @@ pub async fn why_tells_for_whom_a_task_is_reserved(store: TestStore) {
     assert_eq!(reasons, [WaitReason::Reserved { session: preferred, until }]);
 }
 
-pub async fn a_series_is_forgotten_that_is_not_used(store: TestStore) {
+pub async fn an_unused_affinity_key_is_forgotten(store: TestStore) {
     store.write(wait(bounds::AFFINITY_WAIT_MAXIMUM)).await;
     let [_, other] = preferred_and_other(&store).await;
     store.advance(bounds::AFFINITY_KEPT - SECOND);
@@ -241,7 +241,7 @@ pub async fn a_retried_task_prefers_the_session_that_failed_it(store: TestStore)
     assert_eq!(claimed(&store, preferred).await, [id]);
 }
 
-pub async fn a_task_of_a_series_that_is_released_waits_for_its_session(store: TestStore) {
+pub async fn a_task_with_an_affinity_key_that_is_released_waits_for_its_session(store: TestStore) {
     let [preferred, other] = [store.session().await, store.session().await];
     let id = store.submit_new(of("s")).await;
     for task in store.claim(preferred, 1).await {
@@ -251,7 +251,7 @@ pub async fn a_task_of_a_series_that_is_released_waits_for_its_session(store: Te
     assert_eq!(claimed(&store, preferred).await, [id]);
 }
 
-pub async fn a_scheduled_task_of_a_series_is_reserved_when_it_is_due(mut store: TestStore) {
+pub async fn a_scheduled_task_with_an_affinity_key_is_reserved_when_it_is_due(mut store: TestStore) {
     let id = store.submit_new(NewTask { when: When::After(SECOND), ..of("s") }).await;
     store.reopen().await;
     let [_, other] = preferred_and_other(&store).await;
@@ -262,7 +262,7 @@ pub async fn a_scheduled_task_of_a_series_is_reserved_when_it_is_due(mut store: 
 }
 
 /// Shows: T9
-pub async fn a_group_that_is_held_back_is_held_back_in_a_series_too(store: TestStore) {
+pub async fn a_limited_group_is_limited_with_an_affinity_key_too(store: TestStore) {
     store.write(Write::SetLimit(SetLimit::group(name("g")).concurrency(1))).await;
     let [preferred, other] = preferred_and_other(&store).await;
     let grouped = || NewTask { group: Some(name("g")), ..of("s") };
@@ -279,7 +279,7 @@ pub async fn a_group_that_is_held_back_is_held_back_in_a_series_too(store: TestS
 }
 
 /// Shows: T9
-pub async fn a_series_shares_its_queue_as_its_group_does(store: TestStore) {
+pub async fn tasks_with_an_affinity_key_share_the_queue_by_their_group(store: TestStore) {
     store.write(Write::SetLimit(SetLimit::group(name("g")).weight(3))).await;
     let session = store.session().await;
     for _ in 0..12 {
@@ -302,7 +302,7 @@ pub async fn a_refused_member_undoes_a_preference(store: TestStore) {
     assert_eq!(claimed(&store, preferred).await, [second]);
 }
 
-pub async fn a_task_of_a_series_is_moved_with_its_reservation(store: TestStore) {
+pub async fn a_task_with_an_affinity_key_is_moved_with_its_reservation(store: TestStore) {
     let [preferred, other] = preferred_and_other(&store).await;
     let id = store.submit_new(of("s")).await;
     let queue = name("slow");
@@ -318,7 +318,7 @@ pub async fn what_is_reserved_can_be_cancelled(store: TestStore) {
     assert_eq!(claimed(&store, preferred).await, ids[1..]);
 }
 
-pub async fn a_look_shows_to_a_session_what_is_reserved_for_it(store: TestStore) {
+pub async fn peek_returns_to_a_session_what_is_reserved_for_it(store: TestStore) {
     let [preferred, other] = preferred_and_other(&store).await;
     let id = store.submit_new(of("s")).await;
     let look = async |session| store.inner().peek(Claim::any(session, 1)).await.ok().flatten().map(|task| task.id);

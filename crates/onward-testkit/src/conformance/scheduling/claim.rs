@@ -85,7 +85,7 @@ pub async fn a_claim_takes_only_from_the_queues_it_names(store: TestStore) {
     assert_eq!(store.claim_from(session, 10, &[("b", 10), ("unknown", 10)]).await, [wanted]);
 }
 
-pub async fn a_claim_takes_at_most_so_many_from_each_queue(store: TestStore) {
+pub async fn a_claim_takes_at_most_its_limit_from_each_queue(store: TestStore) {
     let first = store.submit_new(in_queue("a")).await;
     store.submit_new(in_queue("a")).await;
     let other = store.submit_new(in_queue("b")).await;
@@ -177,7 +177,7 @@ pub async fn a_task_that_has_waited_less_goes_behind_a_more_urgent_one(store: Te
     assert_eq!(order_after(&store, between).await, [TaskId(2), TaskId(1)]);
 }
 
-pub async fn a_task_that_is_tried_again_at_once_keeps_its_place(store: TestStore) {
+pub async fn a_task_that_is_retried_at_once_keeps_its_position(store: TestStore) {
     let lease = store.running(task("k")).await;
     let second = store.submit("k").await;
     store.fail(lease, after(Duration::ZERO)).await;
@@ -234,7 +234,7 @@ pub async fn a_claim_names_the_tasks_to_be_cancelled_every_time(store: TestStore
     assert_eq!(store.claimed(all_of(lease.session, 1)).await.cancel, []);
 }
 
-pub async fn a_claim_names_no_task_that_nobody_wants_cancelled(store: TestStore) {
+pub async fn a_claim_names_no_task_without_a_cancel_request(store: TestStore) {
     let lease = store.running(task("k")).await;
     store.submit("k").await;
     store.claim_one(lease.session).await;
@@ -249,7 +249,7 @@ pub async fn a_claim_names_no_other_sessions_tasks(store: TestStore) {
     assert_eq!(store.claimed(all_of(other, 1)).await.cancel, []);
 }
 
-pub async fn a_completion_and_a_claim_travel_together(store: TestStore) {
+pub async fn a_completion_and_a_claim_share_a_call(store: TestStore) {
     let lease = store.running(task("k")).await;
     let next = store.submit("k").await;
     let outcomes =
@@ -279,7 +279,7 @@ fn matching(kinds: &[&str], prefixes: &[&str]) -> KindSelection {
 }
 
 /// Shows: Q7
-pub async fn a_claim_by_the_beginning_of_kinds_takes_those_alone(store: TestStore) {
+pub async fn a_claim_by_kind_prefix_takes_those_alone(store: TestStore) {
     let small = store.submit("image:small").await;
     store.submit("imag").await;
     store.submit("Image:small").await;
@@ -290,7 +290,7 @@ pub async fn a_claim_by_the_beginning_of_kinds_takes_those_alone(store: TestStor
 }
 
 /// Shows: Q7
-pub async fn kinds_and_beginnings_of_kinds_add_up(store: TestStore) {
+pub async fn kinds_and_kind_prefixes_add_up(store: TestStore) {
     let image = store.submit("image:small").await;
     let mail = store.submit("mail").await;
     store.submit("mail:large").await;
@@ -300,7 +300,7 @@ pub async fn kinds_and_beginnings_of_kinds_add_up(store: TestStore) {
 }
 
 /// Shows: Q7
-pub async fn an_empty_beginning_takes_every_kind(store: TestStore) {
+pub async fn an_empty_prefix_takes_every_kind(store: TestStore) {
     let task = store.submit("any").await;
     let session = store.session().await;
     let claimed = store.claimed(Claim { kinds: matching(&[], &[""]), ..all_of(session, 9) }).await;
@@ -325,7 +325,7 @@ pub async fn a_claim_leaves_out_orchestrations_that_it_does_not_ask_for(store: T
     let plain = store.submit_new(of(None, false)).await;
     let of_group = store.submit_new(of(Some("g"), true)).await;
     let plain_of_group = store.submit_new(of(Some("g"), false)).await;
-    let in_series = store.submit_new(NewTask { affinity: Some(name("s")), ..of(Some("g"), true) }).await;
+    let with_affinity_key = store.submit_new(NewTask { affinity: Some(name("s")), ..of(Some("g"), true) }).await;
     let session = store.session().await;
     let tasks = |kinds| Claim { kinds, orchestrations: false, ..all_of(session, 9) };
     let peeked = store.inner().peek(tasks(KindSelection::All)).await;
@@ -334,11 +334,11 @@ pub async fn a_claim_leaves_out_orchestrations_that_it_does_not_ask_for(store: T
     assert_eq!(numbers(&claimed.tasks), [plain, plain_of_group]);
     let named = store.claimed(tasks(KindSelection::Only(vec![name("both")]))).await;
     assert_eq!(numbers(&named.tasks), []);
-    assert_eq!(store.claim_kinds(session, 9, &["both"]).await, [first, of_group, in_series]);
+    assert_eq!(store.claim_kinds(session, 9, &["both"]).await, [first, of_group, with_affinity_key]);
 }
 
 /// Shows: Q7, D9
-pub async fn orchestrations_that_a_claim_leaves_out_hold_no_task_up_behind_a_restart(mut store: TestStore) {
+pub async fn orchestrations_that_a_claim_leaves_out_delay_no_task_after_a_restart(mut store: TestStore) {
     for orchestration in [true, true, true, false] {
         store.submit_new(NewTask { orchestration, ..task("both") }).await;
     }
@@ -378,7 +378,7 @@ pub async fn a_reserved_kind_or_queue_is_refused_by_name(store: TestStore) {
 }
 
 /// Shows: Q7
-pub async fn peek_goes_by_the_beginning_of_kinds(store: TestStore) {
+pub async fn peek_respects_kind_prefixes(store: TestStore) {
     store.submit("mail").await;
     let image = store.submit("image:small").await;
     let peeked = store.inner().peek(Claim { kinds: matching(&[], &["image:"]), ..all_of(SessionId(0), 0) }).await;

@@ -64,7 +64,7 @@ async fn given(store: &TestStore, claim: Claim) -> String {
     groups.join("")
 }
 
-pub async fn a_task_tells_its_group(store: TestStore) {
+pub async fn a_task_record_has_its_group(store: TestStore) {
     let id = store.submit_new(of("a")).await;
     let other = store.submit("k").await;
     let session = store.session().await;
@@ -91,7 +91,7 @@ pub async fn a_group_runs_no_more_tasks_than_its_concurrency(store: TestStore) {
 
 /// Shows: T9
 /// Beats: saturated-group
-pub async fn a_saturated_group_does_not_hold_up_those_behind_it(store: TestStore) {
+pub async fn a_saturated_group_does_not_delay_tasks_behind_it(store: TestStore) {
     let session = limited(&store, 1).await;
     submit(&store, of("b"), 2).await;
     store.submit("k").await;
@@ -135,7 +135,7 @@ pub async fn limits_of_all_scopes_combine(store: TestStore) {
     assert_eq!((claimed.len(), of_kind("k"), of_a), (5, 4, 2));
 }
 
-pub async fn a_limit_on_a_kind_does_not_hold_up_others(store: TestStore) {
+pub async fn a_limit_on_a_kind_does_not_delay_others(store: TestStore) {
     set(&store, SetLimit::new(LimitScope::Kind(name("k"))).concurrency(1)).await;
     submit(&store, task("k"), 2).await;
     submit(&store, task("other"), 2).await;
@@ -193,7 +193,7 @@ pub async fn a_rate_holds_for_all_sessions_together(store: TestStore) {
     assert_eq!((store.claim(one, 2).await.len(), store.claim(other, 10).await.len()), (2, 1));
 }
 
-pub async fn a_claim_tells_when_the_next_token_comes(store: TestStore) {
+pub async fn a_claim_returns_when_the_next_token_comes(store: TestStore) {
     for set_limit in [group("a").rate(ten_a_second(1)), SetLimit::new(LimitScope::All).rate(ten_a_second(1))] {
         let scope = set_limit.scope.clone();
         set(&store, set_limit).await;
@@ -206,7 +206,7 @@ pub async fn a_claim_tells_when_the_next_token_comes(store: TestStore) {
 }
 
 /// Shows: B6
-pub async fn a_task_under_a_rate_says_which_and_when_the_next_token_comes(store: TestStore) {
+pub async fn why_names_the_rate_and_when_its_next_token_comes(store: TestStore) {
     let rate = ten_a_second(1);
     set(&store, group("a").rate(rate)).await;
     store.running(of("a")).await;
@@ -220,7 +220,7 @@ pub async fn a_task_under_a_rate_says_which_and_when_the_next_token_comes(store:
     assert!(!reasons().await.iter().any(|reason| matches!(reason, WaitReason::Rate { .. })), "there is a token");
 }
 
-pub async fn nobody_is_woken_for_a_token_that_nothing_waits_for(store: TestStore) {
+pub async fn a_token_for_which_no_task_waits_wakes_no_worker(store: TestStore) {
     set(&store, group("a").rate(ten_a_second(1))).await;
     submit(&store, of("a"), 2).await;
     let session = store.session().await;
@@ -231,7 +231,7 @@ pub async fn nobody_is_woken_for_a_token_that_nothing_waits_for(store: TestStore
 }
 
 /// Each attempt counts as a start under a rate, so a held retry needs a token too.
-pub async fn a_task_under_a_rate_is_not_held_on_to(store: TestStore) {
+pub async fn a_task_under_a_rate_is_not_held(store: TestStore) {
     set(&store, group("a").rate(ten_a_second(1))).await;
     let lease = store.running(of("a")).await;
     let hold = AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: true };
@@ -241,7 +241,7 @@ pub async fn a_task_under_a_rate_is_not_held_on_to(store: TestStore) {
 }
 
 /// Shows: T9
-pub async fn each_group_whose_name_begins_so_has_the_limit_for_itself(store: TestStore) {
+pub async fn each_group_with_the_prefix_has_a_limit_of_its_own(store: TestStore) {
     set(&store, groups("tenant-").concurrency(1)).await;
     for group in ["tenant-1", "tenant-1", "tenant-2", "tenant-2", "other", "other"] {
         store.submit_new(of(group)).await;
@@ -276,7 +276,7 @@ pub async fn a_limit_is_changed_while_tasks_run_and_counts_them(store: TestStore
     assert_eq!(store.claim(session, 10).await.len(), 2);
 }
 
-pub async fn a_limit_taken_away_lets_what_the_name_begins_with_count(store: TestStore) {
+pub async fn without_its_own_limit_a_group_has_that_of_its_prefix(store: TestStore) {
     set(&store, groups("").concurrency(2)).await;
     let session = limited(&store, 1).await;
     assert_eq!(store.claim(session, 10).await.len(), 1);
@@ -299,16 +299,16 @@ async fn gives_room(store: &TestStore, session: SessionId) {
 
 /// Returns whether the end of a running task under a limit notifies workers, while another task
 /// waits under the same limit.
-async fn an_end_is_told(store: &TestStore, session: SessionId, scope: LimitScope, concurrency: u32) -> bool {
+async fn an_end_hints_at_work(store: &TestStore, session: SessionId, scope: LimitScope, concurrency: u32) -> bool {
     set(store, SetLimit::new(scope.clone()).concurrency(concurrency)).await;
     submit(store, of("a"), 2).await;
     let lease = store.claim(session, 1).await[0].lease;
     let before = store.inner().changes().hint().work;
     store.complete(lease).await;
-    let is_told = store.inner().changes().hint().work > before;
+    let hints_at_work = store.inner().changes().hint().work > before;
     set(store, SetLimit::new(scope).unlimited()).await;
     store.complete(leases(store, session).await[0]).await;
-    is_told
+    hints_at_work
 }
 
 fn every_scope() -> [LimitScope; 5] {
@@ -319,7 +319,7 @@ fn every_scope() -> [LimitScope; 5] {
 pub async fn an_end_where_a_limit_was_reached_hints_at_work(store: TestStore) {
     let session = store.session().await;
     for scope in every_scope() {
-        assert!(an_end_is_told(&store, session, scope.clone(), 1).await, "{scope}");
+        assert!(an_end_hints_at_work(&store, session, scope.clone(), 1).await, "{scope}");
     }
 }
 
@@ -327,7 +327,7 @@ pub async fn an_end_where_a_limit_was_reached_hints_at_work(store: TestStore) {
 pub async fn an_end_where_no_limit_was_reached_hints_at_no_work(store: TestStore) {
     let session = store.session().await;
     for scope in every_scope() {
-        assert!(!an_end_is_told(&store, session, scope.clone(), 2).await, "{scope}");
+        assert!(!an_end_hints_at_work(&store, session, scope.clone(), 2).await, "{scope}");
     }
 }
 
@@ -418,7 +418,7 @@ pub async fn groups_wait_fairly_where_queues_take_turns(store: TestStore) {
     }
 }
 
-pub async fn a_look_passes_over_a_group_that_is_held_back(store: TestStore) {
+pub async fn peek_passes_over_a_limited_group(store: TestStore) {
     let session = limited(&store, 1).await;
     store.claim(session, 1).await;
     let peek =
@@ -428,7 +428,7 @@ pub async fn a_look_passes_over_a_group_that_is_held_back(store: TestStore) {
     assert_eq!(peek().await, Some(other));
 }
 
-pub async fn a_look_sees_that_a_token_has_come(store: TestStore) {
+pub async fn peek_sees_that_a_token_has_come(store: TestStore) {
     set(&store, group("a").rate(ten_a_second(1))).await;
     submit(&store, of("a"), 2).await;
     let session = store.session().await;

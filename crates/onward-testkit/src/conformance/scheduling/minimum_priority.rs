@@ -48,7 +48,7 @@ pub async fn a_task_becomes_urgent_enough_by_waiting(store: TestStore) {
 }
 
 /// Shows: T18
-pub async fn a_claim_tells_when_what_it_left_is_urgent_enough(store: TestStore) {
+pub async fn a_claim_returns_when_a_passed_over_task_is_urgent_enough(store: TestStore) {
     store.submit_new(urgent(100)).await;
     store.submit_new(NewTask { group: Some(name("a")), ..urgent(118) }).await;
     store.submit_new(urgent(200)).await;
@@ -67,7 +67,7 @@ pub async fn a_claim_that_got_all_it_asked_for_does_not_look_further(store: Test
 }
 
 /// Shows: T9, T18
-pub async fn nobody_is_told_of_what_a_limit_holds_back_anyhow(store: TestStore) {
+pub async fn a_claim_announces_no_task_that_a_limit_delays_anyway(store: TestStore) {
     for scope in [LimitScope::All, LimitScope::Kind(name("any")), LimitScope::Group(name("a"))] {
         let set = SetLimit::new(scope.clone());
         assert!(!matches!(
@@ -88,7 +88,7 @@ pub async fn nobody_is_told_of_what_a_limit_holds_back_anyhow(store: TestStore) 
 }
 
 /// Shows: T18
-pub async fn a_look_leaves_what_is_not_urgent_enough(store: TestStore) {
+pub async fn peek_passes_over_what_is_not_urgent_enough(store: TestStore) {
     store.submit_new(urgent(100)).await;
     assert_eq!(store.inner().peek(normal(SessionId(0), 1)).await.expect("a store without faults is read"), None);
     let enough = store.submit_new(urgent(128)).await;

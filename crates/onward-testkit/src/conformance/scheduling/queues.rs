@@ -58,12 +58,12 @@ async fn three_queues(store: &TestStore) -> SessionId {
     store.session().await
 }
 
-pub async fn a_queue_has_a_weight_of_one_and_no_limit_unless_told(store: TestStore) {
+pub async fn a_queue_has_a_weight_of_one_and_no_limit_by_default(store: TestStore) {
     store.submit("k").await;
     assert_eq!(settings(&store, "default").await, Some((1, None)));
 }
 
-pub async fn setting_a_queue_answers_what_holds_now(store: TestStore) {
+pub async fn setting_a_queue_returns_its_settings(store: TestStore) {
     let outcome = store.write(Write::SetQueue(set("a").weight(3).concurrency(2))).await;
     assert_eq!(
         outcome,
@@ -141,7 +141,7 @@ pub async fn the_lower_of_concurrency_and_what_a_claim_asks_for_holds(store: Tes
     assert_eq!(store.claim_from(session, 10, &[("a", 2)]).await.len(), 1);
 }
 
-pub async fn a_full_queue_does_not_hold_up_another(store: TestStore) {
+pub async fn a_full_queue_does_not_delay_another(store: TestStore) {
     let session = limited(&store, 1).await;
     submit(&store, "b", 2).await;
     assert_eq!(queues(&store.claimed(all_of(session, 10)).await), "abb");
@@ -155,7 +155,7 @@ pub async fn a_limit_counts_what_ran_before_it_was_set(store: TestStore) {
     assert_eq!(store.claim(session, 10).await.len(), 1);
 }
 
-pub async fn what_runs_beyond_a_new_limit_goes_on(store: TestStore) {
+pub async fn tasks_beyond_a_new_limit_continue(store: TestStore) {
     let session = limited(&store, 3).await;
     let leases = leases(&store, session).await;
     apply(&store, set("a").concurrency(1)).await;
@@ -207,14 +207,14 @@ pub async fn a_failure_for_good_gives_room(store: TestStore) {
     gives_room(&store, session).await;
 }
 
-pub async fn a_task_that_is_tried_again_later_gives_room(store: TestStore) {
+pub async fn a_task_that_is_retried_later_frees_its_slot(store: TestStore) {
     let session = limited(&store, 2).await;
     let leases = leases(&store, session).await;
     store.fail(leases[0], after(Duration::from_secs(60))).await;
     gives_room(&store, session).await;
 }
 
-pub async fn a_task_held_on_to_takes_no_second_place(store: TestStore) {
+pub async fn a_held_task_uses_no_second_slot(store: TestStore) {
     let session = limited(&store, 2).await;
     let lease = leases(&store, session).await[0];
     let hold = onward_store::AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: true };
@@ -300,7 +300,7 @@ pub async fn a_change_of_a_queue_or_the_mode_hints_at_work(store: TestStore) {
     }
 }
 
-pub async fn the_mode_is_strict_unless_told(store: TestStore) {
+pub async fn the_mode_is_strict_by_default(store: TestStore) {
     assert_eq!(store.inner().queue_mode().await.ok(), Some(QueueMode::Strict));
     store.done(Write::SetQueueMode(QueueMode::Interleaved)).await;
     assert_eq!(store.inner().queue_mode().await.ok(), Some(QueueMode::Interleaved));
@@ -312,7 +312,7 @@ pub async fn strict_takes_the_highest_weight_first(store: TestStore) {
     assert_eq!(queues(&claimed), format!("{}{}{}", "a".repeat(24), "c".repeat(24), "b".repeat(12)));
 }
 
-pub async fn queues_of_one_weight_are_one_line_in_strict_mode(store: TestStore) {
+pub async fn queues_of_one_weight_are_merged_in_strict_mode(store: TestStore) {
     for queue in ["a", "b"] {
         apply(&store, set(queue).weight(2)).await;
     }
@@ -402,7 +402,7 @@ pub async fn a_claims_own_mode_holds_over_the_stores(store: TestStore) {
     assert_eq!((queues(&stores).as_str(), stores.mode), ("abcaca", QueueMode::Interleaved));
 }
 
-pub async fn a_claimed_task_tells_its_queues_weight(store: TestStore) {
+pub async fn a_claimed_task_has_its_queues_weight(store: TestStore) {
     let session = three_queues(&store).await;
     assert_eq!(store.claim(session, 1).await[0].weight, 3);
 }

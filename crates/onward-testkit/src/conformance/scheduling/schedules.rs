@@ -76,7 +76,7 @@ fn submitted(task: i64) -> Firing {
 }
 
 /// Shows: T5
-pub async fn a_schedule_is_kept_as_it_was_set(store: TestStore) {
+pub async fn a_schedule_is_stored_as_it_was_set(store: TestStore) {
     let task = NewTask { payload: "{}".into(), queue: name("slow"), ..keyed("own", OnDuplicate::Reject) };
     let recurrence = Recurrence::Cron { expression: "0 3 * * *".into(), zone: "Europe/Berlin".into() };
     let schedule = NewSchedule {
@@ -181,7 +181,7 @@ pub async fn of_many_who_fire_at_once_one_does(store: TestStore) {
 }
 
 /// Shows: T5
-pub async fn a_firing_says_what_is_next(store: TestStore) {
+pub async fn a_firing_returns_the_next_one(store: TestStore) {
     set(&store, schedule("s")).await;
     let then = AfterFiring::Next(hour(2));
     fired(&store, FireSchedule { then, missed: 4, ..firing_of(&store, &[1]).await }).await;
@@ -215,8 +215,8 @@ pub async fn firings_may_overlap_where_that_is_allowed(store: TestStore) {
 pub async fn one_firing_is_held_and_no_second(store: TestStore) {
     with_overlap(&store, Overlap::QueueOne).await;
     fire(&store, &[1]).await;
-    let told = fire(&store, &[2, 3]).await;
-    assert_eq!(told, [Firing::Held { behind: TaskId(1) }, Firing::Skipped { active: TaskId(1) }]);
+    let firings = fire(&store, &[2, 3]).await;
+    assert_eq!(firings, [Firing::Held { behind: TaskId(1) }, Firing::Skipped { active: TaskId(1) }]);
     assert_eq!(record(&store).await.held, Some(hour(2).at));
 }
 
@@ -254,7 +254,7 @@ pub async fn a_task_that_runs_is_asked_to_stop_for_the_next_firing(store: TestSt
 }
 
 /// Shows: T5
-pub async fn extra_firings_that_may_overlap_hold_no_other_back(store: TestStore) {
+pub async fn extra_firings_that_may_overlap_delay_no_other(store: TestStore) {
     with_overlap(&store, Overlap::Skip).await;
     let extra = FireSchedule { overlap: Some(Overlap::Allow), ..firing_of(&store, &[-2, -1]).await };
     assert_eq!(fired(&store, extra).await, [submitted(1), submitted(2)]);
@@ -264,18 +264,18 @@ pub async fn extra_firings_that_may_overlap_hold_no_other_back(store: TestStore)
 /// Shows: T5
 pub async fn a_moment_whose_task_is_active_fires_no_second_time(store: TestStore) {
     with_overlap(&store, Overlap::Allow).await;
-    let told = fire(&store, &[1, 1]).await;
-    assert!(matches!(&told[1], Firing::Failed { message } if message.contains("task 1")), "{told:?}");
+    let firings = fire(&store, &[1, 1]).await;
+    assert!(matches!(&firings[1], Firing::Failed { message } if message.contains("task 1")), "{firings:?}");
 }
 
 /// Shows: T5
 /// Beats: silent-schedules
-pub async fn a_schedule_goes_on_after_a_task_that_could_not_be_submitted(store: TestStore) {
+pub async fn a_schedule_continues_after_a_task_that_could_not_be_submitted(store: TestStore) {
     set(&store, NewSchedule { task: keyed("own", OnDuplicate::Reject), ..schedule("s") }).await;
     let holder = store.submit_new(keyed("own", OnDuplicate::Reject)).await;
     let then = AfterFiring::Next(hour(2));
-    let told = fired(&store, FireSchedule { then, ..firing_of(&store, &[1]).await }).await;
-    assert!(matches!(&told[0], Firing::Failed { message } if message.contains("task 1")), "{told:?}");
+    let firings = fired(&store, FireSchedule { then, ..firing_of(&store, &[1]).await }).await;
+    assert!(matches!(&firings[0], Firing::Failed { message } if message.contains("task 1")), "{firings:?}");
     let after = record(&store).await;
     assert_eq!((after.next, after.failed, after.last), (Some(hour(2)), 1, None));
     assert!(after.error.is_some_and(|error| error.message.contains("key") && error.at == store.now()));

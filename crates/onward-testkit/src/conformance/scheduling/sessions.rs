@@ -64,7 +64,7 @@ pub async fn a_session_that_names_too_much_of_what_it_serves_is_refused(store: T
 }
 
 /// Shows: B6
-pub async fn a_task_that_no_worker_serves_says_so_until_one_does(store: TestStore) {
+pub async fn why_says_that_no_worker_serves_a_task_until_one_does(store: TestStore) {
     let waiting = store.submit("k").await;
     let reasons = async || store.inner().why(waiting).await.ok().flatten().unwrap_or_default();
     assert_eq!(reasons().await, [WaitReason::NoWorker]);
@@ -87,7 +87,7 @@ pub async fn a_task_that_no_worker_serves_says_so_until_one_does(store: TestStor
 }
 
 /// Shows: B6
-pub async fn a_task_whose_workers_all_have_tasks_in_hand_says_so(store: TestStore) {
+pub async fn why_says_that_all_workers_of_a_task_are_busy(store: TestStore) {
     let session = store.session().await;
     store.submit("k").await;
     store.submit("k").await;
@@ -117,7 +117,7 @@ pub async fn a_worker_that_is_gone_is_not_waited_for(store: TestStore) {
 }
 
 /// Shows: B6, T6
-pub async fn a_task_that_waits_says_when_it_expires(store: TestStore) {
+pub async fn why_says_when_a_waiting_task_expires(store: TestStore) {
     let at = store.now().plus(SECOND * 9);
     let with_deadline = store.submit_new(NewTask { deadline: Some(at), ..task("k") }).await;
     let ttl = Some(Ttl { duration: SECOND * 9, from: TtlFrom::Submission });
@@ -203,7 +203,7 @@ pub async fn closing_a_session_that_is_gone_is_done(store: TestStore) {
     }
 }
 
-pub async fn a_lapsed_sessions_tasks_wait_again_in_their_place(store: TestStore) {
+pub async fn a_lapsed_sessions_tasks_wait_again_at_their_old_position(store: TestStore) {
     let due = store.now();
     let lease = store.running(task("k")).await;
     assert_eq!(store.lapse().await.lost, 1);
@@ -301,7 +301,7 @@ pub async fn a_claim_forgets_other_sessions_and_never_its_own(store: TestStore) 
     assert_eq!(store.refused(Write::RenewSession { session: other }).await, Refusal::SessionLost(other));
 }
 
-pub async fn so_many_sessions_are_forgotten_in_one_sweep_and_the_rest_in_the_next(store: TestStore) {
+pub async fn a_bounded_number_of_sessions_is_forgotten_in_one_sweep_and_the_rest_in_the_next(store: TestStore) {
     let open = || Write::OpenSession(OpenSession::new("worker", LEASE));
     store.apply((0..1500).map(|_| open()).collect()).await;
     store.advance(LEASE + bounds::SESSION_KEPT);
@@ -318,7 +318,7 @@ pub async fn another_sessions_claim_takes_over_what_lapsed(store: TestStore) {
     assert_eq!((next.task, next.claim), (lease.task, 2));
 }
 
-pub async fn only_the_lapsed_sessions_tasks_are_taken_back(store: TestStore) {
+pub async fn only_the_lapsed_sessions_tasks_lose_their_leases(store: TestStore) {
     let lapsed = store.running(task("k")).await;
     store.advance(SECOND);
     let alive = store.running(task("k")).await;
@@ -355,7 +355,7 @@ async fn lose(store: &TestStore, times: usize) -> Lease {
     lease
 }
 
-pub async fn a_task_that_lost_two_leases_is_tried_again(store: TestStore) {
+pub async fn a_task_that_lost_two_leases_is_retried(store: TestStore) {
     let id = store.submit("k").await;
     lose(&store, 2).await;
     assert_eq!(store.state(id).await, TaskState::Waiting);
@@ -369,7 +369,7 @@ pub async fn a_third_lost_lease_in_a_row_goes_to_the_dead_letters(store: TestSto
     assert_eq!(record.finished_at, Some(store.now()));
 }
 
-pub async fn a_failure_between_lost_leases_begins_the_row_anew(store: TestStore) {
+pub async fn a_failure_between_lost_leases_resets_their_count(store: TestStore) {
     let id = store.submit("k").await;
     lose(&store, 2).await;
     let lease = store.start_one().await;
@@ -393,7 +393,7 @@ pub async fn a_task_held_on_to_is_lost_like_any_other(store: TestStore) {
 }
 
 /// Shows: T16
-pub async fn lost_leases_are_told_as_events(store: TestStore) {
+pub async fn lost_leases_make_events(store: TestStore) {
     let id = store.submit("k").await;
     lose(&store, 3).await;
     let changes: Vec<Change> = store.changes().await.into_iter().map(|(_, change)| change).collect();
@@ -402,7 +402,7 @@ pub async fn lost_leases_are_told_as_events(store: TestStore) {
     assert_eq!(changes, [Change::Submitted, started(1), lost, started(2), lost, started(3), Change::Dead], "of {id}");
 }
 
-pub async fn a_sweep_takes_back_so_many_leases_and_leaves_the_rest_to_the_next(store: TestStore) {
+pub async fn a_sweep_ends_a_bounded_number_of_leases_and_leaves_the_rest_to_the_next(store: TestStore) {
     store.apply((0..1500).map(|_| Write::Submit(Box::new(task("k")))).collect()).await;
     let session = store.session().await;
     store.claim(session, 4096).await;

@@ -203,7 +203,7 @@ pub async fn each_queue_is_shared_for_itself(store: TestStore) {
 }
 
 /// Shows: T9
-pub async fn without_weights_and_minimums_tasks_go_in_the_order_of_their_places(store: TestStore) {
+pub async fn without_weights_and_minimums_tasks_start_in_queue_order(store: TestStore) {
     set(&store, each().weight(1)).await;
     submit(&store, of("a"), 10).await;
     submit(&store, of("b"), 10).await;
@@ -228,7 +228,7 @@ pub async fn shares_survive_a_restart(mut store: TestStore) {
     assert_eq!((count(&given, 'a'), count(&given, 'b')), (16, 5), "{given}");
 }
 
-pub async fn a_look_shows_the_group_whose_turn_it_is(store: TestStore) {
+pub async fn peek_returns_a_task_of_the_group_whose_turn_it_is(store: TestStore) {
     set(&store, each().weight(1)).await;
     submit(&store, of("a"), 3).await;
     submit(&store, of("b"), 1).await;
@@ -238,7 +238,7 @@ pub async fn a_look_shows_the_group_whose_turn_it_is(store: TestStore) {
     assert_eq!(next.and_then(|task| task.group), Some(name("b")));
 }
 
-pub async fn a_look_passes_over_expired_tasks_of_the_group_whose_turn_it_is(store: TestStore) {
+pub async fn peek_passes_over_expired_tasks_of_the_group_whose_turn_it_is(store: TestStore) {
     set(&store, each().weight(1)).await;
     submit(&store, of("b"), 2).await;
     let session = store.session().await;
@@ -259,19 +259,19 @@ pub async fn weights_and_minimums_are_shown(store: TestStore) {
 }
 
 pub async fn weights_and_minimums_out_of_their_range_are_refused_with_the_range(store: TestStore) {
-    for (set, said) in [
+    for (set, expected) in [
         (group("a").weight(0), "1 to 1000"),
         (group("a").weight(1001), "1 to 1000"),
         (group("a").minimum(0), "1 to 1000000"),
         (SetLimit::new(LimitScope::Queue(name("q"))).weight(2), "only groups"),
     ] {
         let text = store.invalid(Write::SetLimit(set)).await;
-        assert!(text.contains(said), "{text}");
+        assert!(text.contains(expected), "{text}");
     }
 }
 
 /// Shows: B6
-pub async fn a_task_whose_group_has_had_its_turn_says_how_many_groups_go_first(store: TestStore) {
+pub async fn why_says_how_many_groups_go_before_a_task(store: TestStore) {
     set(&store, each().weight(1)).await;
     submit(&store, of("a"), 1).await;
     let last = store.submit_new(of("a")).await;

@@ -61,7 +61,7 @@ pub async fn wall_time_set_back_does_not_take_a_due_task_back(store: TestStore) 
     assert_eq!(store.start_one().await.task, id);
 }
 
-pub async fn a_sweep_makes_so_many_due_and_leaves_the_rest_to_the_next(store: TestStore) {
+pub async fn a_sweep_makes_a_bounded_number_due_and_leaves_the_rest_to_the_next(store: TestStore) {
     store.apply((0..1100).map(|_| Write::Submit(Box::new(delayed(SECOND)))).collect()).await;
     store.advance(SECOND);
     let first = store.sweep().await;
@@ -131,7 +131,7 @@ pub async fn an_expired_task_is_not_claimed(store: TestStore) {
     assert_eq!(numbers(&store.claim(session, 1).await), [next]);
 }
 
-pub async fn a_claim_of_many_expired_tasks_hands_out_none(store: TestStore) {
+pub async fn a_claim_of_many_expired_tasks_returns_none(store: TestStore) {
     let expiring = (0..1500).map(|_| Write::Submit(Box::new(living(SECOND, TtlFrom::Submission)))).collect();
     store.apply(expiring).await;
     let last = store.submit("k").await;
@@ -149,7 +149,7 @@ async fn expires_within_the_next_claim(store: &TestStore, follower: Priority) {
     store.advance(LEASE);
 }
 
-pub async fn what_follows_a_task_that_expires_in_a_claim_is_handed_out_in_its_turn(store: TestStore) {
+pub async fn a_follower_of_a_task_that_expires_in_a_claim_is_claimed_in_queue_order(store: TestStore) {
     expires_within_the_next_claim(&store, Priority::NORMAL).await;
     let session = store.session().await;
     assert_eq!(numbers(&store.claim(session, 1).await), [TaskId(2)]);
@@ -212,7 +212,7 @@ pub async fn a_closed_sessions_tasks_expire_as_if_they_had_not_been_claimed(stor
     assert_eq!(store.sweep().await.expired, 1);
 }
 
-pub async fn a_released_first_attempt_begins_no_time_to_live(store: TestStore) {
+pub async fn a_released_first_attempt_starts_no_time_to_live(store: TestStore) {
     let lease = store.running(living(SECOND, TtlFrom::FirstAttempt)).await;
     store.release(lease, Duration::ZERO).await;
     assert_eq!(store.record(lease.task).await.expires_at, None);
@@ -285,7 +285,7 @@ pub async fn a_second_attempt_does_not_prolong_the_time_to_live(store: TestStore
     assert_eq!(store.record(lease.task).await.expires_at, expires_at);
 }
 
-pub async fn a_session_may_not_hold_on_to_what_has_expired(store: TestStore) {
+pub async fn a_session_may_not_hold_an_expired_task(store: TestStore) {
     let lease = store.running(living(SECOND, TtlFrom::FirstAttempt)).await;
     store.advance(SECOND);
     let hold = AfterFailure::Retry { after: Duration::ZERO, uses_attempt: true, hold: true };
@@ -303,7 +303,7 @@ pub async fn an_expired_tasks_key_is_free(store: TestStore) {
 }
 
 /// Shows: T16
-pub async fn an_expiry_is_told_as_an_event(store: TestStore) {
+pub async fn an_expiry_makes_an_event(store: TestStore) {
     store.submit_new(living(SECOND, TtlFrom::Submission)).await;
     store.advance(SECOND);
     store.sweep().await;
@@ -364,7 +364,7 @@ async fn leave_an_expired_task_with_a_follower(store: &TestStore, follower: Prio
     store.advance(LEASE);
 }
 
-pub async fn what_follows_an_expired_task_that_a_sweep_left_behind_is_claimed_at_once(store: TestStore) {
+pub async fn a_follower_of_an_expired_task_that_a_sweep_left_behind_is_claimed_at_once(store: TestStore) {
     leave_an_expired_task_with_a_follower(&store, Priority::NORMAL, &[]).await;
     let session = store.session().await;
     assert_eq!(store.claim_kinds(session, 1, &["keyed"]).await.len(), 1);

@@ -128,7 +128,7 @@ pub async fn a_refused_member_undoes_a_sweep(store: TestStore) {
     store.complete(lease).await;
 }
 
-pub async fn a_refused_member_tells_no_events(store: TestStore) {
+pub async fn a_refused_member_leaves_no_events(store: TestStore) {
     let id = store.submit("k").await;
     let before = store.events().await;
     store.refused(Write::All(vec![Write::Cancel { task: id }, submit(), refused()])).await;

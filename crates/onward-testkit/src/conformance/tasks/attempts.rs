@@ -73,7 +73,7 @@ pub async fn a_task_claimed_among_others_fails_alone(store: TestStore) {
     store.complete(leases[2]).await;
 }
 
-pub async fn a_task_claimed_among_others_is_given_back_alone(store: TestStore) {
+pub async fn a_task_claimed_among_others_is_released_alone(store: TestStore) {
     let leases = three_running(&store).await;
     store.release(leases[1], Duration::ZERO).await;
     store.complete(leases[0]).await;
@@ -100,7 +100,7 @@ pub async fn tasks_claimed_together_are_lost_but_for_those_that_ended(store: Tes
     assert_eq!(states(&store, leases).await, expected);
 }
 
-pub async fn a_failed_attempt_is_tried_again_after_its_delay(store: TestStore) {
+pub async fn a_failed_attempt_is_retried_after_its_delay(store: TestStore) {
     let lease = store.running(task("k")).await;
     let failed = store.fail(lease, after(SECOND)).await;
     assert_eq!(failed, Failed { state: TaskState::Scheduled, lease: None });
@@ -145,7 +145,7 @@ pub async fn the_last_failure_ends_in_the_dead_letters(store: TestStore) {
     assert_eq!((failed.state, store.state(lease.task).await), (TaskState::Dead, TaskState::Dead));
 }
 
-pub async fn a_session_may_hold_on_to_a_failed_task(store: TestStore) {
+pub async fn a_session_may_hold_a_failed_task(store: TestStore) {
     let lease = store.running(task("k")).await;
     store.advance(SECOND);
     let failed = store.fail(lease, hold(true)).await;
@@ -156,13 +156,13 @@ pub async fn a_session_may_hold_on_to_a_failed_task(store: TestStore) {
     store.complete(next).await;
 }
 
-pub async fn holding_on_outdates_the_old_lease(store: TestStore) {
+pub async fn holding_a_task_outdates_the_old_lease(store: TestStore) {
     let lease = store.running(task("k")).await;
     store.fail(lease, hold(false)).await;
     assert_eq!(store.refused(Write::Complete { lease, result: None }).await, Refusal::LeaseLost(lease));
 }
 
-pub async fn holding_on_with_a_delay_waits_like_others(store: TestStore) {
+pub async fn a_held_retry_with_a_delay_waits_like_others(store: TestStore) {
     let lease = store.running(task("k")).await;
     let next = AfterFailure::Retry { after: SECOND, uses_attempt: true, hold: true };
     assert_eq!(store.fail(lease, next).await, Failed { state: TaskState::Scheduled, lease: None });
@@ -191,20 +191,20 @@ pub async fn a_released_task_that_is_to_be_cancelled_is_cancelled(store: TestSto
     assert_eq!((record.state, record.attempts), (TaskState::Cancelled, 0));
 }
 
-pub async fn a_failed_task_that_is_to_be_cancelled_is_not_tried_again(store: TestStore) {
+pub async fn a_failed_task_that_is_to_be_cancelled_is_not_retried(store: TestStore) {
     let lease = store.running(task("k")).await;
     store.cancel(lease.task).await;
     assert_eq!(store.fail(lease, after(SECOND)).await, Failed { state: TaskState::Cancelled, lease: None });
 }
 
-pub async fn a_task_that_is_to_be_cancelled_may_complete_all_the_same(store: TestStore) {
+pub async fn a_task_that_is_to_be_cancelled_may_complete_anyway(store: TestStore) {
     let lease = store.running(task("k")).await;
     store.cancel(lease.task).await;
     store.complete(lease).await;
     assert_eq!(store.state(lease.task).await, TaskState::Completed);
 }
 
-pub async fn a_confirmed_cancellation_says_why(store: TestStore) {
+pub async fn a_confirmed_cancellation_has_its_reason(store: TestStore) {
     let lease = store.running(task("k")).await;
     store.done(Write::ConfirmCancel { lease, reason: "asked to".into() }).await;
     let record = store.record(lease.task).await;

@@ -101,7 +101,7 @@ pub async fn ended_tasks_are_not_cancelled(store: TestStore) {
 }
 
 /// Shows: T13
-pub async fn a_chunk_does_no_more_than_its_limit_and_says_where_to_go_on(store: TestStore) {
+pub async fn a_chunk_does_no_more_than_its_limit_and_returns_where_to_continue(store: TestStore) {
     let ids = submit_some(&store, 5).await;
     let first = chunk(&store, BulkVerb::Cancel, any(), None, 2).await;
     assert_eq!((first.tasks, first.next), (2, Some(ids[3])));
@@ -121,7 +121,7 @@ pub async fn a_task_that_came_after_the_first_chunk_is_not_touched(store: TestSt
 }
 
 /// Shows: T13
-pub async fn ended_tasks_are_tried_again_together(store: TestStore) {
+pub async fn ended_tasks_are_retried_together(store: TestStore) {
     let ids = submit_some(&store, 2).await;
     bulk(&store, BulkVerb::Cancel, any()).await;
     let waiting = store.submit("k").await;
@@ -134,7 +134,7 @@ pub async fn ended_tasks_are_tried_again_together(store: TestStore) {
 /// A retry of completed tasks would repeat finished work, such as payments.
 ///
 /// Shows: T13
-pub async fn completed_tasks_are_tried_again_only_where_their_state_is_named(store: TestStore) {
+pub async fn completed_tasks_are_retried_only_where_their_state_is_named(store: TestStore) {
     let completed = store.completed(task("k")).await;
     submit_some(&store, 1).await;
     bulk(&store, BulkVerb::Cancel, any()).await;
@@ -145,7 +145,7 @@ pub async fn completed_tasks_are_tried_again_only_where_their_state_is_named(sto
 }
 
 /// Shows: T13
-pub async fn of_tasks_with_one_key_the_newest_is_tried_again(store: TestStore) {
+pub async fn of_tasks_with_one_key_the_newest_is_retried(store: TestStore) {
     let old = store.completed(keyed("a", OnDuplicate::Skip)).await;
     let new = store.completed(keyed("a", OnDuplicate::Skip)).await;
     let expected = BulkDone { passed_over: 1, ..done(1) };
@@ -165,7 +165,7 @@ pub async fn all_but_running_tasks_are_deleted_without_a_trace(store: TestStore)
 }
 
 /// Shows: T13, T16
-pub async fn what_is_done_to_many_is_told_of_each(store: TestStore) {
+pub async fn a_bulk_operation_makes_an_event_for_each_task(store: TestStore) {
     let ids = submit_some(&store, 2).await;
     bulk(&store, BulkVerb::Cancel, any()).await;
     bulk(&store, BulkVerb::Retry, any()).await;
@@ -209,7 +209,7 @@ pub async fn a_filter_takes_a_range_of_priorities_with_both_ends(store: TestStor
 }
 
 /// Shows: T13, T17
-pub async fn a_filter_takes_the_beginning_of_a_key(store: TestStore) {
+pub async fn a_filter_takes_the_prefix_of_a_key(store: TestStore) {
     let mut ids = Vec::new();
     for key in ["order:1", "order:", "order", "%", "Order:1"] {
         ids.push(store.submit_new(keyed(key, OnDuplicate::Skip)).await);
@@ -268,7 +268,7 @@ pub async fn a_chunk_of_a_refused_all_did_nothing(store: TestStore) {
 }
 
 /// Shows: T13
-pub async fn a_chunk_in_which_nothing_is_selected_says_where_to_go_on(store: TestStore) {
+pub async fn a_chunk_in_which_nothing_is_selected_returns_where_to_continue(store: TestStore) {
     let first = store.submit_new(NewTask { queue: name("rare"), ..task("k") }).await;
     let submit = Write::Submit(Box::new(task("k")));
     store.write(Write::All(vec![submit; 16_384])).await;

@@ -67,7 +67,7 @@ pub async fn a_child_knows_its_parent_and_is_found_by_it(mut store: TestStore) {
 }
 
 /// Shows: T11
-pub async fn a_parent_waits_for_its_children_and_goes_on_with_its_memo(store: TestStore) {
+pub async fn a_parent_waits_for_its_children_and_resumes_with_its_checkpoint(store: TestStore) {
     let (parent, _) = family(&store, 2).await;
     assert_eq!(awaited(&store, parent, OnDependencyFailure::Ignore).await, TaskState::Blocked);
     let record = store.record(parent.task).await;
@@ -112,7 +112,7 @@ pub async fn children_of_an_attempt_whose_lease_is_lost_are_not_taken(store: Tes
 /// The orchestration continues with its children once it has been retried.
 ///
 /// Shows: D9
-pub async fn a_dead_orchestration_keeps_its_children_whoever_else_waits_for_it(store: TestStore) {
+pub async fn a_dead_orchestration_keeps_its_children_even_if_a_task_waits_for_it(store: TestStore) {
     let orchestration = store.submit_new(NewTask { orchestration: true, ..task("order") }).await;
     let child = store.submit_new(of(orchestration)).await;
     let depends_on = Dependencies::on([orchestration]);
@@ -122,7 +122,7 @@ pub async fn a_dead_orchestration_keeps_its_children_whoever_else_waits_for_it(s
     assert_eq!(store.record(child).await.state, TaskState::Waiting);
 }
 
-pub async fn a_parent_without_live_children_goes_on_at_once(store: TestStore) {
+pub async fn a_parent_without_live_children_resumes_at_once(store: TestStore) {
     let (parent, _) = family(&store, 1).await;
     for child in claim_all(&store).await {
         store.complete(child.lease).await;
@@ -133,7 +133,7 @@ pub async fn a_parent_without_live_children_goes_on_at_once(store: TestStore) {
 }
 
 /// Shows: T11
-pub async fn a_child_that_comes_meanwhile_is_waited_for_too(store: TestStore) {
+pub async fn a_child_submitted_during_the_wait_is_waited_for_too(store: TestStore) {
     let (parent, _) = family(&store, 1).await;
     awaited(&store, parent, OnDependencyFailure::Ignore).await;
     let claimed = claim_all(&store).await;
@@ -145,7 +145,7 @@ pub async fn a_child_that_comes_meanwhile_is_waited_for_too(store: TestStore) {
 }
 
 /// Shows: T11
-pub async fn a_parent_that_collects_goes_on_whatever_became_of_its_children(store: TestStore) {
+pub async fn a_parent_that_collects_results_resumes_however_its_children_ended(store: TestStore) {
     let (parent, children) = family(&store, 2).await;
     awaited(&store, parent, OnDependencyFailure::Ignore).await;
     store.cancel(children[0]).await;
@@ -285,7 +285,7 @@ pub async fn what_depends_on_a_parent_waits_for_its_children_too(store: TestStor
     assert_eq!(store.state(after).await, TaskState::Waiting);
 }
 
-pub async fn a_memo_that_is_too_large_is_refused(store: TestStore) {
+pub async fn a_checkpoint_that_is_too_large_is_refused(store: TestStore) {
     let parent = store.running(task("parent")).await;
     let memo = vec![0; store.payload_limit() + 1].into();
     let on_failure = OnDependencyFailure::Ignore;
@@ -293,7 +293,7 @@ pub async fn a_memo_that_is_too_large_is_refused(store: TestStore) {
     assert!(text.contains("the memo"), "{text}");
 }
 
-pub async fn a_later_memo_replaces_an_earlier_one(store: TestStore) {
+pub async fn a_later_checkpoint_replaces_an_earlier_one(store: TestStore) {
     let parent = store.running(task("parent")).await;
     store.write(wait(parent, "one", OnDependencyFailure::Ignore)).await;
     let parent = store.start_one().await;
@@ -302,7 +302,7 @@ pub async fn a_later_memo_replaces_an_earlier_one(store: TestStore) {
 }
 
 /// Shows: T11
-pub async fn a_memo_survives_a_failed_attempt_and_a_restart(mut store: TestStore) {
+pub async fn a_checkpoint_survives_a_failed_attempt_and_a_restart(mut store: TestStore) {
     let (parent, _) = family(&store, 1).await;
     awaited(&store, parent, OnDependencyFailure::Ignore).await;
     store.reopen().await;
@@ -313,7 +313,7 @@ pub async fn a_memo_survives_a_failed_attempt_and_a_restart(mut store: TestStore
     assert_eq!((claimed[0].memo.as_deref(), claimed[0].attempt), (Some(b"memo".as_slice()), 2));
 }
 
-pub async fn a_retried_parent_begins_anew(store: TestStore) {
+pub async fn a_retried_parent_starts_from_the_beginning(store: TestStore) {
     let (parent, _) = family(&store, 1).await;
     awaited(&store, parent, OnDependencyFailure::Ignore).await;
     store.cancel(parent.task).await;
@@ -329,7 +329,7 @@ pub async fn no_wait_under_an_outdated_lease_is_taken(store: TestStore) {
     assert_eq!(refusal, Refusal::LeaseLost(parent));
 }
 
-pub async fn a_parent_that_waits_holds_no_place_in_its_queue(store: TestStore) {
+pub async fn a_parent_that_waits_uses_no_slot_of_its_queue(store: TestStore) {
     let concurrency = Some(onward_store::ConcurrencyLimit::AtMost(1));
     store.write(Write::SetQueue(SetQueue { concurrency, ..SetQueue::new(name("default")) })).await;
     let (parent, children) = family(&store, 1).await;
@@ -368,14 +368,14 @@ pub async fn a_pruned_child_is_forgotten(store: TestStore) {
     store.complete(parent).await;
 }
 
-pub async fn the_wait_for_children_is_told_as_events(store: TestStore) {
+pub async fn the_wait_for_children_makes_events(store: TestStore) {
     let (parent, _) = family(&store, 1).await;
     awaited(&store, parent, OnDependencyFailure::Ignore).await;
     store.complete_next().await;
-    let told: Vec<Change> =
+    let changes: Vec<Change> =
         store.changes().await.into_iter().filter(|(task, _)| *task == parent.task).map(|(_, change)| change).collect();
     let started = Change::Started { attempt: 1 };
-    assert_eq!(told, [Change::Submitted, started, Change::Blocked, Change::Unblocked]);
+    assert_eq!(changes, [Change::Submitted, started, Change::Blocked, Change::Unblocked]);
 }
 
 pub async fn a_refused_member_undoes_a_wait_for_children(store: TestStore) {
@@ -403,7 +403,7 @@ pub async fn a_retried_parent_has_its_children_still(store: TestStore) {
 }
 
 /// Shows: D2, T11
-pub async fn what_an_attempt_keeps_is_there_for_the_next(mut store: TestStore) {
+pub async fn a_checkpoint_is_there_for_the_next_attempt(mut store: TestStore) {
     let lease = store.running(task("copy")).await;
     let keep = |lease, memo: &'static str| Write::KeepMemo { lease, memo: memo.into() };
     store.done(keep(lease, "a third")).await;
@@ -420,7 +420,7 @@ pub async fn what_an_attempt_keeps_is_there_for_the_next(mut store: TestStore) {
 }
 
 /// Shows: D2
-pub async fn what_an_attempt_keeps_has_the_limit_of_a_payload(store: TestStore) {
+pub async fn a_checkpoint_has_the_limit_of_a_payload(store: TestStore) {
     let lease = store.running(task("copy")).await;
     let memo = vec![b'x'; store.payload_limit() + 1].into();
     assert!(store.invalid(Write::KeepMemo { lease, memo }).await.contains("memo"));

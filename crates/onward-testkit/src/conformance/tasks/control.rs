@@ -67,7 +67,7 @@ async fn dead(store: &TestStore, new: NewTask) -> TaskId {
     lease.task
 }
 
-pub async fn an_ended_task_can_be_tried_again_under_its_number(store: TestStore) {
+pub async fn an_ended_task_can_be_retried_under_its_number(store: TestStore) {
     let id = dead(&store, task("k")).await;
     store.advance(SECOND);
     store.retry(id).await;
@@ -77,20 +77,20 @@ pub async fn an_ended_task_can_be_tried_again_under_its_number(store: TestStore)
     assert_eq!((record.finished_at, record.progress, record.result), (None, None, TaskResult::None));
 }
 
-pub async fn trying_again_forgets_the_result(store: TestStore) {
+pub async fn retrying_forgets_the_result(store: TestStore) {
     let lease = store.running(task("k")).await;
     store.done(Write::Complete { lease, result: Some("old".into()) }).await;
     store.retry(lease.task).await;
     assert_eq!(store.record(lease.task).await.result, TaskResult::None);
 }
 
-pub async fn trying_again_keeps_the_errors(store: TestStore) {
+pub async fn retrying_keeps_the_errors(store: TestStore) {
     let id = dead(&store, task("k")).await;
     store.retry(id).await;
     assert_eq!(store.record(id).await.errors.len(), 1);
 }
 
-pub async fn every_kind_of_end_can_be_tried_again(store: TestStore) {
+pub async fn every_kind_of_end_can_be_retried(store: TestStore) {
     let completed = store.completed(task("k")).await;
     let cancelled = store.submit("k").await;
     store.cancel(cancelled).await;
@@ -100,7 +100,7 @@ pub async fn every_kind_of_end_can_be_tried_again(store: TestStore) {
     }
 }
 
-pub async fn trying_again_forgets_that_it_was_cancelled(store: TestStore) {
+pub async fn retrying_forgets_that_it_was_cancelled(store: TestStore) {
     let lease = store.running(task("k")).await;
     store.cancel(lease.task).await;
     store.release(lease, Duration::ZERO).await;
@@ -108,7 +108,7 @@ pub async fn trying_again_forgets_that_it_was_cancelled(store: TestStore) {
     assert!(!store.record(lease.task).await.cancel_requested);
 }
 
-pub async fn a_claim_after_trying_again_outdates_older_leases(store: TestStore) {
+pub async fn a_claim_after_retrying_outdates_older_leases(store: TestStore) {
     let id = dead(&store, task("k")).await;
     store.retry(id).await;
     let session = store.session().await;
@@ -116,7 +116,7 @@ pub async fn a_claim_after_trying_again_outdates_older_leases(store: TestStore) 
     assert_eq!((claimed.lease.claim, claimed.attempt), (2, 1));
 }
 
-pub async fn trying_again_begins_the_row_of_lost_leases_anew(store: TestStore) {
+pub async fn a_retry_resets_the_count_of_lost_leases(store: TestStore) {
     let id = store.submit("k").await;
     for _ in 0..3 {
         store.start_one().await;
@@ -128,7 +128,7 @@ pub async fn trying_again_begins_the_row_of_lost_leases_anew(store: TestStore) {
     assert_eq!(store.state(id).await, TaskState::Waiting);
 }
 
-pub async fn trying_again_gives_a_new_time_to_live(store: TestStore) {
+pub async fn retrying_gives_a_new_time_to_live(store: TestStore) {
     let ttl = Some(Ttl { duration: SECOND, from: TtlFrom::Submission });
     let id = store.submit_new(NewTask { ttl, ..task("k") }).await;
     store.advance(SECOND);
@@ -137,12 +137,12 @@ pub async fn trying_again_gives_a_new_time_to_live(store: TestStore) {
     assert_eq!(store.record(id).await.expires_at, Some(store.now().plus(SECOND)));
 }
 
-pub async fn an_unknown_task_is_not_tried_again(store: TestStore) {
+pub async fn an_unknown_task_is_not_retried(store: TestStore) {
     let task = TaskId(9);
     assert_eq!(store.refused(Write::Retry { task }).await, Refusal::TaskNotFound(task));
 }
 
-pub async fn a_live_task_is_not_tried_again(store: TestStore) {
+pub async fn a_live_task_is_not_retried(store: TestStore) {
     let task = store.submit("k").await;
     let refusal = store.refused(Write::Retry { task }).await;
     assert_eq!(refusal, Refusal::NotEnded { task, state: TaskState::Waiting });
@@ -151,14 +151,14 @@ pub async fn a_live_task_is_not_tried_again(store: TestStore) {
     assert_eq!(refusal, Refusal::NotEnded { task, state: TaskState::Running });
 }
 
-pub async fn a_task_whose_key_is_taken_is_not_tried_again(store: TestStore) {
+pub async fn a_task_whose_key_is_taken_is_not_retried(store: TestStore) {
     let task = store.completed(keyed("a", OnDuplicate::Skip)).await;
     let by = store.submit_new(keyed("a", OnDuplicate::Skip)).await;
     assert_eq!(store.refused(Write::Retry { task }).await, Refusal::KeyTaken { task, by });
     assert_eq!(store.state(task).await, TaskState::Completed);
 }
 
-pub async fn trying_again_takes_the_key_again(store: TestStore) {
+pub async fn retrying_takes_the_key_again(store: TestStore) {
     let id = store.completed(keyed("a", OnDuplicate::Skip)).await;
     store.retry(id).await;
     let duplicate = store.submitted(keyed("a", OnDuplicate::Reject)).await;
@@ -213,7 +213,7 @@ pub async fn a_submission_respects_a_pause(store: TestStore) {
     assert_eq!(claimable(&store).await, []);
 }
 
-pub async fn what_runs_goes_on_in_a_pause(store: TestStore) {
+pub async fn a_running_task_continues_in_a_pause(store: TestStore) {
     let lease = store.running(task("k")).await;
     store.pause(Scope::All, None).await;
     store.complete(lease).await;
@@ -293,7 +293,7 @@ pub async fn peek_passes_over_what_is_paused(store: TestStore) {
     assert_eq!(peeked.ok().flatten().map(|task| task.id), Some(other));
 }
 
-pub async fn a_delay_goes_on_in_a_pause(store: TestStore) {
+pub async fn a_delay_elapses_in_a_pause(store: TestStore) {
     let lease = store.running(task("k")).await;
     store.fail(lease, after(SECOND)).await;
     store.pause(Scope::All, None).await;

@@ -119,7 +119,7 @@ pub async fn one_end_unblocks_all_dependents_in_their_order(store: TestStore) {
 }
 
 /// Shows: T12
-pub async fn a_failed_attempt_that_is_tried_again_unblocks_nothing(store: TestStore) {
+pub async fn a_failed_attempt_that_is_retried_unblocks_nothing(store: TestStore) {
     let first = store.running(task("k")).await;
     let dependent = store.submit_new(on_with(&[first.task], OnDependencyFailure::Ignore)).await;
     store.fail(first, crate::test_store::after(Duration::ZERO)).await;
@@ -146,7 +146,7 @@ pub async fn a_dependent_fails_where_it_asked_for_that(store: TestStore) {
 }
 
 /// Shows: T12
-pub async fn a_dependent_runs_all_the_same_where_it_asked_for_that(store: TestStore) {
+pub async fn a_dependent_that_ignores_failures_runs_anyway(store: TestStore) {
     let first = store.running(task("k")).await;
     let other = store.submit_new(NewTask { when: When::After(SECOND), ..task("k") }).await;
     let dependent = store.submit_new(on_with(&[first.task, other], OnDependencyFailure::Ignore)).await;
@@ -206,7 +206,7 @@ pub async fn a_closed_sessions_cancelled_task_is_an_end(store: TestStore) {
 }
 
 /// Shows: T12
-pub async fn a_dependency_that_has_completed_holds_nothing_up(store: TestStore) {
+pub async fn a_completed_dependency_delays_nothing(store: TestStore) {
     let first = store.completed(task("k")).await;
     let dependent = store.submit_new(on(&[first])).await;
     assert_eq!(store.state(dependent).await, TaskState::Waiting);
@@ -397,7 +397,7 @@ pub async fn what_follows_a_task_may_depend_on_it(store: TestStore) {
     assert_eq!(store.state(TaskId(2)).await, TaskState::Waiting);
 }
 
-pub async fn what_follows_a_task_ends_where_its_dependency_was_removed_meanwhile(store: TestStore) {
+pub async fn a_follower_ends_if_its_dependency_was_removed(store: TestStore) {
     let gone = store.submit_new(NewTask { queue: name("other"), ..task("k") }).await;
     let session = store.session().await;
     let key = store.submitted(keyed("a", OnDuplicate::Skip)).await.id();
@@ -424,7 +424,7 @@ pub async fn a_retried_task_waits_for_no_dependency_again(store: TestStore) {
 /// task again adds dependencies to it.
 ///
 /// Shows: T12
-pub async fn no_second_life_makes_a_cycle(store: TestStore) {
+pub async fn a_retry_makes_no_cycle(store: TestStore) {
     let first = store.submit("k").await;
     store.cancel(first).await;
     let dependent = store.submit_new(on_with(&[first], OnDependencyFailure::Ignore)).await;
@@ -449,8 +449,9 @@ pub async fn a_failure_runs_down_a_chain(store: TestStore) {
     for task in &chain[1..] {
         assert_eq!(store.state(*task).await, TaskState::Cancelled);
     }
-    let told: Vec<_> = store.changes().await.into_iter().filter(|(_, change)| *change == Change::Cancelled).collect();
-    assert_eq!(told.iter().map(|(task, _)| *task).collect::<Vec<_>>(), chain[1..]);
+    let changes: Vec<_> =
+        store.changes().await.into_iter().filter(|(_, change)| *change == Change::Cancelled).collect();
+    assert_eq!(changes.iter().map(|(task, _)| *task).collect::<Vec<_>>(), chain[1..]);
 }
 
 /// Shows: T12
@@ -473,7 +474,7 @@ pub async fn a_long_chain_is_ended_in_bounded_steps_and_in_order(mut store: Test
     assert_eq!(store.sweep().await.next_due, None);
 }
 
-pub async fn many_dependents_of_one_task_are_told_in_bounded_steps(store: TestStore) {
+pub async fn many_dependents_of_one_task_are_unblocked_in_bounded_steps(store: TestStore) {
     let first = store.running(task("k")).await;
     let count = bounds::CASCADE + 10;
     store.write(Write::All((0..count).map(|_| submit(on(&[first.task]))).collect())).await;
@@ -484,7 +485,7 @@ pub async fn many_dependents_of_one_task_are_told_in_bounded_steps(store: TestSt
     assert_eq!(waiting(store.queue("default").await), Some((0, count as u64)));
 }
 
-pub async fn who_depends_on_a_retried_task_is_not_told_of_its_first_end(store: TestStore) {
+pub async fn a_dependent_of_a_retried_task_ignores_its_first_end(store: TestStore) {
     let first = store.running(task("k")).await;
     let before = (0..bounds::CASCADE + 10).map(|_| submit(on(&[first.task]))).collect();
     store.write(Write::All(before)).await;

@@ -44,7 +44,7 @@ async fn finished(store: &TestStore, token: impl Into<CompletionToken>, end: Fin
 }
 
 /// Shows: Q8
-pub async fn an_attempt_that_was_let_go_of_is_completed_by_its_token(store: TestStore) {
+pub async fn an_asynchronous_attempt_is_completed_by_its_token(store: TestStore) {
     let lease = awaited(&store, None).await;
     let record = store.record(lease.task).await;
     assert_eq!((record.state, record.session, record.attempts), (TaskState::Blocked, None, 0));
@@ -60,7 +60,7 @@ pub async fn an_attempt_that_was_let_go_of_is_completed_by_its_token(store: Test
 }
 
 /// Shows: Q8
-pub async fn what_waits_to_be_finished_holds_no_place_and_cannot_be_lost(store: TestStore) {
+pub async fn a_task_waiting_for_completion_uses_no_slot_and_loses_no_lease(store: TestStore) {
     let limit = Some(ConcurrencyLimit::AtMost(1));
     store.write(Write::SetQueue(SetQueue { concurrency: limit, ..SetQueue::new(name("default")) })).await;
     let lease = awaited(&store, None).await;
@@ -73,7 +73,7 @@ pub async fn what_waits_to_be_finished_holds_no_place_and_cannot_be_lost(store: 
 }
 
 /// Shows: Q8
-pub async fn what_waits_to_be_finished_survives_a_restart(mut store: TestStore) {
+pub async fn a_wait_for_completion_survives_a_restart(mut store: TestStore) {
     let lease = awaited(&store, Some(LEASE)).await;
     store.reopen().await;
     assert_eq!(store.state(lease.task).await, TaskState::Blocked);
@@ -84,7 +84,7 @@ pub async fn what_waits_to_be_finished_survives_a_restart(mut store: TestStore) 
 }
 
 /// Shows: Q8
-pub async fn an_attempt_that_is_failed_from_elsewhere_is_tried_again_as_its_policy_says(store: TestStore) {
+pub async fn an_attempt_failed_externally_is_retried_by_its_policy(store: TestStore) {
     let lease = awaited(&store, None).await;
     assert_eq!(finished(&store, lease, fail("declined")).await, TaskState::Scheduled);
     store.advance(SECOND);
@@ -97,14 +97,14 @@ pub async fn an_attempt_that_is_failed_from_elsewhere_is_tried_again_as_its_poli
     assert_eq!((record.attempts, errors), (2, vec![(1, "declined"), (2, "declined again")]));
 }
 
-pub async fn a_permanent_failure_from_elsewhere_is_the_end(store: TestStore) {
+pub async fn a_permanent_external_failure_ends_the_task(store: TestStore) {
     let lease = awaited(&store, None).await;
     let end = Finish::Fail { error: "never".into(), class: FailureClass::Permanent };
     assert_eq!(finished(&store, lease, end).await, TaskState::Failed);
 }
 
 /// Shows: Q8
-pub async fn an_attempt_that_is_not_finished_in_time_has_failed(store: TestStore) {
+pub async fn an_attempt_that_is_not_completed_in_time_has_failed(store: TestStore) {
     let lease = awaited(&store, Some(SECOND)).await;
     assert_eq!(store.sweep().await.next_due, Some(SECOND));
     store.advance(SECOND);
@@ -115,7 +115,7 @@ pub async fn an_attempt_that_is_not_finished_in_time_has_failed(store: TestStore
 }
 
 /// Shows: Q8
-pub async fn the_time_to_finish_begins_anew_when_it_is_extended(store: TestStore) {
+pub async fn an_extension_restarts_the_time_to_complete(store: TestStore) {
     let lease = awaited(&store, Some(SECOND)).await;
     store.advance(SECOND / 2);
     assert_eq!(finished(&store, lease, Finish::Extend { within: Some(SECOND * 2) }).await, TaskState::Blocked);
@@ -129,7 +129,7 @@ pub async fn the_time_to_finish_begins_anew_when_it_is_extended(store: TestStore
 }
 
 /// Shows: Q8
-pub async fn a_second_finisher_is_refused(store: TestStore) {
+pub async fn a_second_external_completion_is_refused(store: TestStore) {
     let lease = awaited(&store, None).await;
     finished(&store, lease, COMPLETE).await;
     let refusal = store.refused(finish(lease, fail("late"))).await;
@@ -149,13 +149,13 @@ pub async fn the_token_of_an_earlier_attempt_is_refused(store: TestStore) {
 }
 
 /// Shows: Q8
-pub async fn whichever_attempt_waits_is_finished_by_the_tasks_number(store: TestStore) {
+pub async fn the_waiting_attempt_is_completed_by_the_tasks_number(store: TestStore) {
     let lease = awaited(&store, None).await;
     assert_eq!(finished(&store, lease.task, COMPLETE).await, TaskState::Completed);
 }
 
 /// Shows: Q8
-pub async fn what_does_not_wait_to_be_finished_is_not(store: TestStore) {
+pub async fn a_task_that_does_not_wait_for_completion_is_not_completed(store: TestStore) {
     let waiting = store.submit("plain").await;
     let not_awaited = |task, state| Refusal::NotAwaited { task, state };
     assert_eq!(store.refused(finish(waiting, COMPLETE)).await, not_awaited(waiting, TaskState::Waiting));
@@ -176,7 +176,7 @@ pub async fn an_attempt_that_still_runs_is_completed_by_its_token(store: TestSto
 }
 
 /// Shows: Q8
-pub async fn what_waits_to_be_finished_is_cancelled_at_once(store: TestStore) {
+pub async fn a_task_waiting_for_completion_is_cancelled_at_once(store: TestStore) {
     let lease = awaited(&store, Some(SECOND)).await;
     assert_eq!(store.cancel(lease.task).await, Outcome::Cancelled);
     assert_eq!(store.sweep().await.next_due, None);
@@ -184,7 +184,7 @@ pub async fn what_waits_to_be_finished_is_cancelled_at_once(store: TestStore) {
     assert_eq!(refusal, Refusal::AlreadyEnded { task: lease.task, state: TaskState::Cancelled });
 }
 
-pub async fn what_is_to_be_cancelled_does_not_begin_to_wait(store: TestStore) {
+pub async fn a_task_to_be_cancelled_does_not_start_to_wait(store: TestStore) {
     let lease = store.running(task("approve")).await;
     store.cancel(lease.task).await;
     let outcome = store.write(wait_within(lease, None, 1)).await;
@@ -192,7 +192,7 @@ pub async fn what_is_to_be_cancelled_does_not_begin_to_wait(store: TestStore) {
 }
 
 /// Shows: Q8, B6
-pub async fn it_is_said_what_is_waited_for(store: TestStore) {
+pub async fn why_names_the_awaited_completion(store: TestStore) {
     let lease = awaited(&store, Some(SECOND)).await;
     let reasons = store.inner().why(lease.task).await.unwrap().unwrap();
     assert_eq!(reasons, [WaitReason::Completion { token: lease.into(), until: Some(store.now().plus(SECOND)) }]);
@@ -200,7 +200,7 @@ pub async fn it_is_said_what_is_waited_for(store: TestStore) {
 }
 
 /// Shows: Q8, T6
-pub async fn the_time_to_live_does_not_run_while_an_attempt_waits_to_be_finished(store: TestStore) {
+pub async fn the_time_to_live_does_not_run_while_an_attempt_waits_for_completion(store: TestStore) {
     let ttl = Some(Ttl { duration: SECOND * 5, from: TtlFrom::FirstAttempt });
     let lease = store.running(NewTask { ttl, ..task("approve") }).await;
     store.write(wait_within(lease, None, 2)).await;
@@ -212,7 +212,7 @@ pub async fn the_time_to_live_does_not_run_while_an_attempt_waits_to_be_finished
     assert_eq!(store.state(lease.task).await, TaskState::Expired);
 }
 
-pub async fn a_result_from_elsewhere_beyond_the_limit_is_refused_and_changes_nothing(store: TestStore) {
+pub async fn an_external_result_beyond_the_limit_is_refused_and_changes_nothing(store: TestStore) {
     let lease = awaited(&store, None).await;
     let large = Finish::Complete { result: Some(vec![0; store.payload_limit() + 1].into()) };
     store.invalid(finish(lease, large)).await;
@@ -220,14 +220,14 @@ pub async fn a_result_from_elsewhere_beyond_the_limit_is_refused_and_changes_not
 }
 
 /// Shows: Q8, T12
-pub async fn what_depends_on_the_task_goes_on_when_it_is_finished(store: TestStore) {
+pub async fn dependents_start_when_the_task_is_completed_externally(store: TestStore) {
     let lease = awaited(&store, None).await;
     let next = store.submit_new(NewTask { depends_on: Dependencies::on([lease.task]), ..task("ship") }).await;
     finished(&store, lease, COMPLETE).await;
     assert_eq!(store.state(next).await, TaskState::Waiting);
 }
 
-pub async fn a_refused_member_undoes_a_wait_to_be_finished(store: TestStore) {
+pub async fn a_refused_member_undoes_a_wait_for_completion(store: TestStore) {
     let lease = store.running(task("approve")).await;
     let refused = Write::Complete { lease, result: None };
     store.refused(Write::All(vec![wait_within(lease, Some(SECOND), 1), refused])).await;

@@ -9,7 +9,7 @@ fn moved(disk_read: u64) -> Io {
 }
 
 /// Shows: T18
-pub async fn what_a_task_is_expected_to_move_is_told_to_who_claims_and_who_reads(store: TestStore) {
+pub async fn expected_bytes_are_in_the_claim_and_in_the_record(store: TestStore) {
     let expected = moved(7);
     let id = store.submit_new(NewTask { io: expected, ..task("any") }).await;
     let other = store.submit("any").await;

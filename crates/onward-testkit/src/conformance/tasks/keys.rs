@@ -146,7 +146,7 @@ pub async fn a_superseded_task_keeps_no_key_when_it_ends(store: TestStore) {
     assert_eq!(store.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id });
 }
 
-pub async fn superseding_what_has_a_follower_takes_its_place_too(store: TestStore) {
+pub async fn superseding_a_task_with_a_follower_replaces_the_follower_too(store: TestStore) {
     let old = store.running(keyed("a", Skip)).await;
     store.submitted(keyed("a", Requeue)).await;
     let id = store.submitted(keyed("a", Supersede)).await.id();
@@ -154,7 +154,7 @@ pub async fn superseding_what_has_a_follower_takes_its_place_too(store: TestStor
     assert_eq!(store.list(Default::default()).await, [id, old.task]);
 }
 
-pub async fn superseding_what_waits_with_a_follower_takes_its_place_too(store: TestStore) {
+pub async fn superseding_a_waiting_task_with_a_follower_replaces_the_follower_too(store: TestStore) {
     let old = store.running(keyed("a", Skip)).await;
     store.submitted(keyed("a", Requeue)).await;
     store.release(old, Duration::ZERO).await;
@@ -211,7 +211,7 @@ pub async fn a_follower_comes_after_a_confirmed_cancellation(store: TestStore) {
     assert_eq!(store.state(TaskId(2)).await, TaskState::Waiting);
 }
 
-pub async fn a_follower_waits_while_its_predecessor_is_tried_again(store: TestStore) {
+pub async fn a_follower_waits_while_its_predecessor_is_retried(store: TestStore) {
     let lease = store.running(keyed("a", Requeue)).await;
     store.submitted(keyed("a", Requeue)).await;
     store.fail(lease, after(MINUTE)).await;
@@ -227,7 +227,7 @@ pub async fn a_follower_takes_the_key(store: TestStore) {
     assert_eq!(store.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id: TaskId(2) });
 }
 
-pub async fn a_follower_takes_a_key_that_would_have_been_kept(store: TestStore) {
+pub async fn a_follower_takes_a_key_that_would_have_been_reserved(store: TestStore) {
     let lease = store.running(kept("a", MINUTE)).await;
     store.submitted(keyed("a", Requeue)).await;
     store.complete(lease).await;
@@ -253,7 +253,7 @@ pub async fn a_key_is_free_for_a_submit_in_the_call_of_its_tasks_completion(stor
     assert_eq!(outcome, Outcome::Submitted(Submitted::Inserted { id: TaskId(2) }));
 }
 
-pub async fn a_kept_key_is_taken_for_a_submit_in_the_call_of_its_tasks_completion(store: TestStore) {
+pub async fn a_reserved_key_is_taken_for_a_submit_in_the_call_of_its_tasks_completion(store: TestStore) {
     let outcome = complete_and_submit(&store, kept("a", MINUTE), keyed("a", Skip)).await;
     assert_eq!(outcome, Outcome::Submitted(Submitted::Duplicate { id: TaskId(1) }));
 }
@@ -278,20 +278,20 @@ pub async fn a_key_stays_taken_between_attempts(store: TestStore) {
 }
 
 /// Shows: T3, Q6
-pub async fn a_key_can_be_kept_after_the_end(store: TestStore) {
+pub async fn a_key_can_be_reserved_after_the_end(store: TestStore) {
     let id = store.completed(kept("a", MINUTE)).await;
     store.advance(MINUTE - Duration::from_micros(1));
     assert_eq!(store.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id });
 }
 
 /// Shows: T3, Q6
-pub async fn a_kept_key_is_free_when_its_time_is_over(store: TestStore) {
+pub async fn a_reserved_key_is_free_when_its_time_is_over(store: TestStore) {
     store.completed(kept("a", MINUTE)).await;
     store.advance(MINUTE);
     store.submit_new(keyed("a", Reject)).await;
 }
 
-pub async fn a_key_that_another_task_took_is_not_kept_again_when_the_clock_is_set_back(store: TestStore) {
+pub async fn a_key_that_another_task_took_is_not_reserved_again_when_the_clock_is_set_back(store: TestStore) {
     store.completed(kept("a", MINUTE)).await;
     store.advance(MINUTE);
     let second = store.submit_new(keyed("a", Skip)).await;
@@ -301,17 +301,17 @@ pub async fn a_key_that_another_task_took_is_not_kept_again_when_the_clock_is_se
 }
 
 /// Shows: Q6
-pub async fn a_kept_key_rejects(store: TestStore) {
+pub async fn a_reserved_key_rejects(store: TestStore) {
     let id = store.completed(kept("a", MINUTE)).await;
     assert_eq!(store.submitted(keyed("a", Reject)).await, Submitted::Rejected { id });
 }
 
-pub async fn a_kept_key_is_not_superseded(store: TestStore) {
+pub async fn a_reserved_key_is_not_superseded(store: TestStore) {
     let id = store.completed(kept("a", MINUTE)).await;
     assert_eq!(store.submitted(keyed("a", Supersede)).await, Submitted::Duplicate { id });
 }
 
-pub async fn a_kept_key_outlives_the_pruning_of_its_task(store: TestStore) {
+pub async fn a_reserved_key_outlives_the_pruning_of_its_task(store: TestStore) {
     let id = store.completed(kept("a", MINUTE)).await;
     store.write(Write::Prune(onward_store::Prune { keep: Some(0), limit: 10, older_than: None })).await;
     assert_eq!(store.submitted(keyed("a", Skip)).await, Submitted::Duplicate { id });
@@ -325,7 +325,7 @@ pub async fn a_prune_forgets_a_key_whose_time_is_over(store: TestStore) {
     store.submit_new(keyed("a", Reject)).await;
 }
 
-pub async fn a_purge_frees_a_kept_key(store: TestStore) {
+pub async fn a_purge_frees_a_reserved_key(store: TestStore) {
     store.completed(kept("a", MINUTE)).await;
     let (queue, states) = (name("default"), vec![TaskState::Completed]);
     store.write(Write::Purge { queue, states, limit: 10 }).await;
@@ -333,7 +333,7 @@ pub async fn a_purge_frees_a_kept_key(store: TestStore) {
 }
 
 /// Shows: T16
-pub async fn what_becomes_of_duplicates_is_told_as_events(store: TestStore) {
+pub async fn the_handling_of_duplicates_makes_events(store: TestStore) {
     let old = store.submit_new(keyed("a", Skip)).await;
     store.submitted(NewTask { priority: Priority::HIGH, ..keyed("a", Skip) }).await;
     let new = store.submitted(keyed("a", Supersede)).await.id();

@@ -35,7 +35,7 @@ pub async fn a_scheduled_task_can_be_run_now(store: TestStore) {
 }
 
 /// Shows: Q10
-pub async fn what_is_run_now_takes_its_place_among_what_became_due_now(store: TestStore) {
+pub async fn a_task_run_now_waits_behind_those_due_before(store: TestStore) {
     let promoted = store.submit_new(later()).await;
     let before = store.submit("k").await;
     store.advance(Duration::from_secs(1));
@@ -76,7 +76,7 @@ pub async fn run_now_of_what_runs_is_blocked_or_has_ended_is_refused(store: Test
 }
 
 /// Shows: Q10, T8
-pub async fn a_killed_task_is_a_dead_letter_that_says_why(store: TestStore) {
+pub async fn a_killed_task_is_a_dead_letter_with_a_reason(store: TestStore) {
     for new in [task("k"), later()] {
         let id = store.submit_new(new).await;
         store.done(Write::Kill { task: id }).await;
@@ -88,7 +88,7 @@ pub async fn a_killed_task_is_a_dead_letter_that_says_why(store: TestStore) {
 }
 
 /// Shows: Q10, T8
-pub async fn a_killed_task_frees_its_key_and_can_be_tried_again(store: TestStore) {
+pub async fn a_killed_task_frees_its_key_and_can_be_retried(store: TestStore) {
     let killed = store.submit_new(keyed("a", OnDuplicate::Reject)).await;
     store.done(Write::Kill { task: killed }).await;
     let other = store.submit_new(keyed("a", OnDuplicate::Reject)).await;
@@ -98,7 +98,7 @@ pub async fn a_killed_task_frees_its_key_and_can_be_tried_again(store: TestStore
 }
 
 /// Shows: Q10, T12
-pub async fn what_depends_on_a_killed_task_is_told(store: TestStore) {
+pub async fn dependents_of_a_killed_task_are_resolved(store: TestStore) {
     let killed = store.submit("k").await;
     let dependent = store.submit_new(behind(killed)).await;
     store.done(Write::Kill { task: killed }).await;

@@ -44,7 +44,7 @@ pub async fn a_waiting_task_is_in_the_other_queue_at_once(mut store: TestStore) 
     assert_eq!(store.claim_from(session, 9, &[("other", 9)]).await, [id]);
 }
 
-pub async fn a_moved_task_keeps_its_place(store: TestStore) {
+pub async fn a_moved_task_keeps_its_age(store: TestStore) {
     let elsewhere = || NewTask { queue: name("other"), ..task("plain") };
     let first = store.submit("plain").await;
     store.advance(SECOND);
@@ -67,7 +67,7 @@ pub async fn scheduled_and_blocked_tasks_are_moved_and_still_wait(store: TestSto
 }
 
 /// Shows: Q8
-pub async fn a_running_task_counts_where_it_started_and_goes_on_in_the_other_queue(mut store: TestStore) {
+pub async fn a_running_task_counts_where_it_started_and_continues_in_the_other_queue(mut store: TestStore) {
     let limit = Some(ConcurrencyLimit::AtMost(1));
     store.write(Write::SetQueue(SetQueue { concurrency: limit, ..SetQueue::new(name("default")) })).await;
     let lease = store.running(task("plain")).await;

@@ -50,7 +50,7 @@ pub async fn a_purge_removes_only_of_its_queue(store: TestStore) {
     assert_eq!(store.list(Default::default()).await, [other]);
 }
 
-pub async fn a_purge_removes_the_oldest_first_and_says_whether_there_are_more(store: TestStore) {
+pub async fn a_purge_removes_the_oldest_first_and_returns_whether_there_are_more(store: TestStore) {
     for _ in 0..3 {
         store.submit("k").await;
     }
@@ -109,7 +109,7 @@ pub async fn a_purged_task_takes_its_follower_along(store: TestStore) {
 }
 
 /// Shows: T16
-pub async fn a_purge_is_told_as_events(store: TestStore) {
+pub async fn a_purge_makes_events(store: TestStore) {
     store.submit("k").await;
     store.cancel(TaskId(1)).await;
     store.removed(purge(&[TaskState::Cancelled], 10)).await;
@@ -231,7 +231,7 @@ pub async fn a_submit_makes_a_deleted_queue_again(store: TestStore) {
     assert_eq!(queue.map(|queue| (queue.waiting, queue.ended.completed)), Some((1, 1)));
 }
 
-pub async fn trying_again_makes_a_deleted_queue_again(store: TestStore) {
+pub async fn a_retry_makes_a_deleted_queue_again(store: TestStore) {
     let id = store.completed(task("k")).await;
     store.done(Write::DeleteQueue { queue: name("default") }).await;
     store.retry(id).await;

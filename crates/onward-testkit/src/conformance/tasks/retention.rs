@@ -30,7 +30,7 @@ fn prune_but(keep: u64) -> Write {
 }
 
 /// Shows: Q6, T17
-pub async fn a_task_is_kept_with_its_result_for_as_long_as_it_says(store: TestStore) {
+pub async fn a_task_is_retained_with_its_result(store: TestStore) {
     let lease = store.running(kept_for(SECOND * 2)).await;
     store.done(Write::Complete { lease, result: Some("sent".into()) }).await;
     store.advance(SECOND * 2);
@@ -42,7 +42,7 @@ pub async fn a_task_is_kept_with_its_result_for_as_long_as_it_says(store: TestSt
 }
 
 /// Shows: Q6
-pub async fn many_tasks_without_a_result_are_kept_for_as_long_as_they_say(store: TestStore) {
+pub async fn many_tasks_without_a_result_are_retained(store: TestStore) {
     let tasks: Vec<Write> = (0..8).map(|_| Write::Submit(Box::new(kept_for(SECOND)))).collect();
     store.apply(tasks).await;
     let session = store.session().await;
@@ -53,7 +53,7 @@ pub async fn many_tasks_without_a_result_are_kept_for_as_long_as_they_say(store:
 }
 
 /// Shows: Q6
-pub async fn a_task_is_kept_longer_than_others_where_it_says_so(store: TestStore) {
+pub async fn a_task_may_be_retained_longer_than_others(store: TestStore) {
     let kept = store.completed(kept_for(MINUTE)).await;
     store.completed(task("k")).await;
     store.advance(SECOND * 2);
@@ -62,7 +62,7 @@ pub async fn a_task_is_kept_longer_than_others_where_it_says_so(store: TestStore
 }
 
 /// Shows: Q6
-pub async fn a_task_is_forgotten_sooner_than_others_where_it_says_so(store: TestStore) {
+pub async fn a_task_may_be_forgotten_sooner_than_others(store: TestStore) {
     let other = store.completed(task("k")).await;
     store.completed(kept_for(SECOND)).await;
     store.advance(SECOND * 2);
@@ -71,7 +71,7 @@ pub async fn a_task_is_forgotten_sooner_than_others_where_it_says_so(store: Test
 }
 
 /// Shows: Q6
-pub async fn a_task_that_says_how_long_is_not_among_those_of_which_so_many_are_kept(store: TestStore) {
+pub async fn a_task_with_its_own_retention_is_not_counted_among_the_newest_kept(store: TestStore) {
     let kept = store.completed(kept_for(MINUTE)).await;
     store.completed(task("k")).await;
     let newest = store.completed(task("k")).await;
@@ -81,7 +81,7 @@ pub async fn a_task_that_says_how_long_is_not_among_those_of_which_so_many_are_k
 }
 
 /// Shows: Q6
-pub async fn however_a_task_ends_it_is_kept_for_as_long_as_it_says(store: TestStore) {
+pub async fn however_a_task_ends_its_retention_holds(store: TestStore) {
     let dead = store.running(kept_for(SECOND)).await;
     store.fail(dead, AfterFailure::Dead).await;
     let failed = store.running(kept_for(SECOND)).await;
@@ -168,7 +168,7 @@ pub async fn no_prune_counts_a_task_that_was_purged(store: TestStore) {
 }
 
 /// Shows: Q6
-pub async fn how_long_a_task_is_kept_is_known_after_a_restart(mut store: TestStore) {
+pub async fn a_tasks_retention_survives_a_restart(mut store: TestStore) {
     let kept = store.completed(kept_for(MINUTE)).await;
     store.completed(kept_for(SECOND)).await;
     store.reopen().await;
@@ -178,7 +178,7 @@ pub async fn how_long_a_task_is_kept_is_known_after_a_restart(mut store: TestSto
 }
 
 /// Shows: Q6
-pub async fn what_follows_a_task_is_kept_as_it_says_itself(store: TestStore) {
+pub async fn a_follower_has_its_own_retention(store: TestStore) {
     let first = store.running(NewTask { retention: Some(SECOND), ..keyed("a", OnDuplicate::Requeue) }).await;
     store.submitted(NewTask { retention: Some(MINUTE), ..keyed("a", OnDuplicate::Requeue) }).await;
     store.complete(first).await;
@@ -201,7 +201,7 @@ pub async fn events_of_forgotten_tasks_go_but_none_of_a_task_that_is_kept_withou
 }
 
 /// Shows: T16
-pub async fn events_are_forgotten_though_a_task_that_ended_before_is_kept_as_it_says(store: TestStore) {
+pub async fn events_are_forgotten_though_a_task_that_ended_before_is_retained(store: TestStore) {
     let kept = store.completed(kept_for(MINUTE)).await;
     store.completed(task("k")).await;
     let newest = store.completed(task("k")).await;
@@ -223,7 +223,7 @@ pub async fn a_refused_member_undoes_a_prune_of_what_was_over(store: TestStore) 
 }
 
 /// Shows: Q6
-pub async fn a_task_that_ends_in_the_call_of_a_prune_is_kept_as_it_says(store: TestStore) {
+pub async fn a_task_that_ends_in_the_call_of_a_prune_is_retained(store: TestStore) {
     let task = store.submit_new(kept_for(SECOND)).await;
     let outcomes = store.apply(vec![Write::Cancel { task }, prune_but(0)]).await;
     assert_eq!(outcomes[1], Outcome::Removed { tasks: 0, more: false });

@@ -12,7 +12,7 @@ pub async fn task_numbers_start_at_one_and_grow(store: TestStore) {
     assert_eq!(ids, [TaskId(1), TaskId(2), TaskId(3)]);
 }
 
-pub async fn a_submitted_task_has_what_its_submitter_said(store: TestStore) {
+pub async fn a_submitted_task_has_what_was_submitted(store: TestStore) {
     let new = NewTask { queue: name("q"), payload: "hello".into(), priority: Priority::HIGH, ..task("kind") };
     let record = store.record(store.submit_new(new).await).await;
     assert_eq!((record.kind, record.queue, record.priority), (name("kind"), name("q"), Priority::HIGH));
@@ -30,7 +30,7 @@ pub async fn a_submitted_task_has_no_history(store: TestStore) {
     );
 }
 
-pub async fn a_claim_hands_on_what_the_submitter_said(store: TestStore) {
+pub async fn a_claim_returns_what_was_submitted(store: TestStore) {
     let new = NewTask {
         payload: "\0\u{ff}".into(),
         timeout: Some(Duration::from_micros(1500)),

@@ -148,7 +148,7 @@ pub async fn numbers_come_in_pages(store: TestStore) {
 }
 
 /// Shows: T10
-pub async fn tasks_are_found_by_the_beginning_of_a_tags_key(store: TestStore) {
+pub async fn tasks_are_found_by_the_prefix_of_a_tags_key(store: TestStore) {
     let one = store.submit_new(tagged(&[("build.commit", "1"), ("build.target", "x")])).await;
     let other = store.submit_new(tagged(&[("build.", "")])).await;
     store.submit_new(tagged(&[("built", "1"), ("BUILD.commit", "1"), ("a", "build.")])).await;
@@ -211,7 +211,7 @@ pub async fn values_and_keys_come_in_pages(store: TestStore) {
 }
 
 /// Shows: T10
-pub async fn keys_are_found_by_their_beginning(store: TestStore) {
+pub async fn keys_are_found_by_their_prefix(store: TestStore) {
     store.submit_new(tagged(&[("b.1", ""), ("b.2", ""), ("c", ""), ("a", "")])).await;
     assert_eq!(keys(&store, "b.").await, ["b.1", "b.2"]);
     assert_eq!(keys(&store, "").await, ["a", "b.1", "b.2", "c"]);
@@ -240,7 +240,7 @@ pub async fn the_tags_of_a_purged_task_are_gone(store: TestStore) {
 }
 
 /// Shows: T10
-pub async fn a_task_that_is_tried_again_keeps_its_tags(store: TestStore) {
+pub async fn a_task_that_is_retried_keeps_its_tags(store: TestStore) {
     let id = store.completed(tagged(&[("customer", "42")])).await;
     store.retry(id).await;
     store.complete_next().await;

@@ -10,40 +10,40 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::sequences::{delay, kind, new_task, pick, tag};
-use crate::model_based::steps::{Act, NextTurn, TurnAct};
+use crate::model_based::steps::{NextTurn, Operation, TurnOperation};
 
-pub(super) fn act() -> impl Strategy<Value = Act> {
+pub(super) fn operation() -> impl Strategy<Value = Operation> {
     let key = select(vec!["a", "b", "b", "ä"]);
     prop_oneof![
-        6 => turn().prop_map(|turn| Act::Turn(Box::new(turn))),
-        3 => pick().prop_map(Act::Signal),
-        1 => pick().prop_map(Act::Terminate),
-        2 => kept_signal(),
-        2 => pick().prop_map(Act::PauseOrchestration),
-        2 => pick().prop_map(Act::ResumeOrchestration),
-        1 => (kind(), key).prop_map(|(kind, key)| Act::SignalKey { kind, key: key.to_owned() }),
+        6 => turn().prop_map(|turn| Operation::Turn(Box::new(turn))),
+        3 => pick().prop_map(Operation::Signal),
+        1 => pick().prop_map(Operation::Terminate),
+        2 => signal_or_start(),
+        2 => pick().prop_map(Operation::PauseOrchestration),
+        2 => pick().prop_map(Operation::ResumeOrchestration),
+        1 => (kind(), key).prop_map(|(kind, key)| Operation::SignalKey { kind, key: key.to_owned() }),
     ]
 }
 
-fn kept_signal() -> impl Strategy<Value = Act> {
+fn signal_or_start() -> impl Strategy<Value = Operation> {
     let keep_for = select(vec![Duration::ZERO, Duration::from_secs(5), Duration::from_secs(60)]);
     let key = select(vec!["a", "b", "ä", ""]);
-    (kind(), key, keep_for).prop_map(|(kind, key, keep_for)| Act::SignalKeyOrStart {
+    (kind(), key, keep_for).prop_map(|(kind, key, keep_for)| Operation::SignalKeyOrStart {
         kind,
         key: key.to_owned(),
         keep_for,
     })
 }
 
-fn turn() -> impl Strategy<Value = TurnAct> {
+fn turn() -> impl Strategy<Value = TurnOperation> {
     let appended = (0..3u64, prop_oneof![9 => Just(0), 1 => 1..3u64]);
     let consumed = prop_oneof![3 => Just(64u64), 1 => 0..3u64];
-    let told = (option::weighted(0.2, blob()), vec((select(vec!["x", "y"]), option::of(blob())), 0..2));
-    let told = (told, changed_tags());
+    let published = (option::weighted(0.2, blob()), vec((select(vec!["x", "y"]), option::of(blob())), 0..2));
+    let published = (published, changed_tags());
     let tasks = (vec(submit(), 0..3), vec(pick(), 0..2));
     let next = (next_turn(), prop_oneof![3 => Just(false), 1 => Just(true)]);
-    (pick(), appended, consumed, told, tasks, next).prop_map(
-        |(lease, (events, behind), consumed, ((status, values), tags), (submits, cancels), next)| TurnAct {
+    (pick(), appended, consumed, published, tasks, next).prop_map(
+        |(lease, (events, behind), consumed, ((status, values), tags), (submits, cancels), next)| TurnOperation {
             lease,
             events,
             behind,

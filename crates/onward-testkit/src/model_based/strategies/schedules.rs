@@ -1,4 +1,4 @@
-//! Generates the acts of a sequence on schedules.
+//! Generates the operations of a sequence on schedules.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::sequences::{new_task, pick};
-use crate::model_based::steps::Act;
+use crate::model_based::steps::Operation;
 use crate::test_store::name;
 
-pub(super) fn act() -> BoxedStrategy<Act> {
+pub(super) fn operation() -> BoxedStrategy<Operation> {
     prop_oneof![
-        4 => set().prop_map(|set| Act::SetSchedule(Box::new(set))),
-        8 => (fire(), pick()).prop_map(|(fire, revision)| Act::FireSchedule { fire: Box::new(fire), revision }),
-        1 => schedule().prop_map(Act::DeleteSchedule),
-        1 => schedule().prop_map(Act::PauseSchedule),
+        4 => set().prop_map(|set| Operation::SetSchedule(Box::new(set))),
+        8 => (fire(), pick()).prop_map(|(fire, revision)| Operation::FireSchedule { fire: Box::new(fire), revision }),
+        1 => schedule().prop_map(Operation::DeleteSchedule),
+        1 => schedule().prop_map(Operation::PauseSchedule),
         1 => (schedule(), pick(), option::of(next()))
-            .prop_map(|(schedule, revision, next)| Act::ResumeSchedule { schedule, revision, next }),
+            .prop_map(|(schedule, revision, next)| Operation::ResumeSchedule { schedule, revision, next }),
     ]
     .boxed()
 }

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
 use super::{orchestrations, schedules};
-use crate::model_based::steps::{Act, NextTurn, Pick, Step, TurnAct};
+use crate::model_based::steps::{NextTurn, Operation, Pick, Step, TurnOperation};
 use crate::test_store::name;
 
 const MICROSECOND: Duration = Duration::from_micros(1);
@@ -36,19 +36,19 @@ pub(in crate::model_based) fn sequences_with_orchestrations(steps: usize) -> imp
 
 /// Generates an orchestration that starts and parks, and may then be paused or signalled.
 fn parked() -> impl Strategy<Value = Vec<Step>> {
-    let after = subsequence(vec![Act::PauseOrchestration(Pick(0)), Act::Signal(Pick(0))], 0..=2);
+    let after = subsequence(vec![Operation::PauseOrchestration(Pick(0)), Operation::Signal(Pick(0))], 0..=2);
     let until = option::of(select(vec![SECOND, MINUTE]));
     (kind(), until, after).prop_map(|(kind, until, after)| {
         let orchestration = NewTask { orchestration: true, ..NewTask::of(kind) };
-        let open = Act::OpenSession { lease: MINUTE, serves: Served::default() };
+        let open = Operation::OpenSession { lease: MINUTE, serves: Served::default() };
         let steps =
-            [vec![open, Act::Submit(Box::new(orchestration))], vec![claim_of_all()], vec![parking(until)], after];
+            [vec![open, Operation::Submit(Box::new(orchestration))], vec![claim_of_all()], vec![parking(until)], after];
         steps.into_iter().map(Step::Apply).collect()
     })
 }
 
-fn claim_of_all() -> Act {
-    Act::Claim {
+fn claim_of_all() -> Operation {
+    Operation::Claim {
         session: Pick(0),
         queues: QueueSelection::All,
         kinds: KindSelection::All,
@@ -60,8 +60,8 @@ fn claim_of_all() -> Act {
     }
 }
 
-fn parking(until: Option<Duration>) -> Act {
-    Act::Turn(Box::new(TurnAct {
+fn parking(until: Option<Duration>) -> Operation {
+    Operation::Turn(Box::new(TurnOperation {
         lease: Pick(0),
         events: 1,
         behind: 0,
@@ -78,7 +78,7 @@ fn parking(until: Option<Duration>) -> Act {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        12 => vec(act(), 1..=5).prop_map(Step::Apply),
+        12 => vec(operation(), 1..=5).prop_map(Step::Apply),
         4 => forward().prop_map(Step::Advance),
         1 => select(vec![MICROSECOND, SECOND, MINUTE]).prop_map(Step::SetBack),
         1 => Just(Step::Reopen),
@@ -97,39 +97,39 @@ fn forward() -> impl Strategy<Value = Duration> {
     prop_oneof![30 => short, 1 => Just(bounds::SESSION_KEPT)]
 }
 
-fn act() -> impl Strategy<Value = Act> {
-    let member = prop_oneof![40 => single(), 1 => Just(Act::All(vec![]))];
+fn operation() -> impl Strategy<Value = Operation> {
+    let member = prop_oneof![40 => single(), 1 => Just(Operation::All(vec![]))];
     prop_oneof![
         12 => single(),
-        1 => vec(member, 0..=4).prop_map(Act::All),
+        1 => vec(member, 0..=4).prop_map(Operation::All),
     ]
 }
 
-/// Generates a single act. It is boxed because its strategy is large and is used several times.
-fn single() -> BoxedStrategy<Act> {
+/// Generates a single operation. It is boxed because its strategy is large and is used several times.
+fn single() -> BoxedStrategy<Operation> {
     prop_oneof![
-        8 => new_task().prop_map(|new| Act::Submit(Box::new(new))).boxed(),
+        8 => new_task().prop_map(|new| Operation::Submit(Box::new(new))).boxed(),
         8 => claim().boxed(),
         10 => end_of_attempt().boxed(),
         4 => session().boxed(),
         4 => control().boxed(),
         2 => removal().boxed(),
-        3 => schedules::act().boxed(),
-        4 => orchestrations::act().boxed(),
+        3 => schedules::operation().boxed(),
+        4 => orchestrations::operation().boxed(),
         2 => bulk().boxed(),
-        1 => Just(Act::Sweep),
+        1 => Just(Operation::Sweep),
     ]
     .boxed()
 }
 
-fn session() -> impl Strategy<Value = Act> {
+fn session() -> impl Strategy<Value = Operation> {
     let lease = select(vec![Duration::from_millis(99), Duration::from_millis(100), SECOND, Duration::from_secs(10)]);
     prop_oneof![
-        3 => (lease, served()).prop_map(|(lease, serves)| Act::OpenSession { lease, serves }),
-        2 => pick().prop_map(Act::RenewSession),
-        1 => pick().prop_map(Act::CloseSession),
-        1 => pick().prop_map(Act::Retire),
-        1 => pick().prop_map(Act::KeepMemo),
+        3 => (lease, served()).prop_map(|(lease, serves)| Operation::OpenSession { lease, serves }),
+        2 => pick().prop_map(Operation::RenewSession),
+        1 => pick().prop_map(Operation::CloseSession),
+        1 => pick().prop_map(Operation::Retire),
+        1 => pick().prop_map(Operation::KeepMemo),
     ]
 }
 
@@ -151,7 +151,7 @@ fn served() -> impl Strategy<Value = Served> {
     })
 }
 
-fn claim() -> impl Strategy<Value = Act> {
+fn claim() -> impl Strategy<Value = Operation> {
     let some_queues = vec((queue(), 0..4usize), 0..3).prop_map(once_each).prop_map(QueueSelection::Only);
     let queues = prop_oneof![3 => Just(QueueSelection::All), 1 => some_queues];
     let some_kinds = vec(kind(), 0..3).prop_map(KindSelection::Only);
@@ -162,7 +162,7 @@ fn claim() -> impl Strategy<Value = Act> {
     let choice = (option::weighted(0.2, mode()), 0..4u64);
     let least = option::weighted(0.2, select(vec![Priority(0), Priority::NORMAL, Priority(129), Priority::URGENT]));
     (pick(), queues, kinds, 0..6usize, choice, least).prop_map(
-        |(session, queues, (kinds, orchestrations), limit, (mode, random), least)| Act::Claim {
+        |(session, queues, (kinds, orchestrations), limit, (mode, random), least)| Operation::Claim {
             session,
             queues,
             kinds,
@@ -181,21 +181,21 @@ fn once_each(mut queues: Vec<(Name, usize)>) -> Vec<(Name, usize)> {
     queues
 }
 
-fn end_of_attempt() -> impl Strategy<Value = Act> {
+fn end_of_attempt() -> impl Strategy<Value = Operation> {
     let result =
         option::of(select(vec![b"".as_slice(), b"result", &[0; 40]])).prop_map(|result| result.map(Into::into));
     let fraction = option::of(select(vec![-1.0f32, 0.0, 0.25, 1.0, 7.0, f32::NAN]));
     prop_oneof![
-        4 => (pick(), result).prop_map(|(lease, result)| Act::Complete { lease, result }),
-        4 => (pick(), after_failure()).prop_map(|(lease, next)| Act::Fail { lease, next }),
-        2 => (pick(), delay()).prop_map(|(lease, after)| Act::Release { lease, after }),
-        2 => (pick(), memo(), on_failure()).prop_map(|(lease, memo, on_failure)| Act::AwaitChildren { lease, memo, on_failure }),
-        1 => pick().prop_map(Act::ConfirmCancel),
-        2 => (pick(), completion_wait()).prop_map(|(lease, wait)| Act::AwaitCompletion { lease, wait }),
-        2 => (pick(), any::<bool>(), finish()).prop_map(|(lease, by_number, finish)| Act::Finish { lease, by_number, finish }),
-        1 => (pick(), queue()).prop_map(|(task, queue)| Act::Move { task, queue }),
-        1 => (pick(), fraction, bytes_done()).prop_map(|(lease, fraction, bytes)| Act::Report { lease, fraction, bytes }),
-        1 => (pick(), io()).prop_map(|(lease, io)| Act::RecordIo { lease, io }),
+        4 => (pick(), result).prop_map(|(lease, result)| Operation::Complete { lease, result }),
+        4 => (pick(), after_failure()).prop_map(|(lease, next)| Operation::Fail { lease, next }),
+        2 => (pick(), delay()).prop_map(|(lease, after)| Operation::Release { lease, after }),
+        2 => (pick(), checkpoint(), on_failure()).prop_map(|(lease, memo, on_failure)| Operation::AwaitChildren { lease, memo, on_failure }),
+        1 => pick().prop_map(Operation::ConfirmCancel),
+        2 => (pick(), completion_wait()).prop_map(|(lease, wait)| Operation::AwaitCompletion { lease, wait }),
+        2 => (pick(), any::<bool>(), finish()).prop_map(|(lease, by_number, finish)| Operation::Finish { lease, by_number, finish }),
+        1 => (pick(), queue()).prop_map(|(task, queue)| Operation::Move { task, queue }),
+        1 => (pick(), fraction, bytes_done()).prop_map(|(lease, fraction, bytes)| Operation::Report { lease, fraction, bytes }),
+        1 => (pick(), io()).prop_map(|(lease, io)| Operation::RecordIo { lease, io }),
     ]
 }
 
@@ -230,7 +230,7 @@ fn finish() -> impl Strategy<Value = Finish> {
     ]
 }
 
-fn memo() -> impl Strategy<Value = Bytes> {
+fn checkpoint() -> impl Strategy<Value = Bytes> {
     select(vec![b"memo".as_slice(), b"", &[0; 33]]).prop_map(Into::into)
 }
 
@@ -243,18 +243,18 @@ fn after_failure() -> impl Strategy<Value = AfterFailure> {
     ]
 }
 
-fn control() -> impl Strategy<Value = Act> {
+fn control() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        4 => pick().prop_map(Act::Cancel),
-        9 => pick().prop_map(Act::Retry),
-        3 => pick().prop_map(Act::RunNow),
-        1 => pick().prop_map(Act::Kill),
-        1 => pick().prop_map(Act::Delete),
-        1 => (scope(), option::of(delay())).prop_map(|(scope, for_)| Act::Pause { scope, for_ }),
-        2 => scope().prop_map(Act::Resume),
-        2 => set_queue().prop_map(Act::SetQueue),
-        3 => set_limit().prop_map(Act::SetLimit),
-        1 => mode().prop_map(Act::SetQueueMode),
+        4 => pick().prop_map(Operation::Cancel),
+        9 => pick().prop_map(Operation::Retry),
+        3 => pick().prop_map(Operation::RunNow),
+        1 => pick().prop_map(Operation::Kill),
+        1 => pick().prop_map(Operation::Delete),
+        1 => (scope(), option::of(delay())).prop_map(|(scope, for_)| Operation::Pause { scope, for_ }),
+        2 => scope().prop_map(Operation::Resume),
+        2 => set_queue().prop_map(Operation::SetQueue),
+        3 => set_limit().prop_map(Operation::SetLimit),
+        1 => mode().prop_map(Operation::SetQueueMode),
     ]
 }
 
@@ -307,20 +307,20 @@ fn mode() -> impl Strategy<Value = QueueMode> {
     select(QueueMode::ALL.to_vec())
 }
 
-fn removal() -> impl Strategy<Value = Act> {
+fn removal() -> impl Strategy<Value = Operation> {
     let states = subsequence(TaskState::ALL.to_vec(), 0..=9);
     let without_running =
         states.prop_map(|states| states.into_iter().filter(|state| *state != TaskState::Running).collect());
     let states = prop_oneof![5 => without_running, 1 => Just(vec![TaskState::Running])];
     let prune = (option::of(delay()), option::of(0..6u64), 0..4usize);
     prop_oneof![
-        2 => (queue(), states, 0..4usize).prop_map(|(queue, states, limit)| Act::Purge { queue, states, limit }),
-        2 => queue().prop_map(Act::DeleteQueue),
-        2 => prune.prop_map(|(older_than, keep, limit)| Act::Prune(Prune { older_than, keep, limit })),
+        2 => (queue(), states, 0..4usize).prop_map(|(queue, states, limit)| Operation::Purge { queue, states, limit }),
+        2 => queue().prop_map(Operation::DeleteQueue),
+        2 => prune.prop_map(|(older_than, keep, limit)| Operation::Prune(Prune { older_than, keep, limit })),
     ]
 }
 
-fn bulk() -> impl Strategy<Value = Act> {
+fn bulk() -> impl Strategy<Value = Operation> {
     let any = TaskFilter::default;
     let filters = vec![
         any(),
@@ -346,7 +346,7 @@ fn bulk() -> impl Strategy<Value = Act> {
         BulkVerb::Move(name("slow")),
     ]);
     (verb, select(filters), option::weighted(0.3, pick()), 0..4usize)
-        .prop_map(|(verb, filter, before, limit)| Act::Bulk { verb, filter: Box::new(filter), before, limit })
+        .prop_map(|(verb, filter, before, limit)| Operation::Bulk { verb, filter: Box::new(filter), before, limit })
 }
 
 pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
@@ -361,7 +361,8 @@ pub(super) fn new_task() -> impl Strategy<Value = NewTask> {
     // These strategies are boxed, as is the strategy below. Otherwise the generated values lie on
     // the stack, which is small in a test.
     let orchestration = (proptest::bool::weighted(0.3), option::weighted(0.3, 0..3u64));
-    let others = (depends_on(), parent(), io(), aggregate(), option::weighted(0.4, series()), orchestration).boxed();
+    let others =
+        (depends_on(), parent(), io(), aggregate(), option::weighted(0.4, affinity_key()), orchestration).boxed();
     (what, when(), unique, option::weighted(0.3, ttl()), limits, retry, others).prop_map(
         |(
             (kind, queue, payload, priority),
@@ -424,7 +425,7 @@ fn parent() -> impl Strategy<Value = Option<TaskId>> {
 }
 
 /// Generates dependencies. Their numbers stand for picks, which are resolved when the submit is
-/// played.
+/// run.
 fn depends_on() -> impl Strategy<Value = Dependencies> {
     let dependency = prop_oneof![
         6 => (0..4i64).prop_map(|pick| Dependency::Task(TaskId(pick))),
@@ -503,7 +504,7 @@ fn group() -> impl Strategy<Value = Name> {
     select(vec!["tenant-1", "tenant-1", "tenant-2", "other"]).prop_map(name)
 }
 
-fn series() -> impl Strategy<Value = Name> {
+fn affinity_key() -> impl Strategy<Value = Name> {
     select(vec!["user-1", "user-1", "user-2"]).prop_map(name)
 }
 
