@@ -10,9 +10,9 @@ use crate::measure::now;
 
 /// The times at which each tenth of the steps of one long run ended. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Marks(Arc<Mutex<Vec<Instant>>>);
+pub struct StepTimes(Arc<Mutex<Vec<Instant>>>);
 
-impl Marks {
+impl StepTimes {
     /// Records the start of step `step` of `steps`, or the end of all steps if both are equal.
     pub fn step(&self, step: usize, steps: usize) {
         if step == steps || step.is_multiple_of(steps.div_ceil(10).max(1)) {
@@ -26,9 +26,9 @@ impl Marks {
     /// # Errors
     /// Returns an error if the steps were not run exactly once.
     pub fn last_over_first(&self, steps: usize) -> Result<Measurement> {
-        let marks = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        ensure!(marks.len() == 11, "the code was not run exactly once: {} marks", marks.len());
-        let tenths: Vec<Duration> = marks.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let times = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        ensure!(times.len() == 11, "the code was not run exactly once: {} times", times.len());
+        let tenths: Vec<Duration> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let (first, last) = (tenths.first().context("no first")?, tenths.last().context("no last")?);
         let per_step = |tenth: &Duration| tenth.as_secs_f64() * 1e6 / (steps as f64 / 10.0);
         Ok(Measurement::of(last.as_secs_f64() / first.as_secs_f64())
@@ -43,11 +43,11 @@ mod tests {
 
     #[test]
     fn steps_taken_twice_are_no_measurement() -> Result<()> {
-        let marks = Marks::default();
-        (0..=20).for_each(|step| marks.step(step, 20));
-        marks.last_over_first(20)?;
-        (0..=20).chain(0..=20).for_each(|step| marks.step(step, 20));
-        assert!(marks.last_over_first(20).is_err());
+        let times = StepTimes::default();
+        (0..=20).for_each(|step| times.step(step, 20));
+        times.last_over_first(20)?;
+        (0..=20).chain(0..=20).for_each(|step| times.step(step, 20));
+        assert!(times.last_over_first(20).is_err());
         Ok(())
     }
 }

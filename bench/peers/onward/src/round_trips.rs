@@ -22,9 +22,9 @@ pub(crate) const KIND: &str = "place";
 /// A typed task with the payload of the file rows.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Place(pub(crate) Order);
+pub(crate) struct PlaceOrder(pub(crate) Order);
 
-impl Task for Place {
+impl Task for PlaceOrder {
     const KIND: &'static str = KIND;
     type Output = ();
 }
@@ -46,7 +46,7 @@ impl Seen {
 /// then.
 pub(crate) fn register(engine: &Engine, seen: &Arc<Seen>) {
     let seen = seen.clone();
-    engine.register(move |Place(order): Place, _context| {
+    engine.register(move |PlaceOrder(order): PlaceOrder, _context| {
         if order.submitted > 0 {
             let latency = Duration::from_nanos(monotonic_nanoseconds() - order.submitted);
             seen.starts.lock().unwrap_or_else(PoisonError::into_inner).record(latency);
@@ -104,8 +104,8 @@ enum Awaits {
 }
 
 /// Measures round trips. Each submitter submits a task and awaits it. If the row has waiting tasks,
-/// the submitter awaits the oldest unawaited one instead, and its own task takes that place.
-pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
+/// the submitter awaits the oldest unawaited one instead, and its own task takes its position.
+pub(crate) async fn round_trips(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
     backlog::fill(&opened.store, row).await?;
@@ -136,7 +136,7 @@ pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
 async fn waiting_tasks(engine: &Engine, count: usize, bytes: usize) -> Result<Unawaited> {
     let mut handles = VecDeque::with_capacity(count);
     for _ in 0..count {
-        handles.push_back(engine.submit(Place(Order::new(u64::MAX, 0, bytes)?)).await?);
+        handles.push_back(engine.submit(PlaceOrder(Order::new(u64::MAX, 0, bytes)?)).await?);
     }
     Ok(Arc::new(Mutex::new(handles)))
 }
@@ -167,7 +167,7 @@ async fn submitter_of(
     let mut latencies = Latencies::default();
     for number in numbers {
         let before = now();
-        let handle = engine.submit(Place(template.numbered(number as u64))).await?;
+        let handle = engine.submit(PlaceOrder(template.numbered(number as u64))).await?;
         latencies.record(before.elapsed());
         match &awaits {
             Awaits::Nothing => {}

@@ -17,7 +17,7 @@ const BATCHES: [usize; 9] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
 const IN_FRONT: [usize; 6] = [0, 3, 6, 9, 12, 15];
 
 /// The most round trips in a trial.
-const TRIAL_LIVES: usize = 20_000;
+const TRIAL_TASKS: usize = 20_000;
 
 /// Measures round trips with the commit sizes of another run.
 pub(crate) fn same_commits(request: &Request) -> Result<Measurement> {
@@ -36,7 +36,7 @@ pub(crate) fn best_rhythm(request: &Request) -> Result<Measurement> {
 
 fn repeat_commits(request: &Request, directory: &Path) -> Result<Measurement> {
     let sizes = sizes(request)?;
-    let measurement = lives(request, Cycle::new(sizes), &directory.join("ceiling.db"))?;
+    let measurement = round_trips(request, Cycle::new(sizes), &directory.join("ceiling.db"))?;
     Ok(Measurement { commits: Some(sizes), ..measurement })
 }
 
@@ -53,13 +53,13 @@ fn sizes(request: &Request) -> Result<CommitSizes> {
 /// with and without the backlog. Otherwise only some backlogs would have that rhythm, by chance.
 fn best_in_front(request: &Request, sizes: CommitSizes, directory: &Path) -> Result<usize> {
     let mut trial = request.clone();
-    trial.row.count = request.row.count.min(TRIAL_LIVES);
+    trial.row.count = request.row.count.min(TRIAL_TASKS);
     trial.row.backlog.finished = 0;
     let mut best = (0, f64::INFINITY);
     for in_front in IN_FRONT {
         trial.row.backlog.delayed = request.row.backlog.delayed + in_front;
         let path = directory.join(format!("{in_front}-in-front.db"));
-        let pages = lives(&trial, Cycle::new(sizes), &path)?.extra["pages"];
+        let pages = round_trips(&trial, Cycle::new(sizes), &path)?.extra["pages"];
         if pages < best.1 {
             best = (in_front, pages);
         }
@@ -76,7 +76,7 @@ pub(crate) fn best_batch(request: &Request) -> Result<Measurement> {
     let mut best = (0, 0.0);
     for batch in BATCHES.into_iter().filter(|batch| *batch <= request.row.submitters) {
         let path = directory.path().join(format!("batch-{batch}.db"));
-        let speed = lives(&trial, Cycle::of_batch(batch), &path)?.value;
+        let speed = round_trips(&trial, Cycle::of_batch(batch), &path)?.value;
         if speed > best.1 {
             best = (batch, speed);
         }
@@ -84,15 +84,15 @@ pub(crate) fn best_batch(request: &Request) -> Result<Measurement> {
     let (batch, _) = best;
     ensure!(batch > 0, "no batch is small enough for the {} tasks outstanding", request.row.submitters);
     let path = directory.path().join("ceiling.db");
-    Ok(lives(request, Cycle::of_batch(batch), &path)?.with("batch", batch as f64))
+    Ok(round_trips(request, Cycle::of_batch(batch), &path)?.with("batch", batch as f64))
 }
 
 /// Measures round trips on a new file and keeps the file. Otherwise the disk would still be
 /// deleting the file of a trial while the next run is timed.
-fn lives(request: &Request, cycle: Cycle, path: &Path) -> Result<Measurement> {
+fn round_trips(request: &Request, cycle: Cycle, path: &Path) -> Result<Measurement> {
     let row = &request.row;
     let payload = Order::new(0, 0, row.payload_bytes)?.to_json()?;
-    let mut database = Database::create(path, request.class, payload)?;
+    let mut database = Database::create(path, request.durability, payload)?;
     database.fill(&row.backlog)?;
     let mut run = Run::new(&mut database, request, cycle)?;
     let pages_before = run.database.pages_logged()?;

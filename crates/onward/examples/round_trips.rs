@@ -1,5 +1,5 @@
 //! Measures tasks per second (submit, claim, run, complete) with a handler that does nothing, in
-//! memory or on a file that survives a killed process. `cargo run --release --example lives [TASKS
+//! memory or on a file that survives a killed process. `cargo run --release --example round_trips [TASKS
 //! [SLOTS [FILE]]]`
 
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert!(summary.completed >= (tasks / BATCH * BATCH) as u64, "a task was lost");
     show("submitted", tasks, submitted);
     show("ran", summary.ended() as usize, ran);
-    show("whole lives", summary.ended() as usize, submitted + ran);
+    show("round trips", summary.ended() as usize, submitted + ran);
     Ok(())
 }
 
