@@ -17,7 +17,7 @@ const OLDEST: u32 = 15;
 const VERSIONS: &str = "/usr/lib/postgresql";
 
 /// The time that a server may take to start or to stop, in seconds.
-const PATIENCE: &str = "60";
+const CONTROL_TIMEOUT: &str = "60";
 
 /// The user that runs the server if this program runs as root, because PostgreSQL refuses to run as
 /// root.
@@ -108,7 +108,7 @@ impl Server {
 
     fn control(&self, what: &str) -> Command {
         let mut control = self.program("pg_ctl");
-        control.args([what, "-w", "-t", PATIENCE, "-D"]).arg(self.data());
+        control.args([what, "-w", "-t", CONTROL_TIMEOUT, "-D"]).arg(self.data());
         control
     }
 }

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 pub(crate) const FOLDER: &str = "onward-tests-";
 
 /// The most paths that a message names.
-const MOST_NAMED: usize = 50;
+const MAX_NAMED: usize = 50;
 
 /// Makes an empty folder for the temporary files of one run of the tests. `cargo xtask clean-stale`
 /// recognises its name.
@@ -29,8 +29,8 @@ pub(crate) fn check(directory: &Path) -> Result<()> {
         return Ok(());
     }
     left.sort();
-    let named: String = left.iter().take(MOST_NAMED).map(|path| format!("\n  {path}")).collect();
-    let more = left.len().saturating_sub(MOST_NAMED);
+    let named: String = left.iter().take(MAX_NAMED).map(|path| format!("\n  {path}")).collect();
+    let more = left.len().saturating_sub(MAX_NAMED);
     let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
     bail!(
         "the tests left {} paths in {}; have each test remove what it makes:{named}{more}",
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_long_list_is_cut() {
         let folder = tempfile::tempdir().unwrap();
-        (0..MOST_NAMED + 2).for_each(|number| fs::write(folder.path().join(number.to_string()), "").unwrap());
+        (0..MAX_NAMED + 2).for_each(|number| fs::write(folder.path().join(number.to_string()), "").unwrap());
         let error = check(folder.path()).unwrap_err().to_string();
         assert!(error.ends_with("\n  and 2 more"), "{error}");
     }

@@ -14,7 +14,7 @@ struct Hunk<'a> {
 
 /// Returns a message for each hunk of this patch that fits in more than one place of its file below
 /// `root`.
-pub(super) fn doubtful(root: &Path, patch: &str) -> Result<Vec<String>> {
+pub(super) fn messages(root: &Path, patch: &str) -> Result<Vec<String>> {
     let mut messages = Vec::new();
     for (number, hunk) in hunks(patch).iter().enumerate() {
         let path = root.join(hunk.file);
@@ -71,11 +71,11 @@ mod tests {
 
     const PATCH: &str = "Why.\n\n--- a/x.rs\n+++ b/x.rs\n@@ -1,2 +1,2 @@ fn one() {\n one\n-two\n+three\n@@ -5 +5,2 @@\n-five\n+six\n--- a/y.rs\n+++ b/y.rs\n@@ -1,2 +1 @@\n-one\n\n";
 
-    fn doubtful_with(x: &str) -> Vec<String> {
+    fn messages_with(x: &str) -> Vec<String> {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("x.rs"), x).unwrap();
         std::fs::write(root.path().join("y.rs"), "one\n\n").unwrap();
-        doubtful(root.path(), PATCH).unwrap()
+        messages(root.path(), PATCH).unwrap()
     }
 
     #[test]
@@ -86,13 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_each_of_whose_hunks_fits_in_one_place_is_not_doubtful() {
-        assert_eq!(doubtful_with("one\ntwo\none\nfour\nfive\n"), Vec::<String>::new());
+    fn a_patch_each_of_whose_hunks_fits_in_one_place_is_not_ambiguous() {
+        assert_eq!(messages_with("one\ntwo\none\nfour\nfive\n"), Vec::<String>::new());
     }
 
     #[test]
-    fn a_hunk_that_fits_in_two_places_is_doubtful() {
-        let [message] = &doubtful_with("one\ntwo\none\ntwo\nfive\n")[..] else { panic!("there is one such hunk") };
+    fn a_hunk_that_fits_in_two_places_is_ambiguous() {
+        let [message] = &messages_with("one\ntwo\none\ntwo\nfive\n")[..] else { panic!("there is one such hunk") };
         assert!(message.starts_with("hunk 1 fits in 2 places of x.rs"), "{message}");
     }
 }

@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Result, ensure};
 
-use crate::in_use::{self, InUse, entries};
-use crate::leftovers;
+use super::in_use::{self, InUse, entries};
+use super::temporary_files;
 use crate::project::Project;
 
 /// The arguments of `cargo xtask clean-stale`.
@@ -34,10 +34,10 @@ const WORKSPACES: [&str; 3] = ["bench", "crates/onward-zmtp/fuzz", "interop"];
 
 /// Prefixes of names in the temporary folder. The number of the process that made the entry
 /// follows.
-const OF_A_PROCESS: [&str; 4] = ["onward-postgres-", leftovers::FOLDER, "onward-zmtp-", "bench-sockets-"];
+const NAMED_AFTER_PROCESS: [&str; 4] = ["onward-postgres-", temporary_files::FOLDER, "onward-zmtp-", "bench-sockets-"];
 
 /// Prefixes of names in the temporary folder that do not contain the number of a process.
-const OF_ANYONE: [&str; 1] = ["onward-server-"];
+const NAMED_WITHOUT_PROCESS: [&str; 1] = ["onward-server-"];
 
 /// The condition under which an entry may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ struct Candidate {
 
 /// The folders that are searched for stale entries.
 #[derive(Debug)]
-struct Places {
+struct Folders {
     root: PathBuf,
     target: PathBuf,
     temporary: PathBuf,
@@ -74,11 +74,12 @@ struct Measured {
 
 /// Removes stale entries, or prints them.
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
-    let places = Places { root: project.root().to_owned(), target: project.target(), temporary: std::env::temp_dir() };
+    let folders =
+        Folders { root: project.root().to_owned(), target: project.target(), temporary: std::env::temp_dir() };
     let age = Duration::from_secs(options.days * 24 * 3600);
     let held = InUse::look();
     let (mut freed, mut failed) = (0, 0);
-    for candidate in places.candidates() {
+    for candidate in folders.candidates() {
         let Some(measured) = stale(&candidate, age) else { continue };
         let shown = format!("{:>9}  {}", room(measured.bytes), candidate.path.display());
         match remove(&candidate.path, &held, options.dry_run) {
@@ -98,7 +99,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     Ok(())
 }
 
-impl Places {
+impl Folders {
     fn candidates(&self) -> Vec<Candidate> {
         let mut found = self.builds();
         found.extend(self.data());
@@ -148,9 +149,9 @@ fn target_folders(directory: &Path, found: &mut Vec<PathBuf>) {
 /// Returns an entry of the temporary folder if our tests and benchmarks use such a name.
 fn temporary(path: PathBuf) -> Option<Candidate> {
     let name = path.file_name()?.to_str()?;
-    let rule = match OF_A_PROCESS.iter().find_map(|prefix| process(&path, prefix)) {
+    let rule = match NAMED_AFTER_PROCESS.iter().find_map(|prefix| process(&path, prefix)) {
         Some(process) => Rule::Ended(process),
-        None => OF_ANYONE.iter().any(|prefix| name.starts_with(prefix)).then_some(Rule::Old)?,
+        None => NAMED_WITHOUT_PROCESS.iter().any(|prefix| name.starts_with(prefix)).then_some(Rule::Old)?,
     };
     Some(Candidate { path, rule })
 }
@@ -179,7 +180,7 @@ fn measure(path: &Path) -> Option<Measured> {
     let mut waiting = vec![path.to_owned()];
     while let Some(path) = waiting.pop() {
         let Ok(metadata) = path.symlink_metadata() else { continue };
-        // Cargo hard-links a program from two places, which take the space of one.
+        // Cargo hard-links a program under two paths, which take the space of one.
         if metadata.is_dir() || metadata.nlink() == 1 || linked.insert(metadata.ino()) {
             measured.bytes += metadata.blocks() * 512;
         }
@@ -233,25 +234,25 @@ mod tests {
 
     struct Fixture {
         folder: tempfile::TempDir,
-        places: Places,
+        folders: Folders,
     }
 
     impl Fixture {
         fn new(paths: &[&str]) -> Self {
             let folder = tempfile::tempdir().unwrap();
             let root = folder.path().to_owned();
-            let places = Places { target: root.join("target"), temporary: root.join("tmp"), root };
+            let folders = Folders { target: root.join("target"), temporary: root.join("tmp"), root };
             for path in paths {
                 let path = folder.path().join(path);
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(path, "x").unwrap();
             }
-            Self { folder, places }
+            Self { folder, folders }
         }
 
         /// Returns what a run removes, relative to the root.
         fn stale(&self, age: Duration) -> Vec<String> {
-            let stale = self.places.candidates().into_iter().filter(|candidate| stale(candidate, age).is_some());
+            let stale = self.folders.candidates().into_iter().filter(|candidate| stale(candidate, age).is_some());
             let relative = |path: &Path| path.strip_prefix(self.folder.path()).unwrap().to_str().unwrap().to_owned();
             stale.map(|candidate| relative(&candidate.path)).collect()
         }
@@ -290,8 +291,8 @@ mod tests {
 
     #[test]
     fn a_directory_with_the_number_of_a_process_goes_when_that_has_ended() {
-        let mine = std::process::id();
-        let paths = ["onward-postgres-", "onward-tests-", "bench-sockets-"].map(|name| format!("tmp/{name}{mine}/x"));
+        let own = std::process::id();
+        let paths = ["onward-postgres-", "onward-tests-", "bench-sockets-"].map(|name| format!("tmp/{name}{own}/x"));
         let fixture = Fixture::new(&paths.each_ref().map(String::as_str));
         assert_eq!(fixture.stale(Duration::ZERO), [""; 0]);
         let ended = format!("tmp/onward-postgres-{NO_PROCESS}");

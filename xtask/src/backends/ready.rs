@@ -6,8 +6,8 @@
 
 use anyhow::{Result, bail};
 
-use crate::postgres::Server;
-use crate::{libzmq, python_zmq};
+use super::postgres::Server;
+use super::{libzmq, python_zmq};
 
 /// The variable that lists the stores that must be tested.
 pub(crate) const REQUIRE: &str = "ONWARD_REQUIRE_BACKENDS";

@@ -41,31 +41,31 @@ fn available(table: &str) -> Option<u64> {
 }
 
 /// Adds the reason to a step's error if one of the file systems is full.
-pub(crate) fn explain(error: Error, places: &[PathBuf]) -> Error {
-    match places.iter().find_map(|place| full(place, free_space(place).ok()?)) {
+pub(crate) fn explain(error: Error, directories: &[PathBuf]) -> Error {
+    match directories.iter().find_map(|directory| full(directory, free_space(directory).ok()?)) {
         Some(message) => error.context(message),
         None => error,
     }
 }
 
-fn full(place: &Path, free: u64) -> Option<String> {
+fn full(directory: &Path, free: u64) -> Option<String> {
     let free_mib = free / MIB;
-    (free < FULL_BELOW).then(|| format!("the disk is full: {free_mib} MiB free at {}; {REMEDY}", place.display()))
+    (free < FULL_BELOW).then(|| format!("the disk is full: {free_mib} MiB free at {}; {REMEDY}", directory.display()))
 }
 
-/// Returns an error if there is less space at `place` than all of CI needs. Accepts a file system
+/// Returns an error if there is less space at `directory` than all of CI needs. Accepts a file system
 /// that `df` cannot measure.
-pub(crate) fn ensure_room(place: &Path) -> Result<()> {
-    match free_space(place).ok().and_then(|free| shortage(place, free)) {
+pub(crate) fn ensure_room(directory: &Path) -> Result<()> {
+    match free_space(directory).ok().and_then(|free| shortage(directory, free)) {
         Some(message) => bail!(message),
         None => Ok(()),
     }
 }
 
-fn shortage(place: &Path, free: u64) -> Option<String> {
+fn shortage(directory: &Path, free: u64) -> Option<String> {
     let (free_mib, needed_mib) = (free / MIB, CI_NEEDS / MIB);
     (free < CI_NEEDS)
-        .then(|| format!("{free_mib} MiB are free at {} and CI needs {needed_mib} MiB; {REMEDY}", place.display()))
+        .then(|| format!("{free_mib} MiB are free at {} and CI needs {needed_mib} MiB; {REMEDY}", directory.display()))
 }
 
 #[cfg(test)]

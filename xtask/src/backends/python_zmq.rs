@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use crate::libzmq::{install, run};
+use super::libzmq::{install, run};
 
 /// The variable that tells the tests which interpreter has ZeroMQ.
 const VARIABLE: &str = "ONWARD_PYTHON_ZMQ";
