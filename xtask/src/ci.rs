@@ -56,15 +56,15 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     if chosen.is_empty() {
         bail!("there is no such step; `cargo xtask ci --only list` names them all");
     }
-    let places = [project.target(), std::env::temp_dir()];
+    let directories = [project.target(), std::env::temp_dir()];
     if options.only.is_none() {
-        disk::ensure_room(&places[0])?;
+        disk::ensure_room(&directories[0])?;
     }
     let mut rows = Vec::new();
     for (name, what, step) in chosen {
         println!("\n=== {name}: {what}");
         let started = command::now();
-        let ended = step(project).map_err(|error| disk::explain(error, &places));
+        let ended = step(project).map_err(|error| disk::explain(error, &directories));
         if let Err(error) = &ended {
             println!("{error:#}");
         }

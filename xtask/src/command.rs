@@ -45,7 +45,7 @@ pub(crate) fn succeeds_within(command: &mut Command, limit: Duration) -> Result<
 
 /// Returns the exit status of a command, or `None` if it did not end within `limit` and was killed.
 fn status_within(command: &mut Command, limit: Duration) -> Result<Option<ExitStatus>> {
-    const LOOK_AGAIN: Duration = Duration::from_millis(20);
+    const POLL_INTERVAL: Duration = Duration::from_millis(20);
     let mut child = command.spawn().with_context(|| format!("cannot start `{}`", show(command)))?;
     let started = now();
     loop {
@@ -57,7 +57,7 @@ fn status_within(command: &mut Command, limit: Duration) -> Result<Option<ExitSt
             child.wait()?;
             return Ok(None);
         }
-        pause(LOOK_AGAIN);
+        pause(POLL_INTERVAL);
     }
 }
 

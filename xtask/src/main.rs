@@ -7,22 +7,16 @@ mod artifacts;
 mod backends;
 mod bench;
 mod ci;
-mod clean_stale;
 mod command;
 mod deny;
 mod disk;
 mod examples;
 mod features;
 mod fuzz;
-mod in_use;
-mod leftovers;
-mod libzmq;
 mod miri;
 mod mutants;
-mod postgres;
 mod project;
 mod prose;
-mod python_zmq;
 mod readme;
 mod reference;
 mod soak;
@@ -70,7 +64,7 @@ enum Command {
     /// Unpack the inputs of the fuzz targets for a fuzzer, or pack them again.
     Fuzz(fuzz::Options),
     /// Remove old build folders, and what tests and benchmarks left behind.
-    CleanStale(clean_stale::Options),
+    CleanStale(disk::clean_stale::Options),
 }
 
 fn main() -> ExitCode {
@@ -97,6 +91,6 @@ fn run(arguments: Arguments) -> Result<()> {
         Command::Miri(options) => miri::run(&project, &options),
         Command::Mutants(options) => mutants::run(&project, &options),
         Command::Fuzz(options) => fuzz::run(&project, &options),
-        Command::CleanStale(options) => clean_stale::run(&project, &options),
+        Command::CleanStale(options) => disk::clean_stale::run(&project, &options),
     }
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::project::Project;
 use crate::source::SourceFile;
-use crate::tidy::{Fault, places, places_of_document};
+use crate::tidy::{Fault, faults, faults_of_document};
 
 /// Arguments of `cargo xtask prose`.
 #[derive(Debug, clap::Args)]
@@ -26,10 +26,10 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     for path in files.filter(|path| path.starts_with(&options.path)) {
         let text = project.read(path)?;
         let is_document = path.ends_with(".md");
-        for place in if is_document { places_of_document(&text) } else { places(&SourceFile::new(path, text)) } {
-            counts.entry(path).or_default()[place.fault as usize] += 1;
+        for found in if is_document { faults_of_document(&text) } else { faults(&SourceFile::new(path, text)) } {
+            counts.entry(path).or_default()[found.fault as usize] += 1;
             if !options.count {
-                println!("{path}:{}: {}", place.line + 1, place.fault);
+                println!("{path}:{}: {}", found.line + 1, found.fault);
             }
         }
     }

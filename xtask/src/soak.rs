@@ -126,7 +126,7 @@ const SOAKS: &[Soak] = &[
     },
     Soak {
         name: "postgres-bloat",
-        what: "tasks that come and go on PostgreSQL before, under and after an old snapshot: the tables grow by what each life leaves, and then no more",
+        what: "tasks that come and go on PostgreSQL before, under and after an old snapshot: the tables grow by what each task leaves, and then no more",
         tests: &[("onward-store", "postgres::bloat::")],
         rounds: 1_000,
         variable: "ONWARD_ROUNDS",
@@ -185,7 +185,7 @@ const SOAKS: &[Soak] = &[
     },
     Soak {
         name: "sockets-crowd",
-        what: "so many connections to a socket that say nothing or drip an octet a second, while others are served",
+        what: "many connections to a socket that send nothing or an octet a second, while others are served",
         tests: &[("onward-zmtp", "socket::stress::crowds::")],
         rounds: 10_000,
         variable: "ONWARD_CONNECTIONS",
@@ -207,7 +207,7 @@ const SOAKS: &[Soak] = &[
     Soak {
         name: "stores-agree",
         what: "random sequences of writes, clock moves and restarts on every store, compared with the memory store",
-        tests: &[("onward-store", "agreement::")],
+        tests: &[("onward-store", "model_based::")],
         rounds: 500_000,
         variable: "ONWARD_SEQUENCES",
     },
@@ -263,7 +263,7 @@ fn execute(project: &Project, soak: &Soak, test: &mut Command) -> Result<Summary
     let mut child = test.current_dir(project.root()).stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
     let summary = add_up(BufReader::new(child.stdout.take().context("cargo has no output")?))?;
     ensure!(child.wait()?.success(), "`{}` failed", soak.name);
-    summary.with_context(|| format!("`{}` did not say what it did; did its test run?", soak.name))
+    summary.with_context(|| format!("`{}` printed no summary line; did its test run?", soak.name))
 }
 
 /// Prints every line. Returns the sum of the summary lines, or `None` if there is none.

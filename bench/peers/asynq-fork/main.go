@@ -46,8 +46,8 @@ func settingsOf(request *protocol.Request) (settings, error) {
 		"tuned in turn": {tuned: true, inTurn: true},
 	}
 	found, ok := known[request.Settings]
-	if !ok || request.Class != "normal" {
-		return settings{}, fmt.Errorf("asynq-fork has no settings `%s` in class %s", request.Settings, request.Class)
+	if !ok || request.Durability != "normal" {
+		return settings{}, fmt.Errorf("asynq-fork has no settings `%s` at durability level %s", request.Settings, request.Durability)
 	}
 	return found, nil
 }

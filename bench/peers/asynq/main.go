@@ -57,9 +57,9 @@ func work(request *protocol.Request) (*protocol.Measurement, error) {
 // settings are when Redis syncs, and whether to look for tasks often.
 func settings(request *protocol.Request) (synchronous string, tuned bool, err error) {
 	synchronous, rest, _ := strings.Cut(request.Settings, " ")
-	classes := map[string]string{"everysec": "normal", "always": "full"}
-	if classes[synchronous] != request.Class || (rest != "" && rest != "tuned") {
-		return "", false, fmt.Errorf("asynq has no settings `%s` in class %s", request.Settings, request.Class)
+	levels := map[string]string{"everysec": "normal", "always": "full"}
+	if levels[synchronous] != request.Durability || (rest != "" && rest != "tuned") {
+		return "", false, fmt.Errorf("asynq has no settings `%s` at durability level %s", request.Settings, request.Durability)
 	}
 	return synchronous, rest == "tuned", nil
 }

@@ -61,7 +61,7 @@ func freePort() (int, error) {
 	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
-// check waits until Redis answers, and reads back what it keeps safe.
+// check waits until Redis accepts connections, and reads back what it keeps safe.
 func (server *redisServer) check(synchronous string) error {
 	client := redis.NewClient(&redis.Options{Addr: server.address})
 	defer client.Close()
@@ -69,7 +69,7 @@ func (server *redisServer) check(synchronous string) error {
 	defer cancel()
 	for client.Ping(ctx).Err() != nil {
 		if ctx.Err() != nil {
-			return errors.New("redis-server does not answer")
+			return errors.New("redis-server does not accept connections")
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -94,9 +94,9 @@ async function work(submitsMeanwhile) {
   await untilCompleted(others);
   const value = row.count / seconds(begun);
   await runner.stop();
-  const answer = { completed: row.count - (await others.jobs()) };
+  const observed = { completed: row.count - (await others.jobs()) };
   await others.release();
-  return { value, answer, ...ledger() };
+  return { value, observed, ...ledger() };
 }
 
 async function bulkSubmit() {
@@ -104,9 +104,9 @@ async function bulkSubmit() {
   const begun = now();
   await submitAll(others);
   const value = row.count / seconds(begun);
-  const answer = { inserted: await others.jobs() };
+  const observed = { inserted: await others.jobs() };
   await others.release();
-  return { value, answer };
+  return { value, observed };
 }
 
 async function eachSubmit() {
@@ -124,9 +124,9 @@ async function eachSubmit() {
   const begun = now();
   await Promise.all(Array.from({ length: row.submitters }, one));
   const value = row.count / seconds(begun);
-  const answer = { ended: latencies.length, inserted: await others.jobs() };
+  const observed = { ended: latencies.length, inserted: await others.jobs() };
   await others.release();
-  return { value, answer, latencies };
+  return { value, observed, latencies };
 }
 
 /** From the call of a submit on other connections to the start of the handler, at the row's rate. */
@@ -147,12 +147,12 @@ async function wake() {
   await runner.stop();
   await others.release();
   const latencies = called.map((at, number) => startedAt[number] - at);
-  return { value: percentile(latencies, 0.5), latencies, answer: { started: latencies.length }, ...ledger() };
+  return { value: percentile(latencies, 0.5), latencies, observed: { started: latencies.length }, ...ledger() };
 }
 
 const workloads = {
   drain: () => work(false),
-  bulk_lives: () => work(true),
+  bulk_round_trips: () => work(true),
   bulk_submit: bulkSubmit,
   each_submit: eachSubmit,
   wake,

@@ -11,7 +11,7 @@ export function request() {
   const row = JSON.parse(process.env.ONWARD_BENCH_ROW);
   if (row.name !== of("--row")) throw new Error(`asked for row ${of("--row")} and given ${row.name}`);
   if (!words.includes("--postgres")) throw new Error(`row ${row.name} needs a PostgreSQL server`);
-  return { row, class: of("--class"), settings: of("--settings"), postgres: of("--postgres") };
+  return { row, durability: of("--durability"), settings: of("--settings"), postgres: of("--postgres") };
 }
 
 /** What fills a payload of the row's size up. */
@@ -24,12 +24,12 @@ export function percentile(nanoseconds, fraction) {
   return sorted[Math.max(Math.ceil(sorted.length * fraction), 1) - 1] / 1e3;
 }
 
-/** Refuses an answer that says less than the workload did. */
-function verify(row, answer) {
+/** Rejects observations that say less than the workload did. */
+function verify(row, observed) {
   for (const [name, field] of Object.entries(row.expect)) {
     const expected = field === "count" ? row.count : field;
-    if (answer[name] !== expected) {
-      throw new Error(`row ${row.name}: \`${name}\` should be ${expected} and is ${answer[name]}`);
+    if (observed[name] !== expected) {
+      throw new Error(`row ${row.name}: \`${name}\` should be ${expected} and is ${observed[name]}`);
     }
   }
 }
@@ -37,11 +37,11 @@ function verify(row, answer) {
 /** Prints the line of the record. */
 export function print(system, asked, measured) {
   const { row } = asked;
-  verify(row, measured.answer);
+  verify(row, measured.observed);
   const usage = process.resourceUsage();
   const latencies = measured.latencies ?? [];
   const line = {
-    row: row.name, class: asked.class, system, settings: asked.settings, value: measured.value, unit: row.unit, better: row.better,
+    row: row.name, durability: asked.durability, system, settings: asked.settings, value: measured.value, unit: row.unit, better: row.better,
     min: measured.value, max: measured.value, p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99), runs: 1,
     lost: measured.lost ?? 0, duplicated: measured.duplicated ?? 0,
     cpu_seconds: (usage.userCPUTime + usage.systemCPUTime) / 1e6, peak_mib: usage.maxRSS / 1024,

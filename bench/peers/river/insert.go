@@ -111,8 +111,8 @@ func submits(ctx context.Context, request *protocol.Request) (*protocol.Measurem
 	}
 	elapsed := time.Since(begun)
 	inserted, err := count(ctx, pool, "available")
-	answer := map[string]int{"inserted": inserted}
-	return &protocol.Measurement{Value: float64(row.Count) / elapsed.Seconds(), Answer: answer}, err
+	observed := map[string]int{"inserted": inserted}
+	return &protocol.Measurement{Value: float64(row.Count) / elapsed.Seconds(), Observed: observed}, err
 }
 
 // eachSubmit inserts jobs in calls of their own, from as many goroutines as the row has submitters, each with a connection.
@@ -150,6 +150,6 @@ func eachSubmit(ctx context.Context, request *protocol.Request) (*protocol.Measu
 	return &protocol.Measurement{
 		Value:     float64(row.Count) / elapsed.Seconds(),
 		Latencies: latencies,
-		Answer:    map[string]int{"ended": row.Count, "inserted": inserted},
+		Observed:  map[string]int{"ended": row.Count, "inserted": inserted},
 	}, err
 }

@@ -29,8 +29,8 @@ func main() {
 		switch request.Row.Workload {
 		case "drain":
 			return drain(ctx, request)
-		case "bulk_lives":
-			return lives(ctx, request)
+		case "bulk_round_trips":
+			return roundTrips(ctx, request)
 		case "bulk_submit":
 			return submits(ctx, request)
 		case "each_submit":

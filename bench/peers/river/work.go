@@ -72,7 +72,7 @@ func (crew *crew) measurement(ctx context.Context, row *protocol.Row, begun time
 	lost, duplicated := crew.starts.Ledger()
 	return &protocol.Measurement{
 		Value:      float64(row.Count) / ended.Sub(begun).Seconds(),
-		Answer:     map[string]int{"completed": completed},
+		Observed:   map[string]int{"completed": completed},
 		Lost:       lost,
 		Duplicated: duplicated,
 	}, nil
@@ -97,8 +97,8 @@ func drain(ctx context.Context, request *protocol.Request) (*protocol.Measuremen
 	return crew.measurement(ctx, &request.Row, begun, time.Now())
 }
 
-// lives inserts in bulk while the worker works.
-func lives(ctx context.Context, request *protocol.Request) (*protocol.Measurement, error) {
+// roundTrips inserts in bulk while the worker works.
+func roundTrips(ctx context.Context, request *protocol.Request) (*protocol.Measurement, error) {
 	crew, err := newCrew(ctx, request)
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func wake(ctx context.Context, request *protocol.Request) (*protocol.Measurement
 	return &protocol.Measurement{
 		Value:      latencies.Percentile(0.5),
 		Latencies:  latencies,
-		Answer:     map[string]int{"started": len(latencies)},
+		Observed:   map[string]int{"started": len(latencies)},
 		Lost:       lost,
 		Duplicated: duplicated,
 	}, nil

@@ -12,7 +12,7 @@ import (
 type Measurement struct {
 	Value      float64
 	Latencies  Latencies
-	Answer     map[string]int
+	Observed   map[string]int
 	Lost       int
 	Duplicated int
 	// Settings are printed in place of those asked for, where they say more.
@@ -22,7 +22,7 @@ type Measurement struct {
 
 type line struct {
 	Row        string             `json:"row"`
-	Class      string             `json:"class"`
+	Durability string             `json:"durability"`
 	System     string             `json:"system"`
 	Settings   string             `json:"settings"`
 	Value      float64            `json:"value"`
@@ -41,7 +41,7 @@ type line struct {
 	Extra      map[string]float64 `json:"extra,omitempty"`
 }
 
-// Run is the whole of a program: it reads the request, does the row, checks the answer and prints the line. Work that measures nothing,
+// Run is the whole of a program: it reads the request, does the row, checks the observed facts and prints the line. Work that measures nothing,
 // such as a producer's, prints what it has to say itself.
 func Run(system string, work func(*Request) (*Measurement, error)) {
 	if err := run(system, work); err != nil {
@@ -59,7 +59,7 @@ func run(system string, work func(*Request) (*Measurement, error)) error {
 	if err != nil || measured == nil {
 		return err
 	}
-	if err := request.Row.verify(measured.Answer); err != nil {
+	if err := request.Row.verify(measured.Observed); err != nil {
 		return err
 	}
 	line := lineOf(system, request, measured)
@@ -88,7 +88,7 @@ func lineOf(system string, request *Request, measured *Measurement) *line {
 		return &value
 	}
 	return &line{
-		Row: request.Row.Name, Class: request.Class, System: system, Settings: settings,
+		Row: request.Row.Name, Durability: request.Durability, System: system, Settings: settings,
 		Value: measured.Value, Unit: request.Row.Unit, Better: request.Row.Better,
 		Min: measured.Value, Max: measured.Value,
 		P50: percentile(0.5), P99: percentile(0.99), P999: percentile(0.999),

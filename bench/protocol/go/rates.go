@@ -146,7 +146,7 @@ func (starts *Starts) Measurement(row *Row, submitted []Submitted) *Measurement 
 	measured.figures("due", starts.latencies(submitted, 0, func(each Submitted) int64 { return each.Due }))
 	measured.Extra["per_second"] = achieved(row, submitted)
 	started := int(starts.started.Load())
-	measured.Answer = map[string]int{"started": started}
+	measured.Observed = map[string]int{"started": started}
 	measured.Lost = max(len(submitted)-started, 0)
 	measured.Duplicated = int(starts.again.Load())
 	return measured

@@ -41,9 +41,9 @@ type Row struct {
 
 // Request is one row to do.
 type Request struct {
-	Row      Row
-	Class    string
-	Settings string
+	Row        Row
+	Durability string
+	Settings   string
 	// Directory is where files go.
 	Directory string
 	// Postgres is the URL of the server of the run, for rows that are done on one.
@@ -55,7 +55,7 @@ type Request struct {
 func NewRequest() (*Request, error) {
 	request := &Request{}
 	name := flag.String("row", "", "the row to do")
-	flag.StringVar(&request.Class, "class", "", "what an acknowledgement must survive")
+	flag.StringVar(&request.Durability, "durability", "", "what an acknowledgement must survive")
 	flag.StringVar(&request.Settings, "settings", "default", "the name of the settings")
 	flag.StringVar(&request.Directory, "directory", os.TempDir(), "where files go")
 	flag.StringVar(&request.Postgres, "postgres", "", "the PostgreSQL server of the run")
@@ -79,9 +79,9 @@ func NewRequest() (*Request, error) {
 }
 
 // verify checks what was observed against what the row expects.
-func (row *Row) verify(answer map[string]int) error {
+func (row *Row) verify(observed map[string]int) error {
 	for name, expected := range row.Expect {
-		number, observed := row.Count, answer[name]
+		number, observed := row.Count, observed[name]
 		switch expected := expected.(type) {
 		case float64:
 			number = int(expected)

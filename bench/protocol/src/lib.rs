@@ -2,30 +2,30 @@
 //!
 //! The workload is data: [`Row`]s read from `bench/scenarios/*.toml`. A program gets one row
 //! ([`Request`]), runs it once, and returns [`Measurement`]s. [`run`] checks them against the row's
-//! expected answer and prints them as [`Line`]s, one JSON object each. This crate does not depend
+//! expected facts and prints them as [`Line`]s, one JSON object each. This crate does not depend
 //! on any database.
 
 mod allocations;
 mod grid;
 mod in_flight;
 mod line;
-mod marks;
 mod measure;
 mod program;
 mod rates;
 mod scenario;
 mod sockets;
+mod step_times;
 mod workload;
 
 pub use allocations::count_allocations;
 pub use in_flight::{Ends, Numbers};
 pub use line::{CommitSizes, Line};
-pub use marks::Marks;
 pub use measure::{Latencies, Ledger, Usage, microseconds_per, monotonic_nanoseconds, now, pace, repeat};
 pub use program::{Arguments, Request, run};
 pub use rates::{Arrival, Mode, Producer, Queues, Starts, Submitted, arrivals, queue_name};
-pub use scenario::{Backlog, Better, Class, Entry, Expected, Row, load_scenarios};
+pub use scenario::{Backlog, Better, DurabilityLevel, Entry, Expected, Row, load_scenarios};
 pub use sockets::{Pair, Shape, Sockets, Transport};
+pub use step_times::StepTimes;
 pub use workload::{BYTES_CHUNK, BYTES_TOTAL, BackoffName, GROUP_LIMIT, Order, group_of, key_prefix};
 
 /// The measurement of one row in one run.
@@ -36,7 +36,7 @@ pub struct Measurement {
     /// Latencies of single operations, if the row has them.
     pub latencies: Option<Latencies>,
     /// The observed facts, by name. They must match the row's `expect`.
-    pub answer: std::collections::BTreeMap<String, u64>,
+    pub observed: std::collections::BTreeMap<String, u64>,
     /// Tasks that were acknowledged and never ran to their end.
     pub lost: u64,
     /// Tasks that ran to their end more than once.
@@ -66,7 +66,7 @@ impl Measurement {
     /// Adds an observed fact.
     #[must_use]
     pub fn observed(mut self, name: &str, count: u64) -> Self {
-        self.answer.insert(name.to_owned(), count);
+        self.observed.insert(name.to_owned(), count);
         self
     }
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::{Better, Class};
+use crate::scenario::{Better, DurabilityLevel};
 
 /// A result: of one run as a program prints it, or of all runs as the runner records it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub struct Line {
     /// The row, such as `T/submit_tasks/1000`.
     pub row: String,
     /// The failures that an acknowledged write survives.
-    pub class: Class,
+    pub durability: DurabilityLevel,
     /// `onward`, `ceiling`, or the peer's name.
     pub system: String,
     /// The name of the settings.

@@ -36,8 +36,8 @@ pub fn pace(count: usize, rate: u32, mut arrive: impl FnMut(u64)) {
 }
 
 /// Runs a row's timed part as often as the row asks for, after one repetition that does not count.
-/// Returns the median figure with the latencies of all. Every repetition must give the expected
-/// answer.
+/// Returns the median figure with the latencies of all. Every repetition must observe the expected
+/// facts.
 ///
 /// # Errors
 /// Returns an error if a repetition fails or observes something other than the row expects.
@@ -46,7 +46,7 @@ pub fn repeat(row: &Row, mut once: impl FnMut() -> Result<Measurement>) -> Resul
         once()?;
     }
     let mut all = (0..row.repetitions.max(1)).map(|_| once()).collect::<Result<Vec<_>>>()?;
-    all.iter().try_for_each(|measurement| row.verify(&measurement.answer))?;
+    all.iter().try_for_each(|measurement| row.verify(&measurement.observed))?;
     let mut latencies = Latencies::default();
     all.iter_mut().filter_map(|measurement| measurement.latencies.take()).for_each(|each| latencies.merge(each));
     let lost = all.iter().map(|measurement| measurement.lost).sum();

@@ -8,7 +8,7 @@ use clap::Parser;
 use crate::Measurement;
 use crate::line::{CommitSizes, Line};
 use crate::measure::Usage;
-use crate::scenario::{Class, Row, load_scenarios};
+use crate::scenario::{DurabilityLevel, Row, load_scenarios};
 
 /// The command line of every program.
 #[derive(Debug, Clone, Parser)]
@@ -18,7 +18,7 @@ pub struct Arguments {
     pub row: String,
     /// The failures that an acknowledged write must survive.
     #[arg(long, value_enum)]
-    pub class: Class,
+    pub durability: DurabilityLevel,
     /// The name of the settings to use.
     #[arg(long, default_value = "default")]
     pub settings: String,
@@ -49,7 +49,7 @@ pub struct Request {
     /// The row, with `--quick` applied.
     pub row: Row,
     /// The failures that an acknowledged write must survive.
-    pub class: Class,
+    pub durability: DurabilityLevel,
     /// The name of the settings.
     pub settings: String,
     /// The directory of database files.
@@ -92,7 +92,7 @@ impl Request {
         std::fs::create_dir_all(&arguments.directory)?;
         Ok(Self {
             row: row.of_system(system),
-            class: arguments.class,
+            durability: arguments.durability,
             settings: arguments.settings.clone(),
             directory: arguments.directory.clone(),
             commits: arguments.commits,
@@ -102,7 +102,7 @@ impl Request {
     }
 }
 
-/// Runs a program's whole `main`: parses the arguments, runs the row, checks the answer, prints the
+/// Runs a program's whole `main`: parses the arguments, runs the row, checks the facts, prints the
 /// lines.
 ///
 /// # Errors
@@ -112,7 +112,7 @@ pub fn run(system: &str, work: impl FnOnce(&Request) -> Result<Measurement>) -> 
     let arguments = Arguments::parse();
     let request = Request::new(&arguments, system)?;
     let measurement = work(&request)?;
-    request.row.verify(&measurement.answer)?;
+    request.row.verify(&measurement.observed)?;
     let line = line_of(system, &request, measurement)?;
     let text = if arguments.json { serde_json::to_string(&line)? } else { format!("{line:#?}") };
     println!("{text}");
@@ -125,7 +125,7 @@ fn line_of(system: &str, request: &Request, measurement: Measurement) -> Result<
     let mut percentile = |fraction| latencies.as_mut().map(|latencies| latencies.percentile(fraction));
     Ok(Line {
         row: request.row.name.clone(),
-        class: request.class,
+        durability: request.durability,
         system: system.to_owned(),
         settings: measurement.settings.unwrap_or_else(|| request.settings.clone()),
         value: measurement.value,

@@ -36,7 +36,7 @@ pub enum Mode {
     Interleaved,
 }
 
-/// The place of the producer.
+/// The process of the producer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Producer {

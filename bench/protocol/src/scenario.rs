@@ -16,7 +16,7 @@ use crate::workload::BackoffName;
 /// The durability level: the failure that an acknowledged write survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
-pub enum Class {
+pub enum DurabilityLevel {
     /// No failure.
     Memory,
     /// A killed process.
@@ -25,7 +25,7 @@ pub enum Class {
     Full,
 }
 
-impl fmt::Display for Class {
+impl fmt::Display for DurabilityLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Memory => "memory",
@@ -191,7 +191,7 @@ pub struct Row {
     pub queues: Option<Queues>,
     /// The way in which a worker chooses among the queues.
     pub mode: Option<Mode>,
-    /// The place of the producer of an open loop.
+    /// The process of the producer of an open loop.
     #[serde(default)]
     pub producer: Producer,
     /// The sockets and their connections, in the rows of sockets.
@@ -208,7 +208,7 @@ pub struct Row {
     /// The systems that run the row, by durability level. A system that is not listed cannot run
     /// it; a comment beside the list gives the reason.
     #[serde(skip_serializing)]
-    pub systems: BTreeMap<Class, Vec<Entry>>,
+    pub systems: BTreeMap<DurabilityLevel, Vec<Entry>>,
 }
 
 fn one() -> usize {
@@ -237,14 +237,15 @@ impl Row {
     /// # Errors
     /// Returns an error if an expected fact is missing or different, because the program then did
     /// not run the workload.
-    pub fn verify(&self, answer: &BTreeMap<String, u64>) -> Result<()> {
+    pub fn verify(&self, observed: &BTreeMap<String, u64>) -> Result<()> {
         for (name, expected) in &self.expect {
             let expected = match expected {
                 Expected::Number(number) => *number,
                 Expected::Field(field) if field == "count" => self.count as u64,
                 Expected::Field(field) => anyhow::bail!("row {}: `{field}` is not a field to compare with", self.name),
             };
-            let observed = answer.get(name).with_context(|| format!("row {}: nothing said of `{name}`", self.name))?;
+            let observed =
+                observed.get(name).with_context(|| format!("row {}: `{name}` was not observed", self.name))?;
             anyhow::ensure!(
                 *observed == expected,
                 "row {}: `{name}` should be {expected} and is {observed}",
@@ -312,7 +313,8 @@ mod tests {
     #[test]
     fn a_row_takes_what_it_does_not_say_from_the_defaults() -> Result<()> {
         let rows = parse_scenarios(TEXT)?;
-        let settings: Vec<_> = rows[0].systems[&Class::Memory].iter().map(|entry| entry.settings.as_str()).collect();
+        let settings: Vec<_> =
+            rows[0].systems[&DurabilityLevel::Memory].iter().map(|entry| entry.settings.as_str()).collect();
         assert_eq!(settings, ["default", "suite"]);
         Ok(())
     }
@@ -331,10 +333,10 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_says_less_than_the_workload_is_refused() -> Result<()> {
+    fn a_result_with_fewer_facts_than_expected_is_rejected() -> Result<()> {
         let rows = parse_scenarios(TEXT)?;
-        let answer = |inserted| BTreeMap::from([("inserted".to_owned(), inserted), ("duplicates".to_owned(), 0)]);
-        assert!(rows[0].verify(&answer(2)).is_err());
-        rows[0].verify(&answer(3))
+        let facts = |inserted| BTreeMap::from([("inserted".to_owned(), inserted), ("duplicates".to_owned(), 0)]);
+        assert!(rows[0].verify(&facts(2)).is_err());
+        rows[0].verify(&facts(3))
     }
 }

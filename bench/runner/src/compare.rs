@@ -2,23 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use bench_protocol::{Better, Class, Line};
+use bench_protocol::{Better, DurabilityLevel, Line};
 
 use crate::record::Entry;
 use crate::{compare_postgres, compare_tasks};
 
 /// Returns Onward's own line of a row, with its default settings.
-pub(crate) fn onward<'a>(entries: &'a [Entry], row: &str, class: Class) -> Option<&'a Line> {
-    find(entries, row, class, |line| line.system == "onward" && line.settings == "default")
+pub(crate) fn onward<'a>(entries: &'a [Entry], row: &str, durability: DurabilityLevel) -> Option<&'a Line> {
+    find(entries, row, durability, |line| line.system == "onward" && line.settings == "default")
 }
 
 pub(crate) fn find<'a>(
     entries: &'a [Entry],
     row: &str,
-    class: Class,
+    durability: DurabilityLevel,
     wanted: impl Fn(&Line) -> bool,
 ) -> Option<&'a Line> {
-    entries.iter().filter_map(Entry::line).find(|line| line.row == row && line.class == class && wanted(line))
+    entries.iter().filter_map(Entry::line).find(|line| line.row == row && line.durability == durability && wanted(line))
 }
 
 /// Returns how many times as good `line` is as `other`. Above 1 is better, for either direction of
@@ -85,8 +85,12 @@ impl Comparison {
 }
 
 /// The rows with a backlog.
-const BACKLOGS: [&str; 4] =
-    ["T/file_lives_history/1M", "T/file_lives_waiting/100k", "T/file_lives_delayed/100k", "T/file_lives_backlog/1.2M"];
+const BACKLOGS: [&str; 4] = [
+    "T/file_round_trips_history/1M",
+    "T/file_round_trips_waiting/100k",
+    "T/file_round_trips_delayed/100k",
+    "T/file_round_trips_backlog/1.2M",
+];
 
 /// Returns the comparisons of a record:
 ///
@@ -98,19 +102,19 @@ const BACKLOGS: [&str; 4] =
 /// * orchestrations relative to the best of each other system;
 /// * the effect of a flood on the latency of other peers.
 pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
-    const PLAIN: &str = "T/file_lives/4096";
-    let ceiling = |row: &str, class| {
-        find(entries, row, class, |line| line.system == "ceiling" && line.settings == "same commits, best rhythm")
+    const PLAIN: &str = "T/file_round_trips/4096";
+    let ceiling = |row: &str, durability| {
+        find(entries, row, durability, |line| line.system == "ceiling" && line.settings == "same commits, best rhythm")
     };
     let mut all = compare_tasks::comparisons(entries);
-    for class in [Class::Normal, Class::Full] {
+    for durability in [DurabilityLevel::Normal, DurabilityLevel::Full] {
         for row in BACKLOGS {
-            let ours = onward(entries, row, class).zip(onward(entries, PLAIN, class));
-            let theirs = ceiling(row, class).zip(ceiling(PLAIN, class));
+            let ours = onward(entries, row, durability).zip(onward(entries, PLAIN, durability));
+            let theirs = ceiling(row, durability).zip(ceiling(PLAIN, durability));
             if let (Some(ours), Some(theirs)) = (ours, theirs) {
                 let kept = |(line, plain)| by_rounds([line, plain], |[line, plain]| line / plain);
                 let what = format!(
-                    "{row}, {class}: kept by Onward ({:.2}) over kept by the ceiling ({:.2})",
+                    "{row}, {durability}: kept by Onward ({:.2}) over kept by the ceiling ({:.2})",
                     kept(ours).value,
                     kept(theirs).value
                 );
@@ -119,10 +123,14 @@ pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
             }
         }
     }
-    all.extend([Class::Normal, Class::Full].into_iter().flat_map(|class| limits(entries, class)));
+    all.extend(
+        [DurabilityLevel::Normal, DurabilityLevel::Full].into_iter().flat_map(|durability| limits(entries, durability)),
+    );
     all.extend(above_two_commits(entries));
     all.extend(beside_others(entries));
-    if let (Some(full), Some(normal)) = (onward(entries, PLAIN, Class::Full), onward(entries, PLAIN, Class::Normal)) {
+    if let (Some(full), Some(normal)) =
+        (onward(entries, PLAIN, DurabilityLevel::Full), onward(entries, PLAIN, DurabilityLevel::Normal))
+    {
         all.push(Comparison::of(format!("{PLAIN}: full over normal"), full.value / normal.value));
     }
     all.extend(flooded(entries));
@@ -148,12 +156,13 @@ fn flooded(entries: &[Entry]) -> Vec<Comparison> {
 }
 
 /// Returns the share of the throughput that remains with groups and limits.
-fn limits(entries: &[Entry], class: Class) -> Vec<Comparison> {
+fn limits(entries: &[Entry], durability: DurabilityLevel) -> Vec<Comparison> {
     const ROW: &str = "T/file_limits/4096";
-    let with = |settings: &str| find(entries, ROW, class, |line| line.system == "onward" && line.settings == settings);
+    let with =
+        |settings: &str| find(entries, ROW, durability, |line| line.system == "onward" && line.settings == settings);
     let over = |settings: &str, base: &str| {
         let ratio = by_rounds([with(settings)?, with(base)?], |[one, other]| one / other);
-        Some(Comparison::of_ratio(format!("{ROW}, {class}: {settings} over {base}"), ratio))
+        Some(Comparison::of_ratio(format!("{ROW}, {durability}: {settings} over {base}"), ratio))
     };
     let pairs = [("groups", "no groups"), ("limits", "no groups"), ("limits", "groups"), ("saturated", "limits")];
     pairs.into_iter().filter_map(|(settings, base)| over(settings, base)).collect()
@@ -165,8 +174,8 @@ fn above_two_commits(entries: &[Entry]) -> Vec<Comparison> {
     let lines = entries.iter().filter_map(Entry::line);
     let bare = lines.filter(|line| line.system == "ceiling" && line.settings == "two commits");
     let above = |bare: &Line| {
-        let ours = onward(entries, &bare.row, bare.class)?;
-        let what = format!("{}, {}: p99 above two bare commits, in ms", bare.row, bare.class);
+        let ours = onward(entries, &bare.row, bare.durability)?;
+        let what = format!("{}, {}: p99 above two bare commits, in ms", bare.row, bare.durability);
         Some(Comparison::of(what, (ours.value - bare.value) / 1e3))
     };
     bare.filter_map(above).collect()
@@ -183,8 +192,9 @@ fn beside_others(entries: &[Entry]) -> Vec<Comparison> {
     });
     let beside = |ours: &&&Line| {
         let ours: &Line = ours;
-        let others =
-            lines.iter().filter(|line| line.row == ours.row && line.class == ours.class && line.system != "onward");
+        let others = lines
+            .iter()
+            .filter(|line| line.row == ours.row && line.durability == ours.durability && line.system != "onward");
         let mut best: BTreeMap<&str, &Line> = BTreeMap::new();
         for other in others {
             let so_far = best.entry(&other.system).or_insert(other);
@@ -194,7 +204,7 @@ fn beside_others(entries: &[Entry]) -> Vec<Comparison> {
         }
         let name = if ours.settings == "default" { "Onward" } else { "Onward's queued activities" };
         let comparison = |other: &Line| {
-            let what = format!("{}, {}: {name} over {} ({})", ours.row, ours.class, other.system, other.settings);
+            let what = format!("{}, {}: {name} over {} ({})", ours.row, ours.durability, other.system, other.settings);
             Comparison::of(what, times_as_good(ours, other))
         };
         best.into_values().map(comparison).collect::<Vec<_>>()
@@ -213,7 +223,7 @@ mod tests {
 
     fn line(value: f64, figures: &[f64]) -> Line {
         let line = format!(
-            r#"{{"row":"T/a","class":"normal","system":"onward","settings":"default","value":{value},"unit":"lives/s","better":"higher",
+            r#"{{"row":"T/a","durability":"normal","system":"onward","settings":"default","value":{value},"unit":"tasks/s","better":"higher",
                 "min":0,"max":0,"p50":null,"p99":null,"runs":1,"lost":0,"duplicated":0,"figures":{figures:?}}}"#
         );
         serde_json::from_str(&line).unwrap()

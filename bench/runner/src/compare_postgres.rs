@@ -1,11 +1,11 @@
 //! Comparisons of the rows on PostgreSQL.
 
-use bench_protocol::{Class, Line};
+use bench_protocol::{DurabilityLevel, Line};
 
 use crate::compare::{Comparison, by_rounds, find, onward};
 use crate::record::Entry;
 
-const CLASS: Class = Class::Full;
+const DURABILITY: DurabilityLevel = DurabilityLevel::Full;
 
 /// Returns how far a start is above two bare commits, the share of the throughput that remains with
 /// limits and backlogs, and the throughput of two nodes together.
@@ -16,7 +16,7 @@ pub(crate) fn comparisons(entries: &[Entry]) -> Vec<Comparison> {
 
 fn above_two_commits(entries: &[Entry]) -> Vec<Comparison> {
     const ROW: &str = "P/wake/50";
-    let bare = find(entries, ROW, CLASS, |line| line.settings == "two commits");
+    let bare = find(entries, ROW, DURABILITY, |line| line.settings == "two commits");
     let lines = entries.iter().filter_map(Entry::line).filter(|line| line.row == ROW && line.settings != "two commits");
     let above = |line: &Line, name: &str, percentile: fn(&Line) -> Option<f64>| {
         let what =
@@ -29,7 +29,7 @@ fn above_two_commits(entries: &[Entry]) -> Vec<Comparison> {
 
 fn limits(entries: &[Entry]) -> Vec<Comparison> {
     const ROW: &str = "P/limits/4096";
-    let with = |settings: &str| find(entries, ROW, CLASS, |line| line.settings == settings);
+    let with = |settings: &str| find(entries, ROW, DURABILITY, |line| line.settings == settings);
     let over = |settings: &str, base: &str| {
         let ratio = by_rounds([with(settings)?, with(base)?], |[one, other]| one / other);
         Some(Comparison::of_ratio(format!("{ROW}: {settings} over {base}"), ratio))
@@ -40,11 +40,11 @@ fn limits(entries: &[Entry]) -> Vec<Comparison> {
 /// Returns the share of the tasks a second that remains with a backlog, for Onward relative to the
 /// ceiling.
 fn kept(entries: &[Entry]) -> Vec<Comparison> {
-    const PLAIN: &str = "P/lives";
-    let ceiling = |row: &str| find(entries, row, CLASS, |line| line.system == "ceiling-postgres");
-    let (ours_plain, theirs_plain) = (onward(entries, PLAIN, CLASS), ceiling(PLAIN));
+    const PLAIN: &str = "P/round_trips";
+    let ceiling = |row: &str| find(entries, row, DURABILITY, |line| line.system == "ceiling-postgres");
+    let (ours_plain, theirs_plain) = (onward(entries, PLAIN, DURABILITY), ceiling(PLAIN));
     let rows = entries.iter().filter_map(Entry::line).filter(|line| {
-        (line.row.starts_with("P/lives_") || line.row.starts_with("P-large/")) && line.system == "onward"
+        (line.row.starts_with("P/round_trips_") || line.row.starts_with("P-large/")) && line.system == "onward"
     });
     let kept = |line: &Line| {
         let ours = line.value / ours_plain?.value;
@@ -65,10 +65,10 @@ fn claims(entries: &[Entry]) -> Vec<Comparison> {
         let (most, least) = (of(settings).reduce(f64::max)?, of(settings).reduce(f64::min)?);
         Some(Comparison::of(format!("P/claim: the dearest over the cheapest, {settings}"), most / least))
     };
-    ["one lane", "groups"].into_iter().filter_map(over).collect()
+    ["one sub-queue", "groups"].into_iter().filter_map(over).collect()
 }
 
 fn nodes(entries: &[Entry]) -> Option<Comparison> {
-    let (one, two) = (onward(entries, "P/nodes/1", CLASS)?, onward(entries, "P/nodes/2", CLASS)?);
+    let (one, two) = (onward(entries, "P/nodes/1", DURABILITY)?, onward(entries, "P/nodes/2", DURABILITY)?);
     Some(Comparison::of("P/nodes: two nodes together over one".to_owned(), two.value / one.value))
 }

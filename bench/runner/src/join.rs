@@ -25,8 +25,8 @@ pub(crate) fn join(records: Vec<Record>) -> Result<Record> {
 fn add(entries: &mut Vec<Entry>, entry: Entry) {
     let Entry::Line(line) = entry else { return insert(entries, entry) };
     let is_same = |other: &Line| {
-        (&other.row, other.class, &other.system, &other.settings)
-            == (&line.row, line.class, &line.system, &line.settings)
+        (&other.row, other.durability, &other.system, &other.settings)
+            == (&line.row, line.durability, &line.system, &line.settings)
     };
     let known = entries.iter_mut().find_map(|entry| match entry {
         Entry::Line(known) if is_same(known) => Some(known),
@@ -72,7 +72,7 @@ mod tests {
         );
         let [min, max] = [figures[0], figures[figures.len() - 1]];
         let line = format!(
-            r#"{{"row":"T/a","class":"normal","system":"onward","settings":"default","value":{min},"unit":"lives/s","better":"higher",
+            r#"{{"row":"T/a","durability":"normal","system":"onward","settings":"default","value":{min},"unit":"tasks/s","better":"higher",
                 "min":{min},"max":{max},"p50":null,"p99":null,"runs":{},"lost":0,"duplicated":1,"figures":{figures:?}}}"#,
             figures.len()
         );

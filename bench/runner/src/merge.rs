@@ -18,7 +18,7 @@ pub(crate) fn run_in_turn(programs: &Programs, round: &[Group<'_>], runs: u32) -
         for (group, results) in round.iter().zip(&mut results) {
             let runs = group.row.most_runs.map_or(runs, |most| most.min(runs));
             if run <= runs {
-                eprintln!("{run}/{runs} {} {}", group.row.name, group.class);
+                eprintln!("{run}/{runs} {} {}", group.row.name, group.durability);
                 let commits = compared_with.filter(|_| group.row.compared_with.is_some());
                 compared_with = run_systems(programs, group, results, commits);
             }
@@ -74,10 +74,10 @@ fn run_once(
 /// of the other runs would hide it.
 fn merge(group: &Group<'_>, entry: &SystemEntry, result: Result<Vec<Line>, String>) -> Entry {
     let missing = |why: String| {
-        let (row, class) = (group.row.name.clone(), group.class);
+        let (row, durability) = (group.row.name.clone(), group.durability);
         Entry::Missing(Missing {
             row,
-            class,
+            durability,
             system: entry.system.clone(),
             settings: entry.settings.clone(),
             missing: why,

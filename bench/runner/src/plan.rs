@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use bench_protocol::{Class, Entry, Row};
+use bench_protocol::{DurabilityLevel, Entry, Row};
 
 /// A row in one durability level, with the systems that run it in turn.
 #[derive(Debug)]
 pub(crate) struct Group<'a> {
     pub(crate) row: &'a Row,
-    pub(crate) class: Class,
+    pub(crate) durability: DurabilityLevel,
     pub(crate) entries: Vec<&'a Entry>,
 }
 
@@ -26,8 +26,8 @@ pub(crate) fn rounds(groups: Vec<Group<'_>>) -> Vec<Vec<Group<'_>>> {
 }
 
 impl Group<'_> {
-    fn family(&self) -> (&str, Class) {
-        (self.row.compared_with.as_deref().unwrap_or(&self.row.name), self.class)
+    fn family(&self) -> (&str, DurabilityLevel) {
+        (self.row.compared_with.as_deref().unwrap_or(&self.row.name), self.durability)
     }
 }
 
@@ -42,9 +42,9 @@ pub(crate) fn select<'a>(rows: &'a [Row], patterns: &[String], peers: &[String])
         |system: &str| peers.is_empty() || system == "onward" || peers.iter().any(|peer| peer == system);
     let mut groups = Vec::new();
     for row in rows.iter().filter(|row| row_wanted(row)) {
-        for (class, entries) in &row.systems {
+        for (durability, entries) in &row.systems {
             let entries = entries.iter().filter(|entry| system_wanted(&entry.system)).collect();
-            groups.push(Group { row, class: *class, entries });
+            groups.push(Group { row, durability: *durability, entries });
         }
     }
     groups
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_star_matches_any_characters() {
-        let name = "T/file_lives/64";
+        let name = "T/file_round_trips/64";
         assert!(["T/*", "*", "T/file_*/64", name].iter().all(|pattern| matches(pattern, name)));
         assert!(!["T/", "M/*", "T/file_*/6", ""].iter().any(|pattern| matches(pattern, name)));
     }
@@ -91,12 +91,12 @@ mod tests {
     fn rows_that_are_compared_are_run_in_turn() {
         let scenarios = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
         let rows = bench_protocol::load_scenarios(&scenarios).unwrap();
-        let rounds = rounds(select(&rows, &["T/file_lives*".to_owned()], &[]));
+        let rounds = rounds(select(&rows, &["T/file_round_trips*".to_owned()], &[]));
         let names = |round: &Vec<Group<'_>>| round.iter().map(|group| group.row.name.clone()).collect::<Vec<_>>();
         let with_others: Vec<_> = rounds.iter().map(names).filter(|names| names.len() > 1).collect();
         let backlogs = ["history/1M", "waiting/100k", "delayed/100k", "backlog/1.2M"]
-            .map(|backlog| format!("T/file_lives_{backlog}"));
-        let expected = [&["T/file_lives/4096".to_owned()][..], &backlogs].concat();
+            .map(|backlog| format!("T/file_round_trips_{backlog}"));
+        let expected = [&["T/file_round_trips/4096".to_owned()][..], &backlogs].concat();
         assert_eq!(with_others, [expected.clone(), expected]);
     }
 }

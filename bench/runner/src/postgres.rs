@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use bench_protocol::Class;
+use bench_protocol::DurabilityLevel;
 
 /// The directory in which Debian installs the programs of each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -103,11 +103,16 @@ impl<'t> Postgres<'t> {
     ///
     /// # Errors
     /// Returns an error with the server's message if it does not start.
-    pub(crate) fn start(template: &'t Template, class: Class, settings: &[String], is_quick: bool) -> Result<Self> {
+    pub(crate) fn start(
+        template: &'t Template,
+        durability: DurabilityLevel,
+        settings: &[String],
+        is_quick: bool,
+    ) -> Result<Self> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let mut postgres = Self { template, port, server: None };
         template.copy_to(&postgres.data(), is_quick)?;
-        postgres.begin(class, settings)?;
+        postgres.begin(durability, settings)?;
         Ok(postgres)
     }
 
@@ -116,8 +121,8 @@ impl<'t> Postgres<'t> {
         format!("postgres://onward@127.0.0.1:{}/postgres", self.port)
     }
 
-    fn begin(&mut self, class: Class, settings: &[String]) -> Result<()> {
-        let synchronous = if class == Class::Full { "on" } else { "off" };
+    fn begin(&mut self, durability: DurabilityLevel, settings: &[String]) -> Result<()> {
+        let synchronous = if durability == DurabilityLevel::Full { "on" } else { "off" };
         let mut server = self.template.program("postgres");
         server.arg("-D").arg(self.data()).args(["-c", &format!("port={}", self.port)]);
         server.args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]);
@@ -128,16 +133,16 @@ impl<'t> Postgres<'t> {
         let log = File::create(self.log())?;
         self.server = Some(server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()?);
         for _ in 0..ASKS {
-            if self.answers()? {
+            if self.accepts_connections()? {
                 return Ok(());
             }
             self.check()?;
             std::thread::park_timeout(ASK);
         }
-        bail!("PostgreSQL does not answer: {}", self.complaint())
+        bail!("PostgreSQL does not accept connections: {}", self.complaint())
     }
 
-    fn answers(&self) -> Result<bool> {
+    fn accepts_connections(&self) -> Result<bool> {
         let mut ask = self.template.program("pg_isready");
         ask.args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()]);
         Ok(ask.status()?.success())
@@ -203,7 +208,8 @@ mod tests {
     fn a_server_that_does_not_come_up_says_why() {
         let settings = ["no_such_setting=1".to_owned()];
         let template = Template::make(&std::env::temp_dir());
-        let error = template.and_then(|template| Postgres::start(&template, Class::Full, &settings, true).map(drop));
+        let error =
+            template.and_then(|template| Postgres::start(&template, DurabilityLevel::Full, &settings, true).map(drop));
         let error = error.map_err(|error| format!("{error:#}"));
         let says_why = |error: &String| error.contains("no_such_setting") || error.contains("no PostgreSQL");
         assert!(error.as_ref().is_err_and(says_why), "{error:?}");

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use bench_protocol::{Class, CommitSizes, Entry, Line};
+use bench_protocol::{CommitSizes, DurabilityLevel, Entry, Line};
 use wait_timeout::ChildExt as _;
 
 use crate::plan::Group;
@@ -80,8 +80,8 @@ impl Programs {
         command.args([
             "--row",
             &group.row.name,
-            "--class",
-            &group.class.to_string(),
+            "--durability",
+            &group.durability.to_string(),
             "--settings",
             &entry.settings,
             "--json",
@@ -99,7 +99,7 @@ impl Programs {
         }
         let row = if self.quick { group.row.clone().quick() } else { group.row.clone() };
         command.env(ROW, serde_json::to_string(&row.of_system(&entry.system))?);
-        if group.class != Class::Memory && !self.quick {
+        if group.durability != DurabilityLevel::Memory && !self.quick {
             settle(&self.directory)?;
         }
         let output = output_within(&mut command, RUN_LIMIT)?;
@@ -119,7 +119,7 @@ impl Programs {
                 self.template.get_or_init(|| made)
             }
         };
-        Ok(Some(Postgres::start(template, group.class, &group.row.server, self.quick)?))
+        Ok(Some(Postgres::start(template, group.durability, &group.row.server, self.quick)?))
     }
 }
 

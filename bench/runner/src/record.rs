@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use bench_protocol::{Class, Line};
+use bench_protocol::{DurabilityLevel, Line};
 use serde::{Deserialize, Serialize};
 
 use crate::join::join;
@@ -24,7 +24,7 @@ pub(crate) enum Entry {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Missing {
     pub(crate) row: String,
-    pub(crate) class: Class,
+    pub(crate) durability: DurabilityLevel,
     pub(crate) system: String,
     pub(crate) settings: String,
     /// The reason.
@@ -40,10 +40,10 @@ impl Entry {
     }
 
     /// Returns the row and the durability level of the entry.
-    pub(crate) fn group(&self) -> (&str, Class) {
+    pub(crate) fn group(&self) -> (&str, DurabilityLevel) {
         match self {
-            Self::Line(line) => (&line.row, line.class),
-            Self::Missing(missing) => (&missing.row, missing.class),
+            Self::Line(line) => (&line.row, line.durability),
+            Self::Missing(missing) => (&missing.row, missing.durability),
         }
     }
 }

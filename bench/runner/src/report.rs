@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use bench_protocol::{Class, Line};
+use bench_protocol::{DurabilityLevel, Line};
 
 use crate::compare;
 use crate::plot::{Bar, bars};
@@ -15,7 +15,7 @@ const HEAD: &str = "# Benchmarks
 Generated from a record by `cargo run --release --manifest-path bench/Cargo.toml -p bench-runner -- report FILE`; do not edit.
 
 The systems take turns within each row, each run in a process of its own. Ratios are worth more than times: the machine is what it
-is; those below the table with an error (±) are geometric means over the rounds with their standard errors. *Class* is what an acknowledgement survives: `memory` nothing, `normal` a killed process, `full` power loss. *Onward is* says how
+is; those below the table with an error (±) are geometric means over the rounds with their standard errors. *Durability* is what an acknowledgement survives: `memory` nothing, `normal` a killed process, `full` power loss. *Onward is* says how
 many times as good Onward's figure is as the line's. The `ceiling` is bare SQLite in one thread taking the same steps, with the
 commit sizes of the Onward run beside it or with its best batch; it answers nobody and runs nothing. `onward: memory store` is the
 specification kept in memory without a database. In brackets: submits / claims / completions in a commit that
@@ -101,29 +101,29 @@ fn provenance(record: &Record) -> String {
 
 /// Returns the plots, named after the page. Leaves out plots without measurements.
 fn plots(page: &str, entries: &[Entry]) -> Vec<(String, String)> {
-    let (ratios, lives) = (memory_ratios(entries), file_lives(entries));
+    let (ratios, throughput) = (memory_ratios(entries), file_round_trips(entries));
     let ratios = (!ratios.is_empty())
         .then(|| bars("How many times as fast as taskmill 0.7.1, in memory", &ratios, Some(1.0)))
         .map(|svg| (format!("{page}-memory.svg"), svg));
-    let lives = (!lives.is_empty())
-        .then(|| bars("Lives per second on a file", &lives, None))
+    let throughput = (!throughput.is_empty())
+        .then(|| bars("Tasks per second on a file", &throughput, None))
         .map(|svg| (format!("{page}-file.svg"), svg));
-    ratios.into_iter().chain(lives).collect()
+    ratios.into_iter().chain(throughput).collect()
 }
 
 fn memory_ratios(entries: &[Entry]) -> Vec<Bar> {
     let lines = entries.iter().filter_map(Entry::line);
-    let taskmill = lines.filter(|line| line.system == "taskmill" && line.class == Class::Memory);
+    let taskmill = lines.filter(|line| line.system == "taskmill" && line.durability == DurabilityLevel::Memory);
     let bar = |line: &Line| {
-        let onward = compare::onward(entries, &line.row, line.class)?;
+        let onward = compare::onward(entries, &line.row, line.durability)?;
         let label = format!("{} ({})", line.row, line.settings);
         Some(Bar { label, value: compare::times_as_good(onward, line), series: 0 })
     };
     taskmill.filter_map(bar).collect()
 }
 
-fn file_lives(entries: &[Entry]) -> Vec<Bar> {
-    let lines = entries.iter().filter_map(Entry::line).filter(|line| line.row.starts_with("T/file_lives"));
+fn file_round_trips(entries: &[Entry]) -> Vec<Bar> {
+    let lines = entries.iter().filter_map(Entry::line).filter(|line| line.row.starts_with("T/file_round_trips"));
     let series = |line: &Line| match (line.system.as_str(), line.settings.as_str()) {
         ("onward", _) => 0,
         ("ceiling", settings) if settings.starts_with("same commits") => 1,
@@ -132,7 +132,7 @@ fn file_lives(entries: &[Entry]) -> Vec<Bar> {
     };
     lines
         .map(|line| Bar {
-            label: format!("{} {} {}: {}", line.row, line.class, line.system, line.settings),
+            label: format!("{} {} {}: {}", line.row, line.durability, line.system, line.settings),
             value: line.value,
             series: series(line),
         })

@@ -7,7 +7,7 @@ use crate::record::Entry;
 
 const HEADINGS: [&str; 13] = [
     "row",
-    "class",
+    "durability",
     "system",
     "settings",
     "median",
@@ -51,8 +51,8 @@ fn rows(entries: &[Entry]) -> Vec<Vec<String>> {
     let mut group = None;
     for entry in entries {
         let first = group.replace(entry.group()) != Some(entry.group());
-        let (row, class) = entry.group();
-        let named = if first { [row.to_owned(), class.to_string()] } else { [String::new(), String::new()] };
+        let (row, durability) = entry.group();
+        let named = if first { [row.to_owned(), durability.to_string()] } else { [String::new(), String::new()] };
         rows.push(named.into_iter().chain(cells(entry, entries)).collect());
     }
     rows
@@ -72,7 +72,7 @@ fn line_cells(line: &Line, entries: &[Entry]) -> Vec<String> {
     let spread = format!("{}–{}", figure(line.min), figure(line.max));
     let optional = |value: Option<f64>| value.map_or(String::new(), figure);
     let losses = format!("{}/{}", line.lost, line.duplicated);
-    let ratio = match compare::onward(entries, &line.row, line.class) {
+    let ratio = match compare::onward(entries, &line.row, line.durability) {
         Some(onward) if !std::ptr::eq(onward, line) && onward.value > 0.0 && line.value > 0.0 => {
             format!("{}×", figure(compare::times_as_good(onward, line)))
         }

@@ -51,7 +51,7 @@ fn is_refused(error: &anyhow::Error) -> bool {
 
 /// Returns the error for an outcome that the storage interface does not allow.
 pub(crate) fn unexpected(outcome: impl std::fmt::Debug) -> anyhow::Error {
-    anyhow::anyhow!("the store answered what it should not ({outcome:?}); please report this as a fault of Onward")
+    anyhow::anyhow!("the store returned an unexpected outcome ({outcome:?}); report this as a fault of Onward")
 }
 
 /// Waits until a task has ended, in any process, and returns its record. Prints the reason once if
@@ -61,14 +61,14 @@ pub(crate) fn unexpected(outcome: impl std::fmt::Debug) -> anyhow::Error {
 pub(crate) async fn wait_for_end(store: &dyn Store, task: TaskId) -> anyhow::Result<TaskRecord> {
     // Subscribed before the first read, so that a change right after it is not missed.
     let mut changes = store.changes();
-    let mut is_told = false;
+    let mut is_reported = false;
     loop {
         let record = store.task(task).await?.ok_or(Refusal::TaskNotFound(task))?;
         if record.state.is_ended() {
             return Ok(record);
         }
-        if !is_told {
-            is_told = tell_missing_worker(store, task).await?;
+        if !is_reported {
+            is_reported = report_missing_worker(store, task).await?;
         }
         tokio::select! {
             changed = changes.changed() => { changed.ok_or_else(onward_store::Error::closed)?; }
@@ -79,7 +79,7 @@ pub(crate) async fn wait_for_end(store: &dyn Store, task: TaskId) -> anyhow::Res
 }
 
 /// Prints the reason if a task waits because no worker serves it. Returns true in that case.
-async fn tell_missing_worker(store: &dyn Store, task: TaskId) -> anyhow::Result<bool> {
+async fn report_missing_worker(store: &dyn Store, task: TaskId) -> anyhow::Result<bool> {
     let reasons = store.why(task).await?.unwrap_or_default();
     let is_missing = |reason: &&WaitReason| {
         matches!(reason, WaitReason::NoWorker | WaitReason::NotServed { .. } | WaitReason::NoCode { .. })

@@ -92,7 +92,7 @@ fn explained_for(mut error: clap::Error, typed: impl Iterator<Item = String>) ->
         && let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg).cloned()
         && !unknown.starts_with('-')
     {
-        let hint = format!("a command stands behind `--`: -- {unknown} …");
+        let hint = format!("the command goes after `--`: -- {unknown} …");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
     clean(&mut error);

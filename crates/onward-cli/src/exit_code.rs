@@ -15,7 +15,7 @@ pub(crate) enum ExitCode {
     Usage,
     /// 3: the store cannot be used.
     Store,
-    /// 130: interrupted, with the work kept.
+    /// 130: interrupted; finished work is kept.
     Interrupted,
     /// 141: the reader of standard output closed it before the end, as `head` does.
     OutputClosed,
@@ -28,8 +28,8 @@ Exit codes:
     1  the work failed
     2  wrong usage
     3  the store cannot be used
-  130  interrupted, with the work kept
-  141  standard output was closed before the end, with the work kept";
+  130  interrupted; finished work is kept
+  141  standard output was closed before the end; finished work is kept";
 
 impl ExitCode {
     /// Returns the number that the shell receives.

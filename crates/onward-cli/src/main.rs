@@ -56,7 +56,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn report(error: &anyhow::Error, json: bool) {
-    let message = told(error);
+    let message = message(error);
     if json {
         output::remark(serde_json::json!({ "error": message, "exit_code": ExitCode::of(error).number() }));
     } else {
@@ -67,11 +67,11 @@ fn report(error: &anyhow::Error, json: bool) {
 
 /// Returns an error and its causes, each once. Some errors include their cause in their own text,
 /// and also return it as the source for programs.
-fn told(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told {
-        told if told.is_empty() => cause,
-        told if told.contains(&cause) => told,
-        told => format!("{told}: {cause}"),
+fn message(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |message, cause| match message {
+        message if message.is_empty() => cause,
+        message if message.contains(&cause) => message,
+        message => format!("{message}: {cause}"),
     })
 }
 
@@ -83,12 +83,12 @@ mod tests {
     fn a_cause_that_an_error_names_itself_is_said_once() {
         let refused = anyhow::anyhow!("connection refused");
         let error = refused.context("no server: connection refused; start it").context("cannot open the store");
-        assert_eq!(told(&error), "cannot open the store: no server: connection refused; start it");
+        assert_eq!(message(&error), "cannot open the store: no server: connection refused; start it");
     }
 
     #[test]
     fn a_cause_that_an_error_does_not_name_is_said_behind_it() {
         let error = anyhow::anyhow!("connection refused").context("cannot open the store");
-        assert_eq!(told(&error), "cannot open the store: connection refused");
+        assert_eq!(message(&error), "cannot open the store: connection refused");
     }
 }

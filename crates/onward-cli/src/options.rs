@@ -15,8 +15,8 @@ pub(crate) struct GlobalOptions {
     pub(crate) store: Location,
 
     /// Failure that acknowledged work survives
-    #[arg(long, global = true, value_name = "CLASS", default_value = "full")]
-    pub(crate) durability: DurabilityClass,
+    #[arg(long, global = true, value_name = "DURABILITY-LEVEL", default_value = "full")]
+    pub(crate) durability: DurabilityLevel,
 
     /// Print JSON: one object, or one object per line for lists
     #[arg(long, global = true)]
@@ -33,18 +33,18 @@ pub(crate) struct GlobalOptions {
 
 /// The failure that acknowledged work survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DurabilityClass {
+pub(crate) enum DurabilityLevel {
     /// Power loss
     Full,
     /// A killed process, not power loss
     Normal,
 }
 
-impl From<DurabilityClass> for Durability {
-    fn from(class: DurabilityClass) -> Self {
-        match class {
-            DurabilityClass::Full => Self::Full,
-            DurabilityClass::Normal => Self::Normal,
+impl From<DurabilityLevel> for Durability {
+    fn from(level: DurabilityLevel) -> Self {
+        match level {
+            DurabilityLevel::Full => Self::Full,
+            DurabilityLevel::Normal => Self::Normal,
         }
     }
 }

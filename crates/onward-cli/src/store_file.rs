@@ -13,7 +13,7 @@ use crate::options::GlobalOptions;
 
 /// The requirements of a command on a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Need {
+struct Requirements {
     /// True to create the store if it is missing.
     create: bool,
     /// True if the command waits for what other processes write.
@@ -22,28 +22,28 @@ struct Need {
     payload_limit: Option<usize>,
 }
 
-const BRIEF: Need = Need { create: false, stay: false, payload_limit: None };
-const STAY: Need = Need { stay: true, ..BRIEF };
+const BRIEF: Requirements = Requirements { create: false, stay: false, payload_limit: None };
+const STAY: Requirements = Requirements { stay: true, ..BRIEF };
 
 /// Opens the store for a command that adds or sets something. Creates it if it is missing.
 pub(crate) async fn open_or_create(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
-    open(options, Need { create: true, ..BRIEF }).await
+    open(options, Requirements { create: true, ..BRIEF }).await
 }
 
 /// Opens the store for a command that submits tasks and, with `waits`, waits until they have ended.
 pub(crate) async fn open_to_submit(options: &GlobalOptions, waits: bool) -> anyhow::Result<Arc<dyn Store>> {
-    open(options, Need { create: true, stay: waits, ..BRIEF }).await
+    open(options, Requirements { create: true, stay: waits, ..BRIEF }).await
 }
 
 /// Opens the store like [`open_or_create`], for a command that keeps working on it.
 pub(crate) async fn open_or_create_to_stay(options: &GlobalOptions) -> anyhow::Result<Arc<dyn Store>> {
-    open(options, Need { create: true, ..STAY }).await
+    open(options, Requirements { create: true, ..STAY }).await
 }
 
 /// Opens the store like [`open_or_create_to_stay`], but accepts payloads and results of up to
 /// `bytes`.
 pub(crate) async fn open_with_payload_limit(options: &GlobalOptions, bytes: usize) -> anyhow::Result<Arc<dyn Store>> {
-    open(options, Need { create: true, payload_limit: Some(bytes), ..STAY }).await
+    open(options, Requirements { create: true, payload_limit: Some(bytes), ..STAY }).await
 }
 
 /// Opens the store for a command that changes what exists already. A missing store is an error.
@@ -71,11 +71,11 @@ pub(crate) async fn open_file_to_read(options: &GlobalOptions, path: &Path) -> a
     opening.open_to_read(path).await.context(CANNOT_OPEN)
 }
 
-async fn open(options: &GlobalOptions, need: Need) -> anyhow::Result<Arc<dyn Store>> {
+async fn open(options: &GlobalOptions, requirements: Requirements) -> anyhow::Result<Arc<dyn Store>> {
     match &options.store {
-        Location::File(path) => Ok(Arc::new(open_file(options, path, need).await?)),
+        Location::File(path) => Ok(Arc::new(open_file(options, path, requirements).await?)),
         #[cfg(feature = "postgres")]
-        Location::Server(url) => Ok(Arc::new(open_server(options, url, need).await?)),
+        Location::Server(url) => Ok(Arc::new(open_server(options, url, requirements).await?)),
         #[cfg(not(feature = "postgres"))]
         Location::Server(_) => Err(not_built(&options.store)),
     }
@@ -93,10 +93,10 @@ pub(crate) fn not_built(store: &Location) -> anyhow::Error {
     crate::exit_code::wrong_usage(format!("this build has no store for {store}; give a file, such as onward.db"))
 }
 
-async fn open_file(options: &GlobalOptions, path: &Path, need: Need) -> anyhow::Result<SqliteStore> {
+async fn open_file(options: &GlobalOptions, path: &Path, requirements: Requirements) -> anyhow::Result<SqliteStore> {
     let opening = SqliteStore::options().durability(options.durability.into());
-    let mut opening = opening.create(need.create).brief(!need.stay);
-    if let Some(bytes) = need.payload_limit {
+    let mut opening = opening.create(requirements.create).brief(!requirements.stay);
+    if let Some(bytes) = requirements.payload_limit {
         opening = opening.payload_limit(bytes);
     }
     opening.open(path).await.context(CANNOT_OPEN)
@@ -109,9 +109,9 @@ pub(crate) async fn open_existing_server(options: &GlobalOptions, url: &str) -> 
 }
 
 #[cfg(feature = "postgres")]
-async fn open_server(options: &GlobalOptions, url: &str, need: Need) -> anyhow::Result<PostgresStore> {
-    let mut opening = PostgresStore::options().durability(options.durability.into()).create(need.create);
-    if let Some(bytes) = need.payload_limit {
+async fn open_server(options: &GlobalOptions, url: &str, requirements: Requirements) -> anyhow::Result<PostgresStore> {
+    let mut opening = PostgresStore::options().durability(options.durability.into()).create(requirements.create);
+    if let Some(bytes) = requirements.payload_limit {
         opening = opening.payload_limit(bytes);
     }
     opening.open(url).await.context(CANNOT_OPEN)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use onward_store::{Clock, CodecStore, ManualClock, MemoryStore, PayloadCodec, Result, Store, StoreReads, Write};
 
-use crate::faulty::FaultyStore;
+use crate::faulty_store::FaultyStore;
 
 /// The conditions under which a case opens its store.
 #[derive(Debug, Clone)]
@@ -26,11 +26,11 @@ impl Default for Conditions {
     }
 }
 
-/// A kind of store. Each case gets a place of its own from it, so that cases can run at the same
+/// A kind of store. Each case gets a location of its own from it, so that cases can run at the same
 /// time.
 pub trait Fixture {
-    /// Returns a new, empty place.
-    fn place(&self) -> Box<dyn Place>;
+    /// Returns a new, empty location.
+    fn location(&self) -> Box<dyn StoreLocation>;
 
     /// Returns the reason why no store of this kind can be tested here, for example that its server
     /// is missing. The kit runs nothing on such a fixture: each test prints the reason and passes.
@@ -52,9 +52,9 @@ pub fn is_missing(fixture: &(impl Fixture + ?Sized)) -> bool {
     missing.is_some()
 }
 
-/// The place of one store. Dropping it removes what it needs, such as a directory or a server.
-pub trait Place: fmt::Debug + Send + Sync {
-    /// Opens the store of this place. The first call opens an empty store; later calls open what
+/// The location of one store. Dropping it removes what it needs, such as a directory or a server.
+pub trait StoreLocation: fmt::Debug + Send + Sync {
+    /// Opens the store of this location. The first call opens an empty store; later calls open what
     /// the last store left, after that store was dropped. A store that does not survive closing
     /// returns the same store again, with its [sessions closed](close_sessions).
     fn open(&mut self, conditions: &Conditions) -> Opening<'_>;
@@ -69,17 +69,17 @@ pub type Opening<'a> = Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + 'a>>
 pub struct MemoryFixture;
 
 impl Fixture for MemoryFixture {
-    fn place(&self) -> Box<dyn Place> {
-        Box::new(MemoryPlace { store: None })
+    fn location(&self) -> Box<dyn StoreLocation> {
+        Box::new(MemoryLocation { store: None })
     }
 }
 
 #[derive(Debug)]
-struct MemoryPlace {
+struct MemoryLocation {
     store: Option<Arc<MemoryStore>>,
 }
 
-impl Place for MemoryPlace {
+impl StoreLocation for MemoryLocation {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         if let Some(store) = &self.store {
             let store = Arc::clone(store);
@@ -112,15 +112,15 @@ pub async fn close_sessions(store: &dyn Store) {
 pub struct FaultyFixture<F>(pub F);
 
 impl<F: Fixture> Fixture for FaultyFixture<F> {
-    fn place(&self) -> Box<dyn Place> {
-        Box::new(FaultyPlace(self.0.place()))
+    fn location(&self) -> Box<dyn StoreLocation> {
+        Box::new(FaultyLocation(self.0.location()))
     }
 }
 
 #[derive(Debug)]
-struct FaultyPlace(Box<dyn Place>);
+struct FaultyLocation(Box<dyn StoreLocation>);
 
-impl Place for FaultyPlace {
+impl StoreLocation for FaultyLocation {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         let opening = self.0.open(conditions);
         Box::pin(async { Arc::new(FaultyStore::new(opening.await)) as Arc<dyn Store> })
@@ -132,15 +132,15 @@ impl Place for FaultyPlace {
 pub struct CodecFixture<F>(pub F);
 
 impl<F: Fixture> Fixture for CodecFixture<F> {
-    fn place(&self) -> Box<dyn Place> {
-        Box::new(CodecPlace(self.0.place()))
+    fn location(&self) -> Box<dyn StoreLocation> {
+        Box::new(CodecLocation(self.0.location()))
     }
 }
 
 #[derive(Debug)]
-struct CodecPlace(Box<dyn Place>);
+struct CodecLocation(Box<dyn StoreLocation>);
 
-impl Place for CodecPlace {
+impl StoreLocation for CodecLocation {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         let opening = self.0.open(conditions);
         Box::pin(async { Arc::new(CodecStore::new(opening.await, Arc::new(Inverted))) as Arc<dyn Store> })

@@ -2,11 +2,11 @@
 //!
 //! * [`conformance!`] runs every case of the suite on a store, one `#[test]` each. A store takes
 //!   part through a [`Fixture`].
-//! * [`agreement`] plays random sequences of writes, clock moves and restarts on two stores and
+//! * [`model_based`] runs random sequences of writes, clock moves and restarts on two stores and
 //!   compares every outcome and every read.
 //! * [`FaultyStore`] is a store whose n-th change fails, before or after it took effect, or whose
 //!   n-th read fails, with the error that the test chooses.
-//! * [`Bench`] is a store with a clock to move by hand and a short method for everything that a
+//! * [`TestStore`] is a store with a clock to move by hand and a short method for everything that a
 //!   test does with it.
 //!
 //! ```
@@ -20,13 +20,11 @@
 
 #![allow(clippy::expect_used, reason = "the suite fails by panicking, as a test does")]
 
-pub mod agreement;
-mod bench;
-mod cases;
 #[doc(hidden)]
 pub mod conformance;
-mod faulty;
+mod faulty_store;
 mod fixture;
+pub mod model_based;
 #[doc(hidden)]
 pub mod mount;
 #[cfg(unix)]
@@ -34,15 +32,16 @@ pub mod mount;
 pub mod postgres;
 #[doc(hidden)]
 pub mod soak;
+mod test_store;
 
-pub use bench::{Bench, after, keyed, task};
 #[doc(hidden)]
-pub use cases::running;
+pub use conformance::running;
 #[doc(hidden)]
-pub use cases::suite::{RunningCase, run_case};
-pub use faulty::{Fault, FaultyStore, Side, TIMEOUT};
+pub use conformance::suite::{RunningCase, run_case};
+pub use faulty_store::{Fault, FaultyStore, Side, TIMEOUT};
 #[doc(hidden)]
 pub use fixture::is_missing;
 pub use fixture::{
-    CodecFixture, Conditions, FaultyFixture, Fixture, Inverted, MemoryFixture, Opening, Place, close_sessions,
+    CodecFixture, Conditions, FaultyFixture, Fixture, Inverted, MemoryFixture, Opening, StoreLocation, close_sessions,
 };
+pub use test_store::{TestStore, after, keyed, task};

@@ -11,10 +11,10 @@ pub(super) fn problems(catalogue: &Catalogue, evidence: &Evidence, strict: bool)
     let is_bare = |id: &str| evidence.tests(id).next().is_none();
     let is_claimed = |feature: &&Feature| feature.claimed == Some(true) || (strict && feature.claimed.is_some());
     for Feature { id, .. } in catalogue.feature.iter().filter(is_claimed).filter(|feature| is_bare(&feature.id)) {
-        findings.push(Finding::file(FILE, format!("{id} is claimed and no test says `Shows: {id}`")));
+        findings.push(Finding::file(FILE, format!("{id} is claimed and no test has the line `Shows: {id}`")));
     }
     for name in catalogue.beaten().iter().filter(|name| is_bare(name)) {
-        findings.push(Finding::file(FILE, format!("no test says `Beats: {name}`")));
+        findings.push(Finding::file(FILE, format!("no test has the line `Beats: {name}`")));
     }
     findings
 }

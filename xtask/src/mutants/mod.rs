@@ -4,8 +4,8 @@
 //! A patch is the file `xtask/mutants/NAME.patch`. The text before its first `---` states what it
 //! breaks, which test must fail, and why this is the fault that the test guards against.
 
+mod ambiguous_hunks;
 mod patch;
-mod places;
 mod run;
 mod table;
 mod tree;

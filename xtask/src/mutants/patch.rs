@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::places;
+use super::ambiguous_hunks;
 use crate::command;
 use crate::project::Project;
 use crate::tidy::Finding;
@@ -84,7 +84,7 @@ pub(crate) fn check(project: &Project, known: &BTreeSet<String>, required: &BTre
         if let Err(error) = applies(project.root(), &patch.path) {
             find(format!("does not apply any more; make it again from the current code: {error:#}"));
         } else {
-            places::doubtful(project.root(), &project.read(&patch.path)?)?.into_iter().for_each(find);
+            ambiguous_hunks::messages(project.root(), &project.read(&patch.path)?)?.into_iter().for_each(find);
         }
     }
     Ok(findings)
@@ -105,9 +105,12 @@ fn exists(project: &Project, test: &Test) -> Result<bool> {
     let parts: Vec<&str> = test.path.split("::").filter(|part| !STORES.contains(part)).collect();
     let [.., module, name] = parts[..] else { return Ok(false) };
     let function = format!("fn {name}(");
-    let places = [format!("crates/{}/tests/it/", test.package), "crates/onward-testkit/src/conformance/".to_owned()];
+    let directories =
+        [format!("crates/{}/tests/it/", test.package), "crates/onward-testkit/src/conformance/".to_owned()];
     let file = format!("{module}.rs");
-    for path in project.files_with("rs").filter(|path| places.iter().any(|place| path.starts_with(place.as_str()))) {
+    for path in
+        project.files_with("rs").filter(|path| directories.iter().any(|directory| path.starts_with(directory.as_str())))
+    {
         if path.rsplit('/').next() == Some(&file) && project.read(path)?.contains(&function) {
             return Ok(true);
         }

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use super::patch::{self, Patch, Test};
 use super::table::{Row, Verdict, table};
 use super::tree::Tree;
-use crate::postgres::Server;
+use crate::backends::postgres::Server;
 use crate::project::Project;
 use crate::{artifacts, command};
 
@@ -34,13 +34,13 @@ pub(crate) struct Options {
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let all = patch::all(project)?;
     let patches = chosen(&all, &options.names)?;
-    let workshop = Workshop { tree: Tree::copy(project)?, project, postgres: OnceCell::new() };
-    let sound = workshop.sound_tests(&patches)?;
+    let runs = MutantRuns { tree: Tree::copy(project)?, project, postgres: OnceCell::new() };
+    let sound = runs.sound_tests(&patches)?;
     let mut rows = Vec::new();
     for (number, patch) in patches.iter().enumerate() {
         eprint!("{:2}/{} {} … ", number + 1, patches.len(), patch.name);
         let started = command::now();
-        let verdict = if sound.contains(&patch.name) { workshop.try_patch(patch)? } else { Verdict::FailsAnyway };
+        let verdict = if sound.contains(&patch.name) { runs.try_patch(patch)? } else { Verdict::FailsAnyway };
         let seconds = started.elapsed().as_secs_f64();
         eprintln!("{verdict} ({seconds:.1} s)");
         rows.push(row(patch, verdict, seconds));
@@ -75,14 +75,14 @@ fn chosen(all: &[Patch], names: &[String]) -> Result<Vec<Patch>> {
 }
 
 /// The copy of the project in which mutants are made and tried.
-struct Workshop<'a> {
+struct MutantRuns<'a> {
     tree: Tree,
     project: &'a Project,
     /// The server for tests of PostgreSQL, started for the first of them.
     postgres: OnceCell<Server>,
 }
 
-impl Workshop<'_> {
+impl MutantRuns<'_> {
     /// Returns the mutants whose test exists and passes on the unchanged code.
     fn sound_tests(&self, patches: &[Patch]) -> Result<BTreeSet<String>> {
         eprintln!("the tests without any variant …");
@@ -105,12 +105,12 @@ impl Workshop<'_> {
             eprintln!("{error:#}");
             return Ok(Verdict::DoesNotApply);
         }
-        let verdict = self.judge(patch);
+        let verdict = self.verdict_of(patch);
         self.tree.restore(self.project)?;
         verdict
     }
 
-    fn judge(&self, patch: &Patch) -> Result<Verdict> {
+    fn verdict_of(&self, patch: &Patch) -> Result<Verdict> {
         self.forget_log(&patch.name)?;
         let Some(program) = self.build(&patch.test, &patch.name)? else { return Ok(Verdict::DoesNotBuild) };
         let passes = self.passes(&program, &patch.test, &patch.name)?;

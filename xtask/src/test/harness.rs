@@ -12,17 +12,17 @@ use anyhow::{Context as _, Result};
 use crate::command;
 
 /// The most lines of a failed test's output that are repeated at the end.
-const MOST_LINES: usize = 30;
+const MAX_LINES: usize = 30;
 
 /// The end of the line with which the harness announces a slow test.
 const SLOW: &str = " has been running for over 60 seconds";
 
 /// The most lines of a program's output that are buffered.
-const MOST_WAITING: usize = 1000;
+const MAX_WAITING: usize = 1000;
 
 /// The result of one test program.
 #[derive(Debug)]
-pub(super) struct Ran {
+pub(super) struct ProgramRun {
     pub(super) name: String,
     pub(super) took: Duration,
     pub(super) report: Report,
@@ -59,7 +59,7 @@ pub(super) struct Failed {
 /// A program that prints nothing for `silence` is killed. The tests that the harness has announced
 /// as slow and that have not ended are reported as failed. Without this limit one test that waits
 /// for ever would block all later ones.
-pub(super) fn run(name: &str, program: &mut Command, silence: Duration) -> Result<Ran> {
+pub(super) fn run(name: &str, program: &mut Command, silence: Duration) -> Result<ProgramRun> {
     println!("\n{name}");
     let started = command::now();
     let mut child = program.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
@@ -79,12 +79,12 @@ pub(super) fn run(name: &str, program: &mut Command, silence: Duration) -> Resul
         }
     }
     let status = child.wait()?;
-    Ok(Ran { name: name.to_owned(), took: started.elapsed(), report, status })
+    Ok(ProgramRun { name: name.to_owned(), took: started.elapsed(), report, status })
 }
 
 /// Reads the lines of a program on a thread of its own, because a read from a pipe has no timeout.
 fn lines_of(output: ChildStdout) -> Receiver<String> {
-    let (sender, lines) = mpsc::sync_channel(MOST_WAITING);
+    let (sender, lines) = mpsc::sync_channel(MAX_WAITING);
     thread::spawn(move || {
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
             if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
@@ -162,11 +162,11 @@ fn seconds(result: &str) -> Option<f64> {
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\n  {}", self.name)?;
-        for line in self.printed.iter().take(MOST_LINES) {
+        for line in self.printed.iter().take(MAX_LINES) {
             write!(f, "\n    {line}")?;
         }
-        if self.printed.len() > MOST_LINES {
-            write!(f, "\n    and {} more lines", self.printed.len() - MOST_LINES)?;
+        if self.printed.len() > MAX_LINES {
+            write!(f, "\n    and {} more lines", self.printed.len() - MAX_LINES)?;
         }
         Ok(())
     }
@@ -195,7 +195,7 @@ failures:
 test result: FAILED. 1 passed; 1 failed; 1 ignored
 ";
 
-    fn ran() -> Ran {
+    fn ran() -> ProgramRun {
         run("one", Command::new("sh").args(["-c", &format!("cat <<'END'\n{PRINTED}END\nexit 101")]), MINUTE).unwrap()
     }
 
@@ -252,7 +252,7 @@ test result: FAILED. 1 passed; 1 failed; 1 ignored
     fn long_output_of_a_failed_test_is_cut() {
         let mut report = Report::default();
         report.read("---- talks stdout ----");
-        for number in 0..MOST_LINES + 3 {
+        for number in 0..MAX_LINES + 3 {
             report.read(&number.to_string());
         }
         let failed = report.failed[0].to_string();

@@ -2,14 +2,14 @@
 
 use anyhow::Result;
 
-use super::harness::{self, Ran};
+use super::harness::{self, ProgramRun};
 use super::run::SILENCE_OF_COMPILER;
 use crate::backends::Ready;
 use crate::command;
 use crate::project::Project;
 
 /// Runs the tests of `interop/sqlx` on the prepared server.
-pub(super) fn run(project: &Project, ready: &Ready) -> Result<Ran> {
+pub(super) fn run(project: &Project, ready: &Ready) -> Result<ProgramRun> {
     let mut test = command::cargo();
     test.args(["test", "--locked", "--manifest-path"]).arg(project.path("interop/sqlx/Cargo.toml"));
     test.env("CARGO_TARGET_DIR", project.path("target/interop")).envs(ready.variables.iter().cloned());

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::harness::{self, Ran};
+use super::harness::{self, ProgramRun};
 use super::programs::{self, Program};
 use super::{interop, summary};
 use crate::backends::{self, Ready};
+use crate::command;
+use crate::disk::temporary_files;
 use crate::project::Project;
-use crate::{command, leftovers};
 
 /// The longest time without a line from a test program. The slowest test takes less than a minute
 /// on two cores; a busy machine gets five minutes.
@@ -64,7 +65,7 @@ fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
     let started = command::now();
     let programs = programs::build(project, ready)?;
     let built = started.elapsed();
-    let temporary = leftovers::folder()?;
+    let temporary = temporary_files::folder()?;
     let mut ran = Vec::new();
     for program in &programs {
         ran.push(run_program(program, program.command(), ready, &temporary)?);
@@ -83,16 +84,16 @@ fn run_all(project: &Project, ready: &Ready, all: bool) -> Result<()> {
         // failed.
         bail!("tests failed; their temporary files are in {}:{failures}", temporary.display());
     }
-    leftovers::check(&temporary)?;
+    temporary_files::check(&temporary)?;
     fs::remove_dir(&temporary).with_context(|| format!("cannot remove {}", temporary.display()))
 }
 
-fn run_program(program: &Program, mut run: Command, ready: &Ready, temporary: &Path) -> Result<Ran> {
+fn run_program(program: &Program, mut run: Command, ready: &Ready, temporary: &Path) -> Result<ProgramRun> {
     run.envs(ready.variables.iter().cloned()).env("TMPDIR", temporary);
     harness::run(&program.name, &mut run, SILENCE)
 }
 
-fn documentation(project: &Project, ready: &Ready) -> Result<Ran> {
+fn documentation(project: &Project, ready: &Ready) -> Result<ProgramRun> {
     let mut test = command::cargo();
     test.args(["test", "--workspace", "--doc", "--no-fail-fast"]).args(ready.feature_arguments());
     test.current_dir(project.root()).envs(ready.variables.iter().cloned());

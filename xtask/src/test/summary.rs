@@ -3,29 +3,29 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::harness::Ran;
+use super::harness::ProgramRun;
 
 /// The number of slowest tests that are listed.
 const SLOWEST: usize = 20;
 
 /// Returns the times of the programs and the slowest tests.
-pub(super) fn table(built: Duration, ran: &[Ran]) -> String {
+pub(super) fn table(built: Duration, ran: &[ProgramRun]) -> String {
     let mut text = format!("\n{:24} {:>8} {:>7} {:>7} {:>8}\n", "program", "seconds", "passed", "failed", "ignored");
     let _ = writeln!(text, "{:24} {:8.1}", "(build)", built.as_secs_f64());
-    for Ran { name, took, report, .. } in ran {
+    for ProgramRun { name, took, report, .. } in ran {
         let (passed, failed) = (report.passed.len(), report.failed.len());
         let seconds = took.as_secs_f64();
         let _ = writeln!(text, "{name:24} {seconds:8.1} {passed:7} {failed:7} {:8}", report.ignored);
     }
     text.push_str(&slowest(ran));
-    let count = |counted: fn(&Ran) -> usize| ran.iter().map(counted).sum::<usize>();
+    let count = |counted: fn(&ProgramRun) -> usize| ran.iter().map(counted).sum::<usize>();
     let passed = count(|ran| ran.report.passed.len());
     let (failed, ignored) = (count(|ran| ran.report.failed.len()), count(|ran| ran.report.ignored));
     let _ = writeln!(text, "\n{passed} passed, {failed} failed, {ignored} ignored");
     text
 }
 
-fn slowest(ran: &[Ran]) -> String {
+fn slowest(ran: &[ProgramRun]) -> String {
     let tests = ran.iter().flat_map(|ran| ran.report.passed.iter().map(move |test| (&ran.name, test)));
     let mut tests: Vec<(f64, &String, &String)> =
         tests.filter_map(|(program, test)| Some((test.seconds?, program, &test.name))).collect();
@@ -38,9 +38,9 @@ fn slowest(ran: &[Ran]) -> String {
 }
 
 /// Returns the failed tests, and the programs that failed without naming a test.
-pub(super) fn failures(ran: &[Ran]) -> String {
+pub(super) fn failures(ran: &[ProgramRun]) -> String {
     let mut text = String::new();
-    for Ran { name, report, status, .. } in ran {
+    for ProgramRun { name, report, status, .. } in ran {
         for failed in &report.failed {
             let _ = write!(text, "{failed}");
         }
@@ -59,12 +59,12 @@ mod tests {
     use super::*;
     use crate::test::harness::{Passed, Report};
 
-    fn ran(seconds: &[f64], code: i32) -> Ran {
+    fn ran(seconds: &[f64], code: i32) -> ProgramRun {
         let test = |&seconds: &f64| Passed { name: format!("takes_{seconds}"), seconds: Some(seconds) };
         let mut report = Report::default();
         report.passed.extend(seconds.iter().map(test));
         let status = ExitStatus::from_raw(code << 8);
-        Ran { name: "onward it".to_owned(), took: Duration::from_secs(3), report, status }
+        ProgramRun { name: "onward it".to_owned(), took: Duration::from_secs(3), report, status }
     }
 
     #[test]

@@ -148,18 +148,18 @@ fn numbers(text: &str, separator: char) -> Option<usize> {
 mod tests {
     use super::*;
 
-    const GOOD: &str = "# Changelog\n\n## [Unreleased]\n\nWords.\n\n### Added\n\n- Add a thing.\n- Reject another\n  one.\n\n\
+    const VALID: &str = "# Changelog\n\n## [Unreleased]\n\nWords.\n\n### Added\n\n- Add a thing.\n- Reject another\n  one.\n\n\
                         ## [0.1.0] - 2026-05-04\n\nWords.\n\n- **Tasks**: three\n  lines\n  here.\n";
 
     fn findings(from: &str, to: &str) -> usize {
-        let text = GOOD.replace(from, to);
-        assert_ne!(text, GOOD, "the test changes nothing");
+        let text = VALID.replace(from, to);
+        assert_ne!(text, VALID, "the test changes nothing");
         check(&text).len()
     }
 
     #[test]
     fn the_right_shape_passes() {
-        assert_eq!(check(GOOD), []);
+        assert_eq!(check(VALID), []);
     }
 
     #[test]

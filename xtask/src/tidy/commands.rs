@@ -13,7 +13,7 @@ use crate::readme::RUN;
 type Commands<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
 /// Options that every command has and that the reference does not list.
-const GIVEN: &[&str] = &["--help", "--version"];
+const BUILT_IN_OPTIONS: &[&str] = &["--help", "--version"];
 
 /// Finds commands in documents that are missing from the reference. Planned commands appear only in
 /// the list of features.
@@ -46,14 +46,14 @@ fn problem(typed: &str, commands: &Commands<'_>, may_be_group: bool) -> Option<S
     }
     let group = format!("{path} ");
     let is_group = commands.keys().any(|command| command.starts_with(&group));
-    let asks_for_help = options.iter().any(|option| GIVEN.contains(option));
+    let asks_for_help = options.iter().any(|option| BUILT_IN_OPTIONS.contains(option));
     let is_unknown = if may_be_group { path == "onward" && !words.is_empty() } else { is_group };
     (is_unknown && !asks_for_help).then(|| format!("there is no command `{}`", typed.trim()))
 }
 
 fn is_option(option: &str, path: &str, commands: &Commands<'_>) -> bool {
     let has = |command: &str| commands.get(command).is_some_and(|options| options.contains(option));
-    GIVEN.contains(&option) || has(path) || has("onward")
+    BUILT_IN_OPTIONS.contains(&option) || has(path) || has("onward")
 }
 
 /// Returns `--option` of `--option=value`.

@@ -59,7 +59,7 @@ pub(crate) enum Verdict {
 }
 
 /// Compares a measurement with the exceptions for its rule.
-pub(crate) fn judge(measured: &Measured<'_>, exceptions: &[Exception]) -> Verdict {
+pub(crate) fn verdict_of(measured: &Measured<'_>, exceptions: &[Exception]) -> Verdict {
     let named = exceptions.iter().find(|it| it.file == measured.file && it.function == measured.function);
     match named.map(|exception| measured.amount.cmp(&exception.limit)) {
         None => Verdict::NotExcepted,
@@ -83,7 +83,7 @@ mod tests {
 
     fn verdict(amount: usize) -> Verdict {
         let exceptions = Exceptions::parse(TEXT).unwrap();
-        judge(&Measured { file: "a.rs", function: "", amount }, &exceptions.long_file)
+        verdict_of(&Measured { file: "a.rs", function: "", amount }, &exceptions.long_file)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Checks that functions and files are short.
 
 use super::Finding;
-use super::exceptions::{Exception, Exceptions, Measured, Verdict, judge, stale};
+use super::exceptions::{Exception, Exceptions, Measured, Verdict, stale, verdict_of};
 use crate::source::SourceFile;
 
 /// The most lines of a function, from its signature to its closing brace.
@@ -40,7 +40,7 @@ fn ratchet(long: &[Measured<'_>], exceptions: &[Exception], limit: usize, findin
     for measured in long {
         let what = if measured.function.is_empty() { "the file".into() } else { format!("`{}`", measured.function) };
         let amount = measured.amount;
-        let message = match judge(measured, exceptions) {
+        let message = match verdict_of(measured, exceptions) {
             Verdict::Agreed => continue,
             Verdict::NotExcepted => {
                 format!("{what} has {amount} lines and the limit is {limit}; split it by what its parts do")

@@ -22,7 +22,7 @@ mod words;
 
 pub(crate) use checks::{Options, run};
 pub(crate) use finding::Finding;
-pub(crate) use prose::{Fault, places};
-pub(crate) use prose_of_documents::places_of_document;
+pub(crate) use prose::{Fault, faults};
+pub(crate) use prose_of_documents::faults_of_document;
 #[cfg(test)]
 pub(crate) use sizes::FEATURES_BYTES;

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Deserialize;
 
 use super::Finding;
-use super::prose_of_documents::places_of_document;
+use super::prose_of_documents::faults_of_document;
 use crate::source::{SourceFile, identifiers};
 
 /// The most columns of a line that is a comment.
@@ -40,9 +40,9 @@ pub(crate) enum Fault {
     Long,
 }
 
-/// A fault with its place.
+/// A fault and its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct FaultAt {
     /// The line, counted from 0.
     pub(crate) line: usize,
     /// The fault.
@@ -65,24 +65,24 @@ pub(crate) struct Folder {
 pub(crate) fn check(sources: &[SourceFile], documents: &[(String, String)], folders: &[Folder]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut counts = vec![[0; 4]; folders.len()];
-    let of_sources = sources.iter().map(|source| (&source.path, places(source)));
-    let of_documents = documents.iter().map(|(path, text)| (path, places_of_document(text)));
-    for (path, places) in of_sources.chain(of_documents) {
+    let of_sources = sources.iter().map(|source| (&source.path, faults(source)));
+    let of_documents = documents.iter().map(|(path, text)| (path, faults_of_document(text)));
+    for (path, faults) in of_sources.chain(of_documents) {
         match folders.iter().position(|folder| path.starts_with(&folder.folder)) {
-            Some(at) => places.iter().for_each(|place| counts[at][place.fault as usize] += 1),
+            Some(at) => faults.iter().for_each(|found| counts[at][found.fault as usize] += 1),
             None => {
-                findings.extend(places.iter().map(|place| Finding::line(path, place.line, place.fault.to_string())))
+                findings.extend(faults.iter().map(|found| Finding::line(path, found.line, found.fault.to_string())))
             }
         }
     }
     for (folder, counts) in folders.iter().zip(counts) {
-        findings.extend(folder.judge(counts));
+        findings.extend(folder.findings(counts));
     }
     findings
 }
 
 impl Folder {
-    fn judge(&self, counts: [usize; 4]) -> Vec<Finding> {
+    fn findings(&self, counts: [usize; 4]) -> Vec<Finding> {
         let limits = [self.openers, self.actors, self.wide, self.long];
         let faults = [Fault::Opener, Fault::Actor, Fault::Wide, Fault::Long];
         let exceeded = faults.into_iter().zip(counts).zip(limits).filter(|((_, count), limit)| count > limit);
@@ -98,18 +98,18 @@ impl Folder {
 }
 
 /// Returns the faults of a file's comments, in their order.
-pub(crate) fn places(source: &SourceFile) -> Vec<Place> {
-    let mut places = Vec::new();
+pub(crate) fn faults(source: &SourceFile) -> Vec<FaultAt> {
+    let mut faults = Vec::new();
     let (mut block, mut start, mut is_code) = (Vec::new(), 0, false);
     for (line, text) in source.comments.lines().enumerate() {
         let trimmed = text.trim_start();
         let Some(prose) = prose(trimmed) else {
-            end_block(&mut block, start, &mut places);
+            end_block(&mut block, start, &mut faults);
             is_code = false;
             continue;
         };
         if text.chars().count() > COLUMNS {
-            places.push(Place { line, fault: Fault::Wide });
+            faults.push(FaultAt { line, fault: Fault::Wide });
         }
         if block.is_empty() {
             start = line;
@@ -121,13 +121,13 @@ pub(crate) fn places(source: &SourceFile) -> Vec<Place> {
             !is_code && !is_fence && !prose.starts_with('#') && !MARKS.iter().any(|mark| prose.starts_with(mark));
         let prose = if is_prose { prose } else { "" };
         if names_no_actor(prose) {
-            places.push(Place { line, fault: Fault::Actor });
+            faults.push(FaultAt { line, fault: Fault::Actor });
         }
         block.push(prose);
     }
-    end_block(&mut block, start, &mut places);
-    places.sort_by_key(|place| place.line);
-    places
+    end_block(&mut block, start, &mut faults);
+    faults.sort_by_key(|at| at.line);
+    faults
 }
 
 /// Returns the text of a line that is only a comment.
@@ -142,14 +142,14 @@ pub(super) fn names_no_actor(line: &str) -> bool {
 }
 
 /// Ends a block of prose that begins at line `start`: adds the faults of its opening and sentences.
-pub(super) fn end_block(block: &mut Vec<&str>, start: usize, places: &mut Vec<Place>) {
+pub(super) fn end_block(block: &mut Vec<&str>, start: usize, faults: &mut Vec<FaultAt>) {
     let opening = block.iter().find(|line| !line.trim().is_empty()).map_or("", |line| line.trim_start());
     if OPENERS.iter().any(|word| opening.strip_prefix(word).is_some_and(|rest| rest.starts_with(' '))) {
-        places.push(Place { line: start, fault: Fault::Opener });
+        faults.push(FaultAt { line: start, fault: Fault::Opener });
     }
     for paragraph in block.split(|line| line.trim().is_empty()) {
         let long = sentences(paragraph).into_iter().filter(|words| *words > WORDS);
-        places.extend(long.map(|_| Place { line: start, fault: Fault::Long }));
+        faults.extend(long.map(|_| FaultAt { line: start, fault: Fault::Long }));
     }
     block.clear();
 }
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     fn faults(text: &str) -> Vec<(usize, Fault)> {
-        places(&SourceFile::new("a.rs", text)).into_iter().map(|place| (place.line, place.fault)).collect()
+        super::faults(&SourceFile::new("a.rs", text)).into_iter().map(|found| (found.line, found.fault)).collect()
     }
 
     #[test]

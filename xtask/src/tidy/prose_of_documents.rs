@@ -1,14 +1,14 @@
 //! The rules of [`prose`](super::prose) on Markdown: on paragraphs and items of lists, not on
 //! examples, tables, headings and HTML.
 
-use super::prose::{Fault, Place, end_block, names_no_actor};
+use super::prose::{Fault, FaultAt, end_block, names_no_actor};
 
 /// The most columns of a line of prose in a document.
 const COLUMNS: usize = 120;
 
 /// Returns the faults of a document's prose, in their order.
-pub(crate) fn places_of_document(text: &str) -> Vec<Place> {
-    let mut places = Vec::new();
+pub(crate) fn faults_of_document(text: &str) -> Vec<FaultAt> {
+    let mut faults = Vec::new();
     let (mut block, mut start, mut is_code) = (Vec::new(), 0, false);
     for (line, text) in text.lines().enumerate() {
         let trimmed = text.trim_start();
@@ -17,25 +17,25 @@ pub(crate) fn places_of_document(text: &str) -> Vec<Place> {
         let is_prose = !is_code && !is_fence && !trimmed.starts_with(['#', '|', '<', '[']);
         // A paragraph ends at an empty line, at what is no prose, and where an item begins.
         if !is_prose || trimmed.is_empty() || item(trimmed).is_some() {
-            end_block(&mut block, start, &mut places);
+            end_block(&mut block, start, &mut faults);
         }
         if !is_prose || trimmed.is_empty() {
             continue;
         }
         if text.chars().count() > COLUMNS {
-            places.push(Place { line, fault: Fault::Wide });
+            faults.push(FaultAt { line, fault: Fault::Wide });
         }
         if names_no_actor(text) {
-            places.push(Place { line, fault: Fault::Actor });
+            faults.push(FaultAt { line, fault: Fault::Actor });
         }
         if block.is_empty() {
             start = line;
         }
         block.push(item(trimmed).unwrap_or(trimmed));
     }
-    end_block(&mut block, start, &mut places);
-    places.sort_by_key(|place| place.line);
-    places
+    end_block(&mut block, start, &mut faults);
+    faults.sort_by_key(|at| at.line);
+    faults
 }
 
 /// Returns the text of a line that begins an item of a list.
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     fn faults(text: &str) -> Vec<(usize, Fault)> {
-        places_of_document(text).into_iter().map(|place| (place.line, place.fault)).collect()
+        faults_of_document(text).into_iter().map(|found| (found.line, found.fault)).collect()
     }
 
     #[test]

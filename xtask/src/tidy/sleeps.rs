@@ -1,7 +1,7 @@
 //! Checks that tests do not sleep. They wait for the event, or move a manual clock.
 
 use super::Finding;
-use super::exceptions::{Exceptions, Measured, Verdict, judge, stale};
+use super::exceptions::{Exceptions, Measured, Verdict, stale, verdict_of};
 use crate::source::{SourceFile, identifiers};
 
 /// Finds calls of `sleep` in test code beyond those that `xtask/tidy.toml` allows.
@@ -12,7 +12,7 @@ pub(crate) fn check(sources: &[SourceFile], exceptions: &Exceptions) -> Vec<Find
     let mut needed = Vec::new();
     for (source, lines) in &found {
         let measured = Measured { file: &source.path, function: "", amount: lines.len() };
-        match judge(&measured, &exceptions.sleep) {
+        match verdict_of(&measured, &exceptions.sleep) {
             Verdict::Agreed => {}
             Verdict::Shrunk => {
                 let message = format!("{} sleeps are left; lower the limit in xtask/tidy.toml to that", lines.len());

@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// A job with the payload of the rows.
 #[derive(Debug, Clone, Serialize, Deserialize, JobArgs)]
 #[serde(transparent)]
-pub(crate) struct Place(pub(crate) Order);
+pub(crate) struct PlaceOrder(pub(crate) Order);
 
 /// The tasks that handlers saw.
 #[derive(Debug)]
@@ -102,8 +102,8 @@ impl Crew {
         let seen = Arc::new(Seen { ledger: Ledger::new(request.row.count), starts: Mutex::default() });
         let handler = seen.clone();
         let client = builder(&database, &request.settings)?
-            .register::<Place, _, _>(move |place, _context| {
-                handler.see(&place.0);
+            .register::<PlaceOrder, _, _>(move |order, _context| {
+                handler.see(&order.0);
                 async { Ok(JobResult::Completed) }
             })
             .build()?;

@@ -26,8 +26,8 @@ fn main() -> Result<()> {
 
 async fn work(request: &Request) -> Result<Measurement> {
     match request.row.workload.as_str() {
-        "drain" => lives(request, false).await,
-        "bulk_lives" => lives(request, true).await,
+        "drain" => round_trips(request, false).await,
+        "bulk_round_trips" => round_trips(request, true).await,
         "bulk_submit" => submits::in_batches(request).await,
         "each_submit" => submits::one_by_one(request).await,
         "wake" => wake(request).await,
@@ -37,7 +37,7 @@ async fn work(request: &Request) -> Result<Measurement> {
 
 /// Measures tasks that are submitted in bulk before the worker starts, or while it works, until the
 /// tables show that all have ended.
-async fn lives(request: &Request, meanwhile: bool) -> Result<Measurement> {
+async fn round_trips(request: &Request, while_working: bool) -> Result<Measurement> {
     let row = &request.row;
     let crew = Crew::new(request).await?;
     if !meanwhile {

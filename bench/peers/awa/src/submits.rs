@@ -6,7 +6,7 @@ use anyhow::Result;
 use awa::{InsertOpts, InsertParams, insert_with};
 use bench_protocol::{Ends, Measurement, Numbers, Order, Request, Row, monotonic_nanoseconds, now};
 
-use crate::client::{Database, Place, open};
+use crate::client::{Database, PlaceOrder, open};
 
 /// Measures submits in bulk while no worker runs.
 pub(crate) async fn in_batches(request: &Request) -> Result<Measurement> {
@@ -35,7 +35,8 @@ async fn submitter(database: Database, row: Row, batches: Numbers) -> Result<()>
     let template = Order::new(0, 0, row.payload_bytes)?;
     while let Some(batch) = batches.take() {
         let numbers = batch * row.batch..((batch + 1) * row.batch).min(row.count);
-        let job = |number| awa::insert::params_with(&Place(template.numbered(number as u64)), InsertOpts::default());
+        let job =
+            |number| awa::insert::params_with(&PlaceOrder(template.numbered(number as u64)), InsertOpts::default());
         let jobs = numbers.map(job).collect::<Result<Vec<InsertParams>, _>>()?;
         database.store.enqueue_params_copy(&database.pool, &jobs).await?;
     }
@@ -52,8 +53,8 @@ pub(crate) async fn one_by_one(request: &Request) -> Result<Measurement> {
         .map(|_| {
             let (pool, template) = (database.pool.clone(), template.clone());
             let one = move |number: usize| {
-                let (pool, place) = (pool.clone(), Place(template.numbered(number as u64)));
-                async move { insert_with(&pool, &place, InsertOpts::default()).await.is_ok() }
+                let (pool, order) = (pool.clone(), PlaceOrder(template.numbered(number as u64)));
+                async move { insert_with(&pool, &order, InsertOpts::default()).await.is_ok() }
             };
             tokio::spawn(Ends::of_starter(numbers.clone(), one))
         })
@@ -74,9 +75,9 @@ pub(crate) async fn paced(database: &Database, row: &Row) -> Result<()> {
     for number in 0..row.count {
         let due = started + Duration::from_secs_f64(number as f64 / f64::from(row.rate));
         tokio::time::sleep_until(due.into()).await;
-        let place = Place(Order { submitted: monotonic_nanoseconds(), ..template.numbered(number as u64) });
+        let order = PlaceOrder(Order { submitted: monotonic_nanoseconds(), ..template.numbered(number as u64) });
         let pool = database.pool.clone();
-        submits.push(tokio::spawn(async move { insert_with(&pool, &place, InsertOpts::default()).await }));
+        submits.push(tokio::spawn(async move { insert_with(&pool, &order, InsertOpts::default()).await }));
     }
     for submit in submits {
         submit.await??;

@@ -6,8 +6,8 @@
 //! leases or events, which are the purpose of an engine.
 
 mod database;
-mod lives;
 mod notify;
+mod round_trips;
 mod submits;
 mod wake;
 
@@ -20,7 +20,7 @@ fn main() -> Result<()> {
 
 async fn work(request: &Request) -> Result<Measurement> {
     match (request.row.workload.as_str(), request.settings.as_str()) {
-        ("drain" | "bulk_lives", "best batch") => lives::best_batch(request).await,
+        ("drain" | "bulk_round_trips", "best batch") => round_trips::best_batch(request).await,
         ("bulk_submit", "same batch") => submits::in_batches(request).await,
         ("each_submit", "one commit each") => submits::one_by_one(request).await,
         ("notify", "one commit") => notify::one_commit(request).await,

@@ -11,7 +11,7 @@ use tokio_postgres::{AsyncMessage, Client, NoTls, connect};
 use crate::database::{Database, make, payload};
 
 /// The time limit for a notification.
-const PATIENCE: Duration = Duration::from_secs(10);
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Measures the time from the start of an insert with a notification in one commit until the
 /// notification arrives, at the rate of the row.
@@ -28,15 +28,15 @@ pub(crate) async fn one_commit(request: &Request) -> Result<Measurement> {
         let due = started + Duration::from_secs_f64(number as f64 / f64::from(row.rate));
         tokio::time::sleep_until(due.into()).await;
         let before = now();
-        let heard = async { messages.recv().await.map(|()| before.elapsed()) };
+        let notified = async { messages.recv().await.map(|()| before.elapsed()) };
         let values: [&(dyn ToSql + Sync); 1] = [&payload];
-        let (heard, inserted) =
-            tokio::join!(tokio::time::timeout(PATIENCE, heard), submitter.client.execute(&insert, &values));
+        let (notified, inserted) =
+            tokio::join!(tokio::time::timeout(NOTIFY_TIMEOUT, notified), submitter.client.execute(&insert, &values));
         ensure!(inserted? == 1, "nothing was inserted");
-        latencies.record(heard.context("no message came")?.context("the listener was closed")?);
+        latencies.record(notified.context("no message came")?.context("the listener was closed")?);
     }
-    let heard = latencies.count() as u64;
-    Ok(Measurement::of(latencies.percentile(0.5)).with_latencies(latencies).observed("heard", heard))
+    let notified = latencies.count() as u64;
+    Ok(Measurement::of(latencies.percentile(0.5)).with_latencies(latencies).observed("notified", notified))
 }
 
 async fn listen(url: &str) -> Result<(Client, mpsc::UnboundedReceiver<()>)> {

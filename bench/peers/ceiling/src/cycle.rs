@@ -28,8 +28,8 @@ pub(crate) struct Cycle {
 
 impl Cycle {
     pub(crate) fn new(sizes: CommitSizes) -> Self {
-        let lives_per_commit = 1000.0 / sizes.commits;
-        let step = |size: f64, commits_later| Step::new(size, lives_per_commit, commits_later);
+        let tasks_per_commit = 1000.0 / sizes.commits;
+        let step = |size: f64, commits_later| Step::new(size, tasks_per_commit, commits_later);
         Self {
             submits: step(sizes.submits, 0.0),
             claims: step(sizes.claims, 1.0),
@@ -52,22 +52,22 @@ impl Cycle {
 /// A kind of step that is present in a fraction of all commits, evenly spread.
 #[derive(Debug, Clone)]
 struct Step {
-    presence: f64,
+    frequency: f64,
     turn: f64,
     size: f64,
     carried: f64,
 }
 
 impl Step {
-    fn new(size: f64, lives_per_commit: f64, commits_later: f64) -> Self {
-        let presence = if size > 0.0 { (lives_per_commit / size).min(1.0) } else { 0.0 };
-        let first = (1.0 - presence * (1.0 + commits_later)).rem_euclid(1.0) + ROUNDING;
-        let turn = if presence > 0.0 { first } else { 0.0 };
-        Self { presence, turn, size: size.max(lives_per_commit), carried: ROUNDING }
+    fn new(size: f64, tasks_per_commit: f64, commits_later: f64) -> Self {
+        let frequency = if size > 0.0 { (tasks_per_commit / size).min(1.0) } else { 0.0 };
+        let first = (1.0 - frequency * (1.0 + commits_later)).rem_euclid(1.0) + ROUNDING;
+        let turn = if frequency > 0.0 { first } else { 0.0 };
+        Self { frequency, turn, size: size.max(tasks_per_commit), carried: ROUNDING }
     }
 
     fn next(&mut self) -> usize {
-        self.turn += self.presence;
+        self.turn += self.frequency;
         if self.turn < 1.0 {
             return 0;
         }
@@ -108,8 +108,8 @@ mod tests {
         let mut cycle = Cycle::new(sizes);
         let commits: Vec<Commit> = (0..10_000).map(|_| cycle.next()).collect();
         let total = |size: fn(&Commit) -> usize| commits.iter().map(size).sum::<usize>() as f64;
-        for lives in [total(|each| each.submits), total(|each| each.claims), total(|each| each.completions)] {
-            assert!((lives - 1e6).abs() < 2e3, "{lives}");
+        for tasks in [total(|each| each.submits), total(|each| each.claims), total(|each| each.completions)] {
+            assert!((tasks - 1e6).abs() < 2e3, "{tasks}");
         }
     }
 }

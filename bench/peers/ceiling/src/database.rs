@@ -4,7 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::{Result, bail};
-use bench_protocol::{Backlog, Class};
+use bench_protocol::{Backlog, DurabilityLevel};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 
@@ -47,11 +47,11 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    pub(crate) fn create(path: &Path, class: Class, payload: Vec<u8>) -> Result<Self> {
-        let synchronous = match class {
-            Class::Full => "FULL",
-            Class::Normal => "NORMAL",
-            Class::Memory => bail!("the ceiling is for files"),
+    pub(crate) fn create(path: &Path, durability: DurabilityLevel, payload: Vec<u8>) -> Result<Self> {
+        let synchronous = match durability {
+            DurabilityLevel::Full => "FULL",
+            DurabilityLevel::Normal => "NORMAL",
+            DurabilityLevel::Memory => bail!("the ceiling is for files"),
         };
         let connection = Connection::open(path)?;
         connection.execute_batch(&format!(

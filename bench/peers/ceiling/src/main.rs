@@ -10,9 +10,9 @@
 
 mod cycle;
 mod database;
-mod lives;
 mod orchestrations;
 mod rates;
+mod round_trips;
 mod sockets;
 mod submit;
 
@@ -26,9 +26,9 @@ fn main() -> Result<()> {
 fn work(request: &Request) -> Result<Measurement> {
     match (request.row.workload.as_str(), request.settings.as_str()) {
         ("file_submit", _) => submit::submits(request),
-        ("file_lives", "same commits") => lives::same_commits(request),
-        ("file_lives", "same commits, best rhythm") => lives::best_rhythm(request),
-        ("file_lives", "best batch") => lives::best_batch(request),
+        ("file_round_trips", "same commits") => round_trips::same_commits(request),
+        ("file_round_trips", "same commits, best rhythm") => round_trips::best_rhythm(request),
+        ("file_round_trips", "best batch") => round_trips::best_batch(request),
         ("fan_out", "semaphore and sleep") => orchestrations::semaphore_and_sleep(request),
         ("steps", "same commits") => orchestrations::steps(request),
         ("signal", "two commits") => orchestrations::two_commits(request),

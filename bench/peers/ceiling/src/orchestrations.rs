@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use bench_protocol::{Class, Latencies, Measurement, Request, now};
+use bench_protocol::{DurabilityLevel, Latencies, Measurement, Request, now};
 use rusqlite::{Connection, params};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -32,8 +32,8 @@ const COUNT: &str =
 const RECEIVE: &str = "INSERT INTO message VALUES (?1, ?2, ?3)";
 const TAKE: &str = "DELETE FROM message WHERE task = ?1 AND number <= ?2";
 
-fn create(path: &Path, class: Class) -> Result<Connection> {
-    let synchronous = if class == Class::Full { "FULL" } else { "NORMAL" };
+fn create(path: &Path, durability: DurabilityLevel) -> Result<Connection> {
+    let synchronous = if durability == DurabilityLevel::Full { "FULL" } else { "NORMAL" };
     let connection = Connection::open(path)?;
     connection.execute_batch(&format!(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous}; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY;"
@@ -61,7 +61,7 @@ pub(crate) fn steps(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let sizes = request.commits.context("give the commit sizes of another run with --commits")?;
     let directory = tempfile::tempdir_in(&request.directory)?;
-    let connection = create(&directory.path().join("ceiling.db"), request.class)?;
+    let connection = create(&directory.path().join("ceiling.db"), request.durability)?;
     let (steps, each) = (row.count * row.steps, 1000.0 / sizes.commits);
     let place = |step: usize| {
         let (round, within) = (step / (row.submitters * row.steps), step % (row.submitters * row.steps));
@@ -87,7 +87,7 @@ pub(crate) fn steps(request: &Request) -> Result<Measurement> {
 pub(crate) fn two_commits(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let directory = tempfile::tempdir_in(&request.directory)?;
-    let connection = create(&directory.path().join("ceiling.db"), request.class)?;
+    let connection = create(&directory.path().join("ceiling.db"), request.durability)?;
     let mut latencies = Latencies::with_capacity(row.count);
     for signal in 0..row.count {
         let (task, number) = ((signal % row.submitters) as i64, (signal / row.submitters) as i64);

@@ -12,7 +12,7 @@ pub(crate) fn two_commits(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let directory = tempfile::tempdir_in(&request.directory)?;
     let payload = Order::new(0, 0, row.payload_bytes)?.to_json()?;
-    let mut database = Database::create(&directory.path().join("ceiling.db"), request.class, payload)?;
+    let mut database = Database::create(&directory.path().join("ceiling.db"), request.durability, payload)?;
     database.fill(&Backlog::default())?;
     let mut latencies = Latencies::with_capacity(row.count);
     for id in 1..=i64::try_from(row.count)? {

@@ -17,7 +17,7 @@ pub(crate) fn submits(request: &Request) -> Result<Measurement> {
     let mut cycle = sizes.map_or_else(|| Cycle::of_batch(1), Cycle::new);
     let directory = tempfile::tempdir_in(&request.directory)?;
     let payload = Order::new(0, 0, row.payload_bytes)?.to_json()?;
-    let mut database = Database::create(&directory.path().join("ceiling.db"), request.class, payload)?;
+    let mut database = Database::create(&directory.path().join("ceiling.db"), request.durability, payload)?;
     database.fill(&row.backlog)?;
     let mut latencies = Latencies::with_capacity(row.count);
     let start = now();

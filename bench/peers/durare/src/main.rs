@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use bench_protocol::{Class, Ends, Marks, Measurement, Numbers, Request, now, run};
+use bench_protocol::{DurabilityLevel, Ends, Measurement, Numbers, Request, StepTimes, now, run};
 use durare::{DurableContext, DurableEngine, Error, PostgresProvider, SqliteProvider, WorkflowOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use tempfile::TempDir;
@@ -30,18 +30,18 @@ fn main() -> Result<()> {
 }
 
 /// Opens an engine. Returns it with the directory of its file, if it has one.
-async fn open(request: &Request, marks: Marks) -> Result<(DurableEngine, Option<TempDir>)> {
+async fn open(request: &Request, times: StepTimes) -> Result<(DurableEngine, Option<TempDir>)> {
     let (mut engine, place) = if request.row.postgres {
         let provider = PostgresProvider::connect(request.server()?).await?;
         (DurableEngine::new(Arc::new(provider)).await?, None)
     } else {
-        ensure!(request.class == Class::Normal, "durare's SQLite provider is of class normal");
+        ensure!(request.durability == DurabilityLevel::Normal, "durare's SQLite provider is of durability normal");
         let directory = tempfile::tempdir_in(&request.directory)?;
         let url = format!("sqlite://{}", directory.path().join("durare.db").display());
         let provider = sqlite(&url, &request.settings).await?;
         (DurableEngine::new(Arc::new(provider)).await?, Some(directory))
     };
-    engine.register("steps", move |context: DurableContext, count: usize| steps(context, count, marks.clone()));
+    engine.register("steps", move |context: DurableContext, count: usize| steps(context, count, times.clone()));
     engine.launch().await?;
     Ok((engine, place))
 }
@@ -60,18 +60,18 @@ async fn sqlite(url: &str, settings: &str) -> Result<SqliteProvider> {
     Ok(SqliteProvider::from_pool(pool))
 }
 
-async fn steps(context: DurableContext, count: usize, marks: Marks) -> durare::Result<usize> {
+async fn steps(context: DurableContext, count: usize, times: StepTimes) -> durare::Result<usize> {
     for step in 0..count {
-        marks.step(step, count);
+        times.step(step, count);
         context.step("step", move || async move { Ok::<_, Error>(step) }).await?;
     }
-    marks.step(count, count);
+    times.step(count, count);
     Ok(count)
 }
 
 async fn in_flight(request: &Request) -> Result<Measurement> {
     let (row, numbers) = (&request.row, Numbers::new(request.row.count));
-    let (engine, _directory) = open(request, Marks::default()).await?;
+    let (engine, _directory) = open(request, StepTimes::default()).await?;
     let (engine, steps) = (Arc::new(engine), row.steps);
     let started = now();
     let starters: Vec<_> = (0..row.submitters.max(1))
@@ -100,9 +100,9 @@ async fn one(engine: &DurableEngine, number: usize, steps: usize) -> durare::Res
 
 async fn last_over_first(request: &Request) -> Result<Measurement> {
     let row = &request.row;
-    let marks = Marks::default();
-    let (engine, _directory) = open(request, marks.clone()).await?;
+    let times = StepTimes::default();
+    let (engine, _directory) = open(request, times.clone()).await?;
     let done = one(&engine, 0, row.count).await?;
     engine.shutdown(SHUTDOWN).await?;
-    Ok(marks.last_over_first(row.count)?.observed("steps", done as u64))
+    Ok(times.last_over_first(row.count)?.observed("steps", done as u64))
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use bench_protocol::{Class, Ends, Measurement, Numbers, Request, now, run};
+use bench_protocol::{DurabilityLevel, Ends, Measurement, Numbers, Request, now, run};
 use duroxide::providers::Provider;
 use duroxide::providers::sqlite::SqliteProvider;
 use duroxide::runtime::registry::ActivityRegistry;
@@ -29,16 +29,16 @@ fn main() -> Result<()> {
 }
 
 async fn open(request: &Request) -> Result<(Arc<dyn Provider>, Option<TempDir>)> {
-    match request.class {
-        Class::Memory => Ok((Arc::new(SqliteProvider::new_in_memory().await?), None)),
-        Class::Normal => {
+    match request.durability {
+        DurabilityLevel::Memory => Ok((Arc::new(SqliteProvider::new_in_memory().await?), None)),
+        DurabilityLevel::Normal => {
             let directory = tempfile::tempdir_in(&request.directory)?;
             let path = directory.path().join("duroxide.db");
             std::fs::File::create(&path)?;
             let provider = SqliteProvider::new(&format!("sqlite:{}", path.display()), None).await?;
             Ok((Arc::new(provider), Some(directory)))
         }
-        Class::Full => bail!("duroxide's SQLite provider has no class full"),
+        DurabilityLevel::Full => bail!("duroxide's SQLite provider has no durability level full"),
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) async fn submit(engine: &Engine, count: usize, bytes: usize, when: Wh
     // The number is beyond every ledger, so that tasks of a backlog do not count as those of the
     // row.
     let payload = Order::new(u64::MAX, 0, bytes)?.to_json()?.into();
-    let task = NewTask { payload, when, ..NewTask::new(crate::lives::KIND)? };
+    let task = NewTask { payload, when, ..NewTask::new(crate::round_trips::KIND)? };
     let mut left = count;
     while left > 0 {
         let chunk = left.min(CHUNK);

@@ -50,12 +50,12 @@ pub(crate) type Asked = Arc<Mutex<Vec<(usize, u64)>>>;
 /// Registers the activity, and returns the list in which it records its stop.
 pub(crate) fn wait_in(engine: &Engine) -> Asked {
     let asked = Asked::default();
-    let told = asked.clone();
+    let requested = asked.clone();
     engine.register(move |wait: Wait, context| {
-        let told = told.clone();
+        let requested = requested.clone();
         async move {
             context.cancelled().cancelled().await;
-            told.lock().unwrap_or_else(PoisonError::into_inner).push((wait.number, monotonic_nanoseconds()));
+            requested.lock().unwrap_or_else(PoisonError::into_inner).push((wait.number, monotonic_nanoseconds()));
             Err(Failure::permanent("was asked to stop"))
         }
     });
@@ -75,7 +75,7 @@ async fn patient(patient: Patient, context: OrchestrationContext) -> Result<(), 
 
 /// Cancels orchestrations at a fixed rate. Each awaits an activity that runs in this or in another
 /// process.
-pub(crate) async fn heard(request: &Request) -> Result<Measurement> {
+pub(crate) async fn notified(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
     let engine = engine(&opened.store, row).await?;
@@ -102,7 +102,7 @@ pub(crate) async fn heard(request: &Request) -> Result<Measurement> {
 
 fn wait_elsewhere(request: &Request, opened: &Opened) -> Result<Child> {
     let job = Job::Wait { slots: request.row.slots };
-    let helper = Helper { path: opened.place.clone(), class: request.class, payload_bytes: 0, job };
+    let helper = Helper { path: opened.location.clone(), durability: request.durability, payload_bytes: 0, job };
     let mut child = helper.spawn()?;
     wait_until_ready(&mut child)?;
     Ok(child)

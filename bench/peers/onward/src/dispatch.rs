@@ -57,12 +57,12 @@ fn register(engine: &Engine, row: &Row, attempts: &Arc<AtomicU64>) {
         if workload == "byte_reporting" {
             bytes::report(&context);
         }
-        let answer = match workload.as_str() {
+        let outcome = match workload.as_str() {
             "permanent_failure" => Err(Failure::permanent("bench: permanent failure")),
             "dead_letter" => Err(Failure::retryable("bench: transient failure")),
             _ => Ok(()),
         };
-        async move { answer }
+        async move { outcome }
     });
 }
 

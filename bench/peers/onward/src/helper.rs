@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use bench_protocol::{Class, Order, monotonic_nanoseconds, pace};
+use bench_protocol::{DurabilityLevel, Order, monotonic_nanoseconds, pace};
 use onward::{Store, When};
 use tokio::runtime::Runtime;
 
-use crate::lives::{self, Place};
-use crate::open::{engine, open_file, open_place};
+use crate::open::{engine, open_file, open_location};
+use crate::round_trips::{self, PlaceOrder};
 use crate::{backlog, cancels, parked, running, server};
 
 /// The variable that makes the program a helper, and describes which.
@@ -43,7 +43,7 @@ pub(crate) enum Job {
 #[derive(Debug)]
 pub(crate) struct Helper {
     pub(crate) path: PathBuf,
-    pub(crate) class: Class,
+    pub(crate) durability: DurabilityLevel,
     pub(crate) payload_bytes: usize,
     pub(crate) job: Job,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Helper {
 pub(crate) fn asked_for() -> Result<Option<Helper>> {
     let Ok(text) = std::env::var(VARIABLE) else { return Ok(None) };
     let words: Vec<&str> = text.splitn(6, ' ').collect();
-    let &[job, one, other, class, bytes, path] = words.as_slice() else { bail!("`{text}` is not a helper") };
+    let &[job, one, other, durability, bytes, path] = words.as_slice() else { bail!("`{text}` is not a helper") };
     let job = match job {
         "hold" => Job::Hold { waiting: one.parse()?, in_flight: other.parse()? },
         "park" => Job::Park { count: one.parse()?, wake: other.parse()? },
@@ -62,8 +62,8 @@ pub(crate) fn asked_for() -> Result<Option<Helper>> {
         "wait" => Job::Wait { slots: one.parse()? },
         _ => bail!("`{job}` is not what a helper does"),
     };
-    let class = if class == "full" { Class::Full } else { Class::Normal };
-    Ok(Some(Helper { path: path.into(), class, payload_bytes: bytes.parse()?, job }))
+    let durability = if durability == "full" { DurabilityLevel::Full } else { DurabilityLevel::Normal };
+    Ok(Some(Helper { path: path.into(), durability, payload_bytes: bytes.parse()?, job }))
 }
 
 impl Helper {
@@ -77,7 +77,7 @@ impl Helper {
             Job::Idle { slots } => format!("idle {slots} 0"),
             Job::Wait { slots } => format!("wait {slots} 0"),
         };
-        let text = format!("{job} {} {} {}", self.class, self.payload_bytes, self.path.display());
+        let text = format!("{job} {} {} {}", self.durability, self.payload_bytes, self.path.display());
         let mut command = Command::new(std::env::current_exe()?);
         Ok(command.env(VARIABLE, text).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?)
     }
@@ -89,14 +89,16 @@ impl Helper {
             Job::Hold { waiting, in_flight } => runtime.block_on(self.hold(waiting, in_flight)),
             Job::Park { count, wake } => runtime.block_on(self.park(count, wake)),
             Job::Produce { count, rate } => self.produce(&runtime, count, rate),
-            Job::Node { slots, count } => runtime.block_on(server::run_as_node(&self.path, self.class, slots, count)),
+            Job::Node { slots, count } => {
+                runtime.block_on(server::run_as_node(&self.path, self.durability, slots, count))
+            }
             Job::Idle { slots } => runtime.block_on(self.idle(slots)),
             Job::Wait { slots } => runtime.block_on(self.wait(slots)),
         }
     }
 
     async fn hold(&self, waiting: usize, in_flight: usize) -> Result<()> {
-        let store: Arc<dyn Store> = Arc::new(open_file(&self.path, self.class).await?);
+        let store: Arc<dyn Store> = Arc::new(open_file(&self.path, self.durability).await?);
         let engine = engine(&store, 1).await?;
         backlog::submit(&engine, waiting + in_flight, self.payload_bytes, When::Now).await?;
         let held = backlog::claim(&store, in_flight, Duration::from_secs(3600)).await?;
@@ -106,23 +108,23 @@ impl Helper {
     }
 
     async fn park(&self, count: usize, wake: i64) -> Result<()> {
-        let parked = parked::leave(&self.path, self.class, count, wake).await?;
+        let parked = parked::leave(&self.path, self.durability, count, wake).await?;
         tokio::task::spawn_blocking(say_ready_and_wait).await??;
         drop(parked);
         Ok(())
     }
 
     async fn idle(&self, slots: usize) -> Result<()> {
-        let store = open_place(&self.path, self.class).await?;
+        let store = open_location(&self.path, self.durability).await?;
         let engine = engine(&store, slots).await?;
-        lives::register(&engine, &lives::Seen::new(0));
+        round_trips::register(&engine, &round_trips::Seen::new(0));
         let running = running::start(&engine);
         tokio::task::spawn_blocking(say_ready_and_wait).await??;
         running::stop(&engine, running).await
     }
 
     async fn wait(&self, slots: usize) -> Result<()> {
-        let store = open_place(&self.path, self.class).await?;
+        let store = open_location(&self.path, self.durability).await?;
         let engine = engine(&store, slots).await?;
         let asked = cancels::wait_in(&engine);
         let running = running::start(&engine);
@@ -133,14 +135,14 @@ impl Helper {
     }
 
     fn produce(&self, runtime: &Runtime, count: usize, rate: u32) -> Result<()> {
-        let store: Arc<dyn Store> = Arc::new(runtime.block_on(open_file(&self.path, self.class))?);
+        let store: Arc<dyn Store> = Arc::new(runtime.block_on(open_file(&self.path, self.durability))?);
         let engine = runtime.block_on(engine(&store, 1))?;
         let template = Order::new(0, 0, self.payload_bytes)?;
         let mut submits = Vec::with_capacity(count);
         pace(count, rate, |number| {
             let order = Order { submitted: monotonic_nanoseconds(), ..template.numbered(number) };
             let engine = engine.clone();
-            submits.push(runtime.spawn(async move { engine.submit(Place(order)).await.map(drop) }));
+            submits.push(runtime.spawn(async move { engine.submit(PlaceOrder(order)).await.map(drop) }));
         });
         for submit in submits {
             runtime.block_on(submit)??;
@@ -165,9 +167,15 @@ pub(crate) fn wait_until_ready(holder: &mut Child) -> Result<()> {
 }
 
 /// Makes a new file on which a helper did its job and was killed, or ended if it held no tasks.
-pub(crate) fn leave_behind(path: &Path, class: Class, bytes: usize, waiting: usize, in_flight: usize) -> Result<()> {
+pub(crate) fn leave_behind(
+    path: &Path,
+    durability: DurabilityLevel,
+    bytes: usize,
+    waiting: usize,
+    in_flight: usize,
+) -> Result<()> {
     let job = Job::Hold { waiting, in_flight };
-    let mut holder = Helper { path: path.to_owned(), class, payload_bytes: bytes, job }.spawn()?;
+    let mut holder = Helper { path: path.to_owned(), durability, payload_bytes: bytes, job }.spawn()?;
     wait_until_ready(&mut holder)?;
     if in_flight > 0 {
         holder.kill()?;

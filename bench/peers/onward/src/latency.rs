@@ -8,8 +8,8 @@ use bench_protocol::{Latencies, Measurement, Order, Request, monotonic_nanosecon
 use onward::Engine;
 
 use crate::helper::{Helper, Job};
-use crate::lives::{Place, Seen, register};
 use crate::open::{engine, open_store};
+use crate::round_trips::{PlaceOrder, Seen, register};
 use crate::running;
 
 pub(crate) async fn latency(request: &Request) -> Result<Measurement> {
@@ -47,7 +47,7 @@ pub(crate) async fn produce_here(request: &Request, engine: &Engine) -> Result<(
         pace(row.count, row.rate, |number| {
             let order = Order { submitted: monotonic_nanoseconds(), ..template.numbered(number) };
             let engine = engine.clone();
-            submits.push(runtime.spawn(async move { engine.submit(Place(order)).await.map(drop) }));
+            submits.push(runtime.spawn(async move { engine.submit(PlaceOrder(order)).await.map(drop) }));
         });
         submits
     });
@@ -60,7 +60,8 @@ pub(crate) async fn produce_here(request: &Request, engine: &Engine) -> Result<(
 async fn produce_elsewhere(request: &Request, location: &str) -> Result<()> {
     let row = &request.row;
     let job = Job::Produce { count: row.count, rate: row.rate };
-    let helper = Helper { path: location.into(), class: request.class, payload_bytes: row.payload_bytes, job };
+    let helper =
+        Helper { path: location.into(), durability: request.durability, payload_bytes: row.payload_bytes, job };
     let mut producer = helper.spawn()?;
     let status = tokio::task::spawn_blocking(move || producer.wait()).await?.context("the producer")?;
     ensure!(status.success(), "the producer failed");

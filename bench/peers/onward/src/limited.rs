@@ -7,8 +7,8 @@ use anyhow::{Context as _, Result, bail};
 use bench_protocol::{Measurement, Order, Request, now};
 use onward::{Engine, LimitScope, Name, Rate, SetLimit};
 
-use crate::lives::{KIND, Place, Seen, register};
 use crate::open::{engine, open_store};
+use crate::round_trips::{KIND, PlaceOrder, Seen, register};
 use crate::running;
 
 /// One group in this many has used up its limit, where the row has such groups.
@@ -27,7 +27,7 @@ enum Limits {
 }
 
 /// Measures round trips: each submitter submits a task and awaits it.
-pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
+pub(crate) async fn round_trips(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let limits = match request.settings.as_str() {
         "no groups" => Limits::NoGroups,
@@ -92,7 +92,7 @@ async fn saturate(engine: &Engine, groups: usize, bytes: usize) -> Result<()> {
     for group in 0..groups / ONE_OF {
         let group = format!("full-{group}");
         for _ in 0..=HELD_BACK {
-            engine.submit_with(Place(order.clone())).group(&group).await?;
+            engine.submit_with(PlaceOrder(order.clone())).group(&group).await?;
         }
     }
     Ok(())
@@ -129,7 +129,7 @@ async fn submitter_of(
 ) -> Result<()> {
     let template = Order::new(0, 0, bytes)?;
     for number in numbers {
-        let submission = engine.submit_with(Place(template.numbered(number as u64)));
+        let submission = engine.submit_with(PlaceOrder(template.numbered(number as u64)));
         let submission = match &groups[number % groups.len()] {
             Some(group) => submission.group(group.as_str()),
             None => submission,

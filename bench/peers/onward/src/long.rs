@@ -1,7 +1,7 @@
 //! Measures one orchestration of very many steps: whether the last steps cost as much as the first.
 
 use anyhow::Result;
-use bench_protocol::{Marks, Measurement, Request};
+use bench_protocol::{Measurement, Request, StepTimes};
 use onward::orchestration::OrchestrationContext;
 use onward::{Failure, Task};
 use serde::{Deserialize, Serialize};
@@ -31,16 +31,16 @@ impl Task for Part {
     type Output = usize;
 }
 
-async fn long(long: Long, context: OrchestrationContext, marks: Marks) -> Result<usize, Failure> {
+async fn long(long: Long, context: OrchestrationContext, times: StepTimes) -> Result<usize, Failure> {
     for step in 0..long.steps {
-        marks.step(step, long.steps);
+        times.step(step, long.steps);
         if long.queued {
             context.activity(Part(step)).await?;
         } else {
             context.step("step", move || async move { Ok(step) }).await?;
         }
     }
-    marks.step(long.steps, long.steps);
+    times.step(long.steps, long.steps);
     Ok(long.steps)
 }
 
@@ -49,16 +49,16 @@ pub(crate) async fn last_over_first(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
     let engine = engine(&opened.store, row).await?;
-    let marks = Marks::default();
+    let times = StepTimes::default();
     engine.register(|Part(part): Part, _context| async move { Ok(part) });
     engine.orchestrate({
-        let marks = marks.clone();
-        move |it: Long, context| long(it, context, marks.clone())
+        let times = times.clone();
+        move |it: Long, context| long(it, context, times.clone())
     });
     let running = running::start(&engine);
     let queued = request.settings == "queued activities";
     let steps = engine.submit(Long { steps: row.count, queued }).await?.wait().await?;
     running::finish(&engine, running).await?;
 
-    Ok(marks.last_over_first(row.count)?.observed("steps", steps as u64))
+    Ok(times.last_over_first(row.count)?.observed("steps", steps as u64))
 }

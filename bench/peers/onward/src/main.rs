@@ -11,7 +11,6 @@ mod dispatch;
 mod helper;
 mod latency;
 mod limited;
-mod lives;
 mod long;
 mod open;
 mod orchestrations;
@@ -20,6 +19,7 @@ mod rates;
 mod read;
 mod resident;
 mod restart;
+mod round_trips;
 mod running;
 mod server;
 mod signals;
@@ -47,7 +47,7 @@ fn main() -> Result<()> {
 /// store, as docs/guides/operating.md advises, because such rows use the whole machine.
 fn runtime(request: &Request) -> Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
-    if matches!(request.row.workload.as_str(), "file_lives" | "file_limits") && request.postgres.is_none() {
+    if matches!(request.row.workload.as_str(), "file_round_trips" | "file_limits") && request.postgres.is_none() {
         builder.worker_threads(available_parallelism()?.get().saturating_sub(1).max(1));
     }
     Ok(builder.enable_all().build()?)
@@ -74,14 +74,14 @@ fn work(request: &Request) -> Result<Measurement> {
         "peek" => read::peek(&runtime, request),
         "history_query" | "history_by_type" | "history_stats" => read::history(&runtime, request),
         "backoff_delay" => repeat(row, || read::backoff_delay(row)),
-        "file_submit" => runtime.block_on(lives::submits(request)),
-        "file_lives" => runtime.block_on(lives::lives(request)),
-        "file_limits" => runtime.block_on(limited::lives(request)),
+        "file_submit" => runtime.block_on(round_trips::submits(request)),
+        "file_round_trips" => runtime.block_on(round_trips::round_trips(request)),
+        "file_limits" => runtime.block_on(limited::round_trips(request)),
         "file_restart" => runtime.block_on(restart::restart(request)),
         "file_memory" => runtime.block_on(resident::memory(request)),
         "file_latency" => runtime.block_on(latency::latency(request)),
         "drain" => runtime.block_on(server::drain(request)),
-        "bulk_lives" => runtime.block_on(server::lives(request)),
+        "bulk_round_trips" => runtime.block_on(server::round_trips(request)),
         "bulk_submit" => runtime.block_on(server::submits(request)),
         "each_submit" => runtime.block_on(server::each_submit(request)),
         "wake" => runtime.block_on(server::wake(request)),
@@ -91,7 +91,7 @@ fn work(request: &Request) -> Result<Measurement> {
         "rates" => runtime.block_on(rates::run(request)),
         "fan_out" | "chain" | "noop" | "steps" => runtime.block_on(orchestrations::in_flight(request)),
         "long" => runtime.block_on(long::last_over_first(request)),
-        "cancel" => runtime.block_on(cancels::heard(request)),
+        "cancel" => runtime.block_on(cancels::notified(request)),
         "signal" => runtime.block_on(signals::resumed(request)),
         "parked" => runtime.block_on(parked::memory(request)),
         "parked_all_at_once" => runtime.block_on(parked::all_at_once(request)),

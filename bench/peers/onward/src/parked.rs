@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use bench_protocol::{Class, Measurement, Request, Usage, now};
+use bench_protocol::{DurabilityLevel, Measurement, Request, Usage, now};
 use onward::orchestration::OrchestrationContext;
 use onward::{Clock, Engine, Failure, Store, SystemClock, Task, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -156,14 +156,14 @@ pub(crate) async fn takeover(request: &Request) -> Result<Measurement> {
     let path = directory.path().join("onward.db");
     let wake = when_parked(count);
     let job = Job::Park { count, wake };
-    let mut helper = Helper { path: path.clone(), class: request.class, payload_bytes: 0, job }.spawn()?;
+    let mut helper = Helper { path: path.clone(), durability: request.durability, payload_bytes: 0, job }.spawn()?;
     wait_until_ready(&mut helper)?;
     helper.kill()?;
     helper.wait()?;
     until(wake).await;
 
     let started = now();
-    let store: Arc<dyn Store> = Arc::new(open_file(&path, request.class).await?);
+    let store: Arc<dyn Store> = Arc::new(open_file(&path, request.durability).await?);
     let opened = started.elapsed();
     let engine = engine(&store, count).await?;
     let running = running::start(&engine);
@@ -176,8 +176,13 @@ pub(crate) async fn takeover(request: &Request) -> Result<Measurement> {
 }
 
 /// Parks orchestrations and keeps running, in the helper.
-pub(crate) async fn leave(path: &Path, class: Class, count: usize, wake: i64) -> Result<(Engine, running::Running)> {
-    let store: Arc<dyn Store> = Arc::new(open_file(path, class).await?);
+pub(crate) async fn leave(
+    path: &Path,
+    durability: DurabilityLevel,
+    count: usize,
+    wake: i64,
+) -> Result<(Engine, running::Running)> {
+    let store: Arc<dyn Store> = Arc::new(open_file(path, durability).await?);
     let engine = engine(&store, count).await?;
     let running = running::start(&engine);
     park(&engine, count, wake).await?;

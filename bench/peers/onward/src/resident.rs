@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 
 use crate::helper::{Helper, Job, leave_behind, wait_until_ready};
 use crate::open::{engine, open_file, open_store};
-use crate::{backlog, lives, running};
+use crate::{backlog, round_trips, running};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -24,17 +24,17 @@ pub(crate) async fn memory(request: &Request) -> Result<Measurement> {
     let path = directory.path().join("onward.db");
     let submits = request.settings == "same process";
     if !submits {
-        leave_behind(&path, request.class, row.payload_bytes, row.count, 0)?;
+        leave_behind(&path, request.durability, row.payload_bytes, row.count, 0)?;
     }
     let before = Usage::read()?;
-    let store: Arc<dyn Store> = Arc::new(open_file(&path, request.class).await?);
+    let store: Arc<dyn Store> = Arc::new(open_file(&path, request.durability).await?);
     let builder = Engine::builder().store(store.clone()).concurrency(row.slots).shutdown_limit(Duration::ZERO);
     let engine = builder.open().await?;
     if submits {
         backlog::submit(&engine, row.count, row.payload_bytes, When::Now).await?;
     }
     let started = Arc::new(Semaphore::new(0));
-    engine.handle(lives::KIND, {
+    engine.handle(round_trips::KIND, {
         let started = started.clone();
         move |context| {
             started.add_permits(1);
@@ -60,10 +60,10 @@ pub(crate) async fn memory(request: &Request) -> Result<Measurement> {
 pub(crate) async fn idle(request: &Request) -> Result<Measurement> {
     let opened = open_store(request).await?;
     let engine = engine(&opened.store, request.row.slots).await?;
-    let seen = lives::Seen::new(0);
-    lives::register(&engine, &seen);
+    let seen = round_trips::Seen::new(0);
+    round_trips::register(&engine, &seen);
     let running = running::start(&engine);
-    let other = if request.settings == "two processes" { Some(start_idle(request, &opened.place)?) } else { None };
+    let other = if request.settings == "two processes" { Some(start_idle(request, &opened.location)?) } else { None };
     tokio::time::sleep(Duration::from_secs(1)).await;
     let (before, commits) = (Usage::read()?, opened.commits());
     tokio::time::sleep(Duration::from_secs(request.row.count as u64)).await;
@@ -83,7 +83,8 @@ pub(crate) async fn idle(request: &Request) -> Result<Measurement> {
 /// Starts an idle process on the same file.
 fn start_idle(request: &Request, path: &Path) -> Result<Child> {
     let job = Job::Idle { slots: request.row.slots };
-    let helper = Helper { path: path.to_owned(), class: request.class, payload_bytes: request.row.payload_bytes, job };
+    let helper =
+        Helper { path: path.to_owned(), durability: request.durability, payload_bytes: request.row.payload_bytes, job };
     let mut child = helper.spawn()?;
     wait_until_ready(&mut child)?;
     Ok(child)

@@ -9,21 +9,21 @@ use tokio::sync::Notify;
 
 use crate::helper::leave_behind;
 use crate::open::{engine, open_file};
-use crate::{lives, running};
+use crate::{round_trips, running};
 
 /// Measures the time from opening to the start of the first handler.
 pub(crate) async fn restart(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let directory = tempfile::tempdir_in(&request.directory)?;
     let path = directory.path().join("onward.db");
-    leave_behind(&path, request.class, row.payload_bytes, row.backlog.waiting, row.backlog.in_flight)?;
+    leave_behind(&path, request.durability, row.payload_bytes, row.backlog.waiting, row.backlog.in_flight)?;
 
     let first = Arc::new(Notify::new());
     let started = now();
-    let store: Arc<dyn Store> = Arc::new(open_file(&path, request.class).await?);
+    let store: Arc<dyn Store> = Arc::new(open_file(&path, request.durability).await?);
     let opened = started.elapsed();
     let engine = engine(&store, row.slots).await?;
-    engine.handle(lives::KIND, {
+    engine.handle(round_trips::KIND, {
         let first = first.clone();
         move |_context| {
             first.notify_one();

@@ -25,13 +25,17 @@ impl Task for Listener {
     type Output = usize;
 }
 
-type Heard = Arc<Mutex<Latencies>>;
+type SharedLatencies = Arc<Mutex<Latencies>>;
 
-async fn listen(listener: Listener, context: OrchestrationContext, heard: Heard) -> Result<usize, Failure> {
+async fn listen(
+    listener: Listener,
+    context: OrchestrationContext,
+    latencies: SharedLatencies,
+) -> Result<usize, Failure> {
     for _ in 0..listener.signals {
         let sent = context.event::<u64>("sent")?.await?;
         let latency = Duration::from_nanos(monotonic_nanoseconds() - sent);
-        heard.lock().unwrap_or_else(PoisonError::into_inner).record(latency);
+        latencies.lock().unwrap_or_else(PoisonError::into_inner).record(latency);
     }
     Ok(listener.signals)
 }
@@ -41,10 +45,10 @@ pub(crate) async fn resumed(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let opened = open_store(request).await?;
     let engine = engine(&opened.store, row).await?;
-    let heard = Heard::default();
+    let latencies = SharedLatencies::default();
     engine.orchestrate({
-        let heard = heard.clone();
-        move |listener: Listener, context| listen(listener, context, heard.clone())
+        let latencies = latencies.clone();
+        move |listener: Listener, context| listen(listener, context, latencies.clone())
     });
     let running = running::start(&engine);
     let listeners = row.submitters.max(1);
@@ -60,10 +64,10 @@ pub(crate) async fn resumed(request: &Request) -> Result<Measurement> {
         resumed += handle.wait().await?;
     }
     running::finish(&engine, running).await?;
-    let mut heard: Latencies = std::mem::take(&mut *heard.lock().unwrap_or_else(PoisonError::into_inner));
-    let mut measurement = Measurement::of(heard.percentile(0.99)).observed("resumed", heard.count() as u64);
+    let mut latencies: Latencies = std::mem::take(&mut *latencies.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut measurement = Measurement::of(latencies.percentile(0.99)).observed("resumed", latencies.count() as u64);
     measurement.lost = (row.count - resumed) as u64;
-    Ok(measurement.with_latencies(heard))
+    Ok(measurement.with_latencies(latencies))
 }
 
 async fn send_all(count: usize, rate: u32, engine: &Engine, listeners: Vec<TaskId>) -> Result<()> {

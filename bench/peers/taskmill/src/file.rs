@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use bench_protocol::{
-    Class, Latencies, Ledger, Measurement, Order, Request, Row, Usage, monotonic_nanoseconds, now, pace,
+    DurabilityLevel, Latencies, Ledger, Measurement, Order, Request, Row, Usage, monotonic_nanoseconds, now, pace,
 };
 use serde::{Deserialize, Serialize};
 use taskmill::{Domain, DomainTaskContext, Scheduler, StoreConfig, TaskError, TaskStore, TypedExecutor, TypedTask};
@@ -70,7 +70,10 @@ impl TypedExecutor<Place> for Handler {
 }
 
 async fn open(request: &Request, directory: &Path, done: &Arc<Done>) -> Result<Scheduler> {
-    ensure!(request.class == Class::Normal, "taskmill's files survive a killed process and nothing more");
+    ensure!(
+        request.durability == DurabilityLevel::Normal,
+        "taskmill's files survive a killed process and nothing more"
+    );
     let mut config = StoreConfig::default();
     if request.settings != "default" {
         config.retention_policy = None;
@@ -103,7 +106,7 @@ pub(crate) async fn submit(request: &Request) -> Result<Measurement> {
 }
 
 /// Measures round trips: each submitter repeatedly submits a task and waits for it.
-pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
+pub(crate) async fn round_trips(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let (directory, done) = (tempfile::tempdir_in(&request.directory)?, Done::new(row));
     let scheduler = open(request, directory.path(), &done).await?;

@@ -36,7 +36,7 @@ fn work(request: &Request) -> Result<Measurement> {
         "history_query" | "history_by_type" | "history_stats" => read::history(&runtime, row),
         "backoff_delay" => repeat(row, || read::backoff_delay(row)),
         "file_submit" => runtime.block_on(file::submit(request)),
-        "file_lives" => runtime.block_on(file::lives(request)),
+        "file_round_trips" => runtime.block_on(file::round_trips(request)),
         "file_latency" => runtime.block_on(file::latency(request)),
         "file_idle" => runtime.block_on(file::idle(request)),
         other => bail!("taskmill has no workload `{other}`"),

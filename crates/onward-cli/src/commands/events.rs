@@ -49,7 +49,7 @@ async fn show_all(options: &GlobalOptions, store: &dyn Store, mut cursor: EventC
         let page = store.events(cursor, PAGE).await?;
         if let Some(oldest) = page.forgotten_up_to {
             remark(format_args!(
-                "the events from {cursor} up to {oldest} were pruned before they were read; what follows are the oldest that are left"
+                "the events from {cursor} up to {oldest} were pruned before they were read; the oldest remaining events follow"
             ));
         }
         for event in &page.events {
@@ -72,11 +72,11 @@ fn show(options: &GlobalOptions, event: &Event) -> std::io::Result<()> {
         event.task,
         event.kind,
         event.queue,
-        said(event.change)
+        description(event.change)
     ))
 }
 
-fn said(change: Change) -> String {
+fn description(change: Change) -> String {
     match change {
         Change::Submitted => "submitted".to_owned(),
         Change::Started { attempt } => format!("started attempt {attempt}"),
@@ -85,18 +85,18 @@ fn said(change: Change) -> String {
             format!("failed in attempt {attempt}; the next is due after {}", duration_text(after))
         }
         Change::Failed => "failed".to_owned(),
-        Change::Dead => "went to the dead letters".to_owned(),
+        Change::Dead => "became a dead letter".to_owned(),
         Change::CancelRequested => "was asked to stop".to_owned(),
         Change::Cancelled => "was cancelled".to_owned(),
         Change::Expired => "expired".to_owned(),
-        Change::Released => "was given back, and the attempt is not counted".to_owned(),
+        Change::Released => "was released; the attempt is not counted".to_owned(),
         Change::LeaseLost => "lost its worker and waits again".to_owned(),
-        Change::Retried => "waits again after it had ended".to_owned(),
-        Change::PriorityRaised => "became more urgent".to_owned(),
+        Change::Retried => "was retried after its end".to_owned(),
+        Change::PriorityRaised => "got a higher priority".to_owned(),
         Change::Purged => "was purged".to_owned(),
-        Change::Blocked => "waits for its children, or to be finished from elsewhere".to_owned(),
+        Change::Blocked => "waits for its children or for external completion".to_owned(),
         Change::Moved => "moved to another queue".to_owned(),
-        Change::Bundled { bundle } => format!("was handed over as a member of task {bundle}"),
-        Change::Unblocked => "waits for no other task any more".to_owned(),
+        Change::Bundled { bundle } => format!("was delivered in batch {bundle}"),
+        Change::Unblocked => "no longer waits for other tasks".to_owned(),
     }
 }

@@ -21,16 +21,16 @@ pub(crate) fn show_instance(instance: &InstanceRecord, unread: Option<u64>) -> S
         let _ = writeln!(text, "{name:<12} {value}");
     };
     if instance.generation > 0 {
-        fact("begun anew", counted(instance.generation.into(), "time"));
+        fact("continued", counted(instance.generation.into(), "time"));
     }
     fact("history", format!("{}, {}", counted(instance.length, "event"), size_text(instance.bytes)));
     let left = unread.map_or_else(|| format!("{} wait", instance.waiting), |unread| format!("{unread} unread"));
-    fact("messages", format!("{left}, of {} that came", instance.received));
+    fact("messages", format!("{left}, of {} received", instance.received));
     match instance.hold {
         Hold::None => {}
-        Hold::Paused | Hold::Aside => fact("paused", "until somebody resumes it".to_owned()),
+        Hold::Paused | Hold::Aside => fact("paused", "until it is resumed".to_owned()),
         Hold::Unstarted => {
-            fact("unstarted", "it keeps what is sent to its key for whoever starts one with it".to_owned())
+            fact("unstarted", "it keeps messages to its key until an orchestration starts with it".to_owned())
         }
     }
     if let Some(status) = &instance.status {
@@ -62,14 +62,14 @@ pub(crate) fn orchestration_json(task: TaskRecord, instance: &InstanceRecord) ->
     kept.insert("bytes".to_owned(), json!(bytes));
     kept.insert("received".to_owned(), json!(received));
     kept.insert("waiting".to_owned(), json!(waiting));
-    instance_said(&mut kept, instance);
+    add_instance_fields(&mut kept, instance);
     value["instance"] = Value::Object(kept);
     Ok(value)
 }
 
 /// Adds the hold, the status and the values of an orchestration to an object. Values that are JSON
 /// stay JSON; others become text or base64.
-pub(crate) fn instance_said(object: &mut Map<String, Value>, instance: &InstanceRecord) {
+pub(crate) fn add_instance_fields(object: &mut Map<String, Value>, instance: &InstanceRecord) {
     if instance.hold != Hold::None {
         object.insert("hold".to_owned(), json!(instance.hold));
     }

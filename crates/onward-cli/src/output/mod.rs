@@ -11,7 +11,7 @@ mod table;
 mod text;
 
 pub(crate) use cleaning::cleaned;
-pub(crate) use instance::{instance_said, kept_values, orchestration_json, show_instance, written_value};
+pub(crate) use instance::{add_instance_fields, kept_values, orchestration_json, show_instance, written_value};
 pub(crate) use json::{bytes_field, in_seconds, task_json};
 pub(crate) use printer::{is_output_closed, pass_on, print_json, print_line, print_raw, remark};
 pub(crate) use progress_bar::{ProgressBar, Unit};

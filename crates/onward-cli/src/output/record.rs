@@ -70,19 +70,19 @@ fn optional_facts(task: &TaskRecord) -> Vec<(&'static str, String)> {
         ("deadline", task.deadline.map(moment)),
         ("retention", task.retention.map(duration_text)),
         ("retries", task.retry.map(retries)),
-        ("key kept", Some(task.keep_key_for).filter(|time| !time.is_zero()).map(duration_text)),
+        ("key reserved", Some(task.keep_key_for).filter(|time| !time.is_zero()).map(duration_text)),
         ("started", task.started_at.map(moment)),
         ("finished", task.finished_at.map(moment)),
         ("took", took),
         ("parent", task.parent.map(|parent| parent.to_string())),
-        ("bundle", task.bundle.map(|bundle| bundle.to_string())),
-        ("members", (task.members > 0).then(|| task.members.to_string())),
-        ("collected", task.aggregate.map(collected)),
+        ("batch", task.bundle.map(|bundle| bundle.to_string())),
+        ("items", (task.members > 0).then(|| task.members.to_string())),
+        ("batched", task.aggregate.map(batched)),
         ("blocked by", blocked_by(task)),
         ("session", task.session.map(|session| session.to_string())),
-        ("progress", task.progress.as_ref().map(|told| one_line(&progress(told), SHOWN_COLUMNS))),
-        ("is to move", moved(task.expected_io)),
-        ("has moved", task.io.and_then(moved)),
+        ("progress", task.progress.as_ref().map(|reported| one_line(&progress(reported), SHOWN_COLUMNS))),
+        ("expected I/O", moved(task.expected_io)),
+        ("I/O", task.io.and_then(moved)),
         ("payload", task.payload.as_ref().filter(|payload| !payload.is_empty()).map(shown_bytes)),
         ("result", task.result.bytes().map(shown_bytes)),
     ];
@@ -115,7 +115,7 @@ fn retries(policy: RetryPolicy) -> String {
 }
 
 /// Describes how a task is batched.
-fn collected(aggregate: Aggregate) -> String {
+fn batched(aggregate: Aggregate) -> String {
     let Aggregate { size, delay, grace } = aggregate;
     format!("up to {size}, for {} and {} after the newest", duration_text(delay), duration_text(grace))
 }

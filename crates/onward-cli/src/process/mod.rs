@@ -13,6 +13,6 @@ mod supervisor;
 pub(crate) use capture::Captured;
 pub(crate) use interrupts::Interrupts;
 pub(crate) use invocation::{Invocation, find_program};
-pub(crate) use open_files::{prepare, room_for};
+pub(crate) use open_files::{job_limit, prepare};
 pub(crate) use runner::{End, Finished, Limits, NotRun, Program, Runner};
 pub(crate) use supervisor::serve_if_asked;

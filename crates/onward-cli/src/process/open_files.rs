@@ -26,14 +26,14 @@ pub(super) fn limits_at_start() -> Rlimit {
 
 /// The number of commands that can run at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct JobLimit {
     /// The number.
     pub(crate) jobs: usize,
     /// The number of files that this process may have open; `None` for no limit.
     pub(crate) files: Option<u64>,
 }
 
-impl Room {
+impl JobLimit {
     /// Returns a notice if fewer commands run at once than `asked`.
     pub(crate) fn notice(self, asked: usize) -> Option<String> {
         let files = self.files.filter(|_| self.jobs < asked)?;
@@ -50,10 +50,10 @@ impl Room {
 ///
 /// # Errors
 /// If not even one command can run. The text names the limit and the remedy.
-pub(crate) fn room_for(jobs: usize, files_each: u64) -> anyhow::Result<Room> {
+pub(crate) fn job_limit(jobs: usize, files_each: u64) -> anyhow::Result<JobLimit> {
     let open = open_files();
     let files = raise(open.saturating_add(RESERVE).saturating_add(files_each.saturating_mul(jobs as u64)));
-    let room = Room { jobs: fitting(files, open, jobs, files_each), files };
+    let room = JobLimit { jobs: fitting(files, open, jobs, files_each), files };
     match (room.jobs, files) {
         (0, Some(files)) => anyhow::bail!(
             "this process may have {files} files open (ulimit -n), and {open} are; to run a command it needs {} more; raise the limit",

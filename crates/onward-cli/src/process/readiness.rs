@@ -193,7 +193,7 @@ impl Readiness {
         state.noticed = Some(message.clone());
         drop(state);
         if is_news {
-            (self.notice)(&format!("{message}; no attempt is charged for it, and it is tried again"));
+            (self.notice)(&format!("{message}; no attempt is charged for it, and it is retried"));
         }
         if is_over {
             self.given_up.cancel();

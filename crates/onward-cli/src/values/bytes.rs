@@ -2,7 +2,7 @@
 
 /// Reads a number of bytes that has to fit into memory.
 pub(crate) fn parse_bytes(text: &str) -> Result<usize, String> {
-    parse_size(text).and_then(|bytes| usize::try_from(bytes).map_err(|_| format!("`{text}` is more than there can be")))
+    parse_size(text).and_then(|bytes| usize::try_from(bytes).map_err(|_| format!("`{text}` is too large")))
 }
 
 /// Reads a number of bytes.

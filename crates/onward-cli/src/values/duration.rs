@@ -25,7 +25,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
 pub(crate) fn parse_positive_duration(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
         Duration::ZERO => {
-            Err("a duration of zero makes no sense here; leave the option out, or give at least 1us".into())
+            Err("a duration of zero is not allowed here; leave the option out, or give at least 1us".into())
         }
         duration => Ok(duration),
     }

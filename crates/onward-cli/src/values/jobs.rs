@@ -36,7 +36,7 @@ impl FromStr for Jobs {
         match digits.parse::<u32>() {
             Ok(percent @ 1..=MOST) if is_percent => Ok(Self::Percent(percent)),
             Ok(count @ 1..=MOST) => Ok(Self::Count(count as usize)),
-            _ => Err(format!("`{text}` is no number of jobs; write it as 4 (1 to {MOST}), or as 50% of the cores")),
+            _ => Err(format!("`{text}` is not a number of jobs; write it as 4 (1 to {MOST}), or as 50% of the cores")),
         }
     }
 }

@@ -1,21 +1,21 @@
 //! Ends of commands, and their input.
 
-use crate::harness::Place;
+use crate::harness::Sandbox;
 
 /// Shows: B9
 #[test]
-fn a_signal_from_elsewhere_is_told() {
-    let ran = Place::new().onward_with(&["each", "--", "sh", "-c", "kill -9 $$"], "a\n");
+fn a_signal_from_another_process_is_reported() {
+    let ran = Sandbox::new().onward_with(&["each", "--", "sh", "-c", "kill -9 $$"], "a\n");
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("killed by signal 9"), "{}", ran.stderr);
 }
 
 fn worked(payload: &str, script: &str) -> serde_json::Value {
-    let place = Place::new();
-    place.write("payload", payload);
-    place.onward(&["submit", "--kind", "k", "--payload-file", "payload"]);
-    place.onward(&["work", "--kind", "k", "--until-idle", "--", "sh", "-c", script]);
-    place.json(&["task", "show", "1"]).remove(0)
+    let sandbox = Sandbox::new();
+    sandbox.write("payload", payload);
+    sandbox.onward(&["submit", "--kind", "k", "--payload-file", "payload"]);
+    sandbox.onward(&["work", "--kind", "k", "--until-idle", "--", "sh", "-c", script]);
+    sandbox.json(&["task", "show", "1"]).remove(0)
 }
 
 /// Shows: T21

@@ -7,23 +7,23 @@ use std::time::Duration;
 use onward_store::{Clock, SystemClock};
 use serde_json::Value;
 
-use crate::harness::{Place, numbers};
+use crate::harness::{Sandbox, numbers};
 use crate::stores::on_every_store;
 use crate::terminal::{read_until, terminal};
 
 on_every_store! {
-    a_placeholder_takes_the_line_and_stdin_does_where_asked,
+    a_placeholder_or_stdin_receives_the_line,
     lines_may_come_from_a_file_and_end_with_a_zero_byte,
     empty_input_is_done_at_once,
     results_are_lines_of_json,
-    results_on_stdout_take_the_place_of_the_output,
+    results_on_stdout_replace_the_output,
     output_may_go_to_a_file_per_line,
     output_beyond_the_limit_is_cut_and_marked,
     of_a_failure_the_beginning_of_stdout_and_the_end_of_stderr_are_kept_and_both_marked,
-    people_are_told_that_more_was_written_than_is_kept,
+    cut_output_is_reported,
     output_that_is_whole_is_not_called_cut,
     what_a_command_that_succeeds_writes_to_standard_error_is_passed_on,
-    it_is_said_where_the_output_of_a_line_was_cut,
+    the_position_at_which_output_was_cut_is_reported,
     parts_of_a_path_and_columns_have_placeholders_of_their_own,
     a_dry_run_shows_the_commands_and_leaves_no_store not on postgres,
     jobs_may_be_a_share_of_the_cores,
@@ -36,36 +36,36 @@ on_every_store! {
 }
 
 /// Shows: B9
-fn a_placeholder_takes_the_line_and_stdin_does_where_asked(place: Place) {
-    assert_eq!(place.onward_with(&["each", "--", "echo", "<{}>", "{}"], "a b\n").stdout, "<a b> a b\n");
-    assert_eq!(place.onward_with(&["each", "--stdin", "--", "tr", "a", "{}"], "aba\n").stdout, "{b{");
+fn a_placeholder_or_stdin_receives_the_line(sandbox: Sandbox) {
+    assert_eq!(sandbox.onward_with(&["each", "--", "echo", "<{}>", "{}"], "a b\n").stdout, "<a b> a b\n");
+    assert_eq!(sandbox.onward_with(&["each", "--stdin", "--", "tr", "a", "{}"], "aba\n").stdout, "{b{");
 }
 
 /// Shows: B9
-fn lines_may_come_from_a_file_and_end_with_a_zero_byte(place: Place) {
-    place.write("list", "a\nb\0c\0");
-    let ran = place.onward(&["each", "--input", "list", "-0", "--", "printf", "[%s]"]);
+fn lines_may_come_from_a_file_and_end_with_a_zero_byte(sandbox: Sandbox) {
+    sandbox.write("list", "a\nb\0c\0");
+    let ran = sandbox.onward(&["each", "--input", "list", "-0", "--", "printf", "[%s]"]);
     assert_eq!(ran.stdout, "[a\nb][c]");
 }
 
 /// Shows: B9
-fn empty_input_is_done_at_once(place: Place) {
-    assert_eq!(place.onward(&["each", "--", "false"]).code, Some(0));
+fn empty_input_is_done_at_once(sandbox: Sandbox) {
+    assert_eq!(sandbox.onward(&["each", "--", "false"]).code, Some(0));
 }
 
 /// Shows: B9
-fn results_are_lines_of_json(place: Place) {
+fn results_are_lines_of_json(sandbox: Sandbox) {
     let script = "echo out; echo err >&2; test $0 != 2";
-    place.onward_with(&["each", "--results", "results", "--", "sh", "-c", script], &numbers(2));
-    insta::assert_snapshot!(place.read("results"), @r#"
+    sandbox.onward_with(&["each", "--results", "results", "--", "sh", "-c", script], &numbers(2));
+    insta::assert_snapshot!(sandbox.read("results"), @r#"
     {"attempts":1,"exit":0,"input":"1","line":1,"state":"completed","stderr":"err\n","stdout":"out\n"}
     {"attempts":1,"error":"exit status 1","exit":1,"input":"2","line":2,"state":"dead","stderr":"err\n","stdout":"out\n"}
     "#);
 }
 
 /// Shows: B9
-fn results_on_stdout_take_the_place_of_the_output(place: Place) {
-    let ran = place.onward_with(&["each", "--results", "-", "--", "echo"], "a\n");
+fn results_on_stdout_replace_the_output(sandbox: Sandbox) {
+    let ran = sandbox.onward_with(&["each", "--results", "-", "--", "echo"], "a\n");
     assert_eq!(
         ran.stdout,
         "{\"attempts\":1,\"exit\":0,\"input\":\"a\",\"line\":1,\"state\":\"completed\",\"stderr\":\"\",\"stdout\":\"a\\n\"}\n"
@@ -73,18 +73,18 @@ fn results_on_stdout_take_the_place_of_the_output(place: Place) {
 }
 
 /// Shows: B9
-fn output_may_go_to_a_file_per_line(place: Place) {
+fn output_may_go_to_a_file_per_line(sandbox: Sandbox) {
     let each = ["each", "--output-dir", "out", "--", "sh", "-c", "echo out $0; echo err $0 >&2"];
-    let ran = place.onward_with(&each, "a\n\nb\n");
+    let ran = sandbox.onward_with(&each, "a\n\nb\n");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
-    let files = ["000001.out", "000001.err", "000003.out"].map(|name| place.read(&format!("out/{name}")));
+    let files = ["000001.out", "000001.err", "000003.out"].map(|name| sandbox.read(&format!("out/{name}")));
     assert_eq!(files, ["out a\n", "err a\n", "out b\n"]);
 }
 
 /// Shows: B9
-fn output_beyond_the_limit_is_cut_and_marked(place: Place) {
+fn output_beyond_the_limit_is_cut_and_marked(sandbox: Sandbox) {
     let each = ["each", "--capture", "4", "--results", "-", "--", "printf", "0123456789"];
-    let ran = place.onward_with(&each, "a\n");
+    let ran = sandbox.onward_with(&each, "a\n");
     assert!(ran.stdout.contains(r#""stdout":"0123""#) && ran.stdout.contains(r#""stdout_cut":true"#), "{}", ran.stdout);
 }
 
@@ -94,8 +94,8 @@ const MUCH_AND_FAILED: &str = r#"
     echo "first out $filler last out"; echo "first err $filler last err" >&2; exit 3"#;
 
 /// Shows: B9
-fn of_a_failure_the_beginning_of_stdout_and_the_end_of_stderr_are_kept_and_both_marked(place: Place) {
-    let ran = place.onward_with(&["each", "--results", "-", "--", "sh", "-c", MUCH_AND_FAILED], "a\n");
+fn of_a_failure_the_beginning_of_stdout_and_the_end_of_stderr_are_kept_and_both_marked(sandbox: Sandbox) {
+    let ran = sandbox.onward_with(&["each", "--results", "-", "--", "sh", "-c", MUCH_AND_FAILED], "a\n");
     let line: Value = serde_json::from_str(&ran.stdout).unwrap();
     let (stdout, stderr) = (line["stdout"].as_str().unwrap(), line["stderr"].as_str().unwrap());
     assert!(stdout.starts_with("first out ..") && stdout.len() == 2048, "{}", stdout.len());
@@ -105,11 +105,11 @@ fn of_a_failure_the_beginning_of_stdout_and_the_end_of_stderr_are_kept_and_both_
 }
 
 /// Shows: B9
-fn people_are_told_that_more_was_written_than_is_kept(place: Place) {
-    let ran = place.onward_with(&["each", "--", "sh", "-c", MUCH_AND_FAILED], "a\n");
+fn cut_output_is_reported(sandbox: Sandbox) {
+    let ran = sandbox.onward_with(&["each", "--", "sh", "-c", MUCH_AND_FAILED], "a\n");
     let told = "the output of 1 line was longer than what is kept";
     assert!(ran.code == Some(1) && ran.stderr.contains(told), "{}", ran.stderr);
-    let shown = place.onward(&["task", "show", "1"]).stdout;
+    let shown = sandbox.onward(&["task", "show", "1"]).stdout;
     assert!(
         shown.contains("exit status 3 (the last 5120 bytes of stderr and the first 2048 of stdout follow)"),
         "{shown}"
@@ -117,53 +117,53 @@ fn people_are_told_that_more_was_written_than_is_kept(place: Place) {
 }
 
 /// Shows: B9
-fn output_that_is_whole_is_not_called_cut(place: Place) {
+fn output_that_is_whole_is_not_called_cut(sandbox: Sandbox) {
     let each = ["each", "--results", "-", "--", "sh", "-c", "printf %2048s; printf %5120s >&2; exit $0"];
-    let ran = place.onward_with(&each, "0\n1\n");
+    let ran = sandbox.onward_with(&each, "0\n1\n");
     assert!(!ran.stdout.contains("_cut") && !ran.stderr.contains("longer"), "{}{}", ran.stdout, ran.stderr);
 }
 
 /// Shows: B9
-fn what_a_command_that_succeeds_writes_to_standard_error_is_passed_on(place: Place) {
+fn what_a_command_that_succeeds_writes_to_standard_error_is_passed_on(sandbox: Sandbox) {
     let each = ["each", "--jobs", "1", "--", "sh", "-c", "echo warning $0 >&2; echo $0"];
-    let ran = place.onward_with(&each, "a\nb\n");
+    let ran = sandbox.onward_with(&each, "a\nb\n");
     assert!(ran.stderr.starts_with("warning a\nwarning b\n2 lines: "), "{}", ran.stderr);
-    let ran = place.onward_with(&[&["--json"], &each[..]].concat(), "a\n");
+    let ran = sandbox.onward_with(&[&["--json"], &each[..]].concat(), "a\n");
     assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
 }
 
 /// Shows: B9
-fn it_is_said_where_the_output_of_a_line_was_cut(place: Place) {
+fn the_position_at_which_output_was_cut_is_reported(sandbox: Sandbox) {
     let script = "printf 0123456789; printf abcdef >&2";
-    let ran = place.onward_with(&["each", "--capture", "4", "--", "sh", "-c", script], "x\n");
+    let ran = sandbox.onward_with(&["each", "--capture", "4", "--", "sh", "-c", script], "x\n");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "0123"));
-    let said = "line 1 (x): stdout is cut behind its first 4 bytes, stderr is cut before its last 4 bytes; --capture keeps more";
+    let said = "line 1 (x): stdout is cut after its first 4 bytes, stderr is cut before its last 4 bytes; --capture keeps more";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     assert!(ran.stderr.starts_with("cdef"), "{}", ran.stderr);
 }
 
 /// Shows: B9
-fn parts_of_a_path_and_columns_have_placeholders_of_their_own(place: Place) {
-    let ran = place.onward_with(&["each", "--", "echo", "{.}", "{/}", "{//}", "{/.}"], "a/b.png\n");
+fn parts_of_a_path_and_columns_have_placeholders_of_their_own(sandbox: Sandbox) {
+    let ran = sandbox.onward_with(&["each", "--", "echo", "{.}", "{/}", "{//}", "{/.}"], "a/b.png\n");
     assert_eq!(ran.stdout, "a/b b.png a b\n");
-    let ran = place.onward_with(&["each", "--colsep", ",", "--", "echo", "{2}", "{1}"], "x,y\n");
+    let ran = sandbox.onward_with(&["each", "--colsep", ",", "--", "echo", "{2}", "{1}"], "x,y\n");
     assert_eq!(ran.stdout, "y x\n");
 }
 
 /// Shows: B9
-fn a_dry_run_shows_the_commands_and_leaves_no_store(place: Place) {
-    let ran = place.onward_with(&["each", "--dry-run", "--", "touch", "{}.done"], "a b\nc\n");
+fn a_dry_run_shows_the_commands_and_leaves_no_store(sandbox: Sandbox) {
+    let ran = sandbox.onward_with(&["each", "--dry-run", "--", "touch", "{}.done"], "a b\nc\n");
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "touch 'a b.done'\ntouch c.done\n", ""));
-    assert!(!place.path("onward.db").exists());
+    assert!(!sandbox.path("onward.db").exists());
 }
 
 /// Shows: B9
-fn jobs_may_be_a_share_of_the_cores(place: Place) {
+fn jobs_may_be_a_share_of_the_cores(sandbox: Sandbox) {
     // Only one command at a time can create the directory.
     let alone = "mkdir alone && echo $0 && rmdir alone";
-    let ran = place.onward_with(&["each", "--jobs", "1%", "--", "sh", "-c", alone], &numbers(20));
+    let ran = sandbox.onward_with(&["each", "--jobs", "1%", "--", "sh", "-c", alone], &numbers(20));
     assert_eq!((ran.code, ran.stdout), (Some(0), numbers(20)));
-    let ran = place.onward_with(&["each", "--jobs", "0%", "--", "true"], "");
+    let ran = sandbox.onward_with(&["each", "--jobs", "0%", "--", "true"], "");
     assert!(ran.code == Some(2) && ran.stderr.contains("50% of the cores"), "{}", ran.stderr);
 }
 
@@ -171,43 +171,43 @@ fn jobs_may_be_a_share_of_the_cores(place: Place) {
 const FAILS_BESIDE: &str = "case $0 in 1) cat hold; echo one;; 2) echo > failing; exit 7;; esac; echo $0 >> ran";
 
 /// Shows: B9
-fn a_run_that_halts_soon_lets_what_runs_come_to_its_end(place: Place) {
-    ["hold", "failing"].into_iter().for_each(|pipe| place.pipe(pipe));
+fn a_run_that_halts_soon_lets_what_runs_come_to_its_end(sandbox: Sandbox) {
+    ["hold", "failing"].into_iter().for_each(|pipe| sandbox.pipe(pipe));
     let each = ["each", "--jobs", "2", "--halt", "soon,fail=1", "--", "sh", "-c", FAILS_BESIDE];
-    let run = place.start(&each, &numbers(9));
-    place.await_writer("failing");
-    place.write("hold", "");
+    let run = sandbox.start(&each, &numbers(9));
+    sandbox.await_writer("failing");
+    sandbox.write("hold", "");
     let ran = run.wait();
     assert!(ran.code == Some(1) && ran.stderr.contains("halted, as --halt says"), "{}", ran.stderr);
     assert!(ran.stdout.contains("one\n") && ran.stderr.contains("line 2 (2) is dead"), "{}{}", ran.stdout, ran.stderr);
-    assert!(place.read("ran").lines().count() < 8, "{}", place.read("ran"));
+    assert!(sandbox.read("ran").lines().count() < 8, "{}", sandbox.read("ran"));
 }
 
 /// Shows: B9
-fn a_run_that_halts_now_stops_what_runs_and_charges_nothing_for_it(place: Place) {
-    ["hold", "failing"].into_iter().for_each(|pipe| place.pipe(pipe));
+fn a_run_that_halts_now_stops_what_runs_and_charges_nothing_for_it(sandbox: Sandbox) {
+    ["hold", "failing"].into_iter().for_each(|pipe| sandbox.pipe(pipe));
     let each = ["each", "--jobs", "2", "--halt", "now,fail=1", "--name", "n", "--", "sh", "-c", FAILS_BESIDE];
-    let run = place.start(&each, &numbers(2));
-    place.await_writer("failing");
+    let run = sandbox.start(&each, &numbers(2));
+    sandbox.await_writer("failing");
     let ran = run.wait();
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{}", ran.stderr);
-    let tasks = place.json(&["task", "list"]);
+    let tasks = sandbox.json(&["task", "list"]);
     let state = |task: &Value| (task["state"].as_str() == Some("dead"), task["attempts"].as_u64());
     assert_eq!(tasks.iter().map(state).collect::<Vec<_>>(), [(true, Some(1)), (false, Some(0))]);
 }
 
 /// Shows: B9
-fn output_that_is_not_text_comes_through_whole(place: Place) {
-    let ran = place.onward_with(&["each", "--results", "-", "--", "printf", r"\377\000%s"], "x\n");
+fn output_that_is_not_text_comes_through_whole(sandbox: Sandbox) {
+    let ran = sandbox.onward_with(&["each", "--results", "-", "--", "printf", r"\377\000%s"], "x\n");
     assert!(ran.stdout.contains(r#""stdout_base64":"/wB4""#), "{}", ran.stdout);
 }
 
 /// Shows: B9
-fn a_rate_spaces_the_starts(place: Place) {
+fn a_rate_spaces_the_starts(sandbox: Sandbox) {
     let begun = SystemClock.now();
     let each = ["each", "--jobs", "4", "--rate", "5/s", "--", "sh", "-c", "date +%s%6N >> starts"];
-    assert_eq!(place.onward_with(&each, &numbers(6)).code, Some(0));
-    let mut starts: Vec<i64> = place.read("starts").lines().map(|start| start.parse().unwrap()).collect();
+    assert_eq!(sandbox.onward_with(&each, &numbers(6)).code, Some(0));
+    let mut starts: Vec<i64> = sandbox.read("starts").lines().map(|start| start.parse().unwrap()).collect();
     starts.sort_unstable();
     assert_eq!(starts.len(), 6);
     for (place_in_line, start) in (0..).zip(starts) {
@@ -217,20 +217,20 @@ fn a_rate_spaces_the_starts(place: Place) {
 }
 
 /// Shows: B9, T7
-fn retries_and_their_delays_are_those_that_were_asked_for(place: Place) {
-    place.onward_with(&["each", "--retries", "4", "--backoff", "linear:1s:2s:1m", "--", "true"], "a\n");
-    let retry = &place.json(&["task", "show", "1"])[0]["retry"];
+fn retries_and_their_delays_are_those_that_were_asked_for(sandbox: Sandbox) {
+    sandbox.onward_with(&["each", "--retries", "4", "--backoff", "linear:1s:2s:1m", "--", "true"], "a\n");
+    let retry = &sandbox.json(&["task", "show", "1"])[0]["retry"];
     let asked = r#"{"attempts":5,"backoff":"linear","increment":2.0,"initial":1.0,"maximum":60.0}"#;
     assert_eq!(retry.to_string(), asked);
 }
 
 /// Shows: B9
-fn a_terminal_is_shown_how_many_lines_are_done_how_fast_and_how_long_the_rest_will_take(place: Place) {
-    place.pipe("hold");
-    place.write("list", &numbers(3));
+fn a_terminal_is_shown_how_many_lines_are_done_how_fast_and_how_long_the_rest_will_take(sandbox: Sandbox) {
+    sandbox.pipe("hold");
+    sandbox.write("list", &numbers(3));
     let (mut outer, inner) = terminal();
     let script = "test $0 != 3 || cat hold";
-    let mut child = place
+    let mut child = sandbox
         .command(&["each", "--jobs", "1", "--input", "list", "--", "sh", "-c", script])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -238,7 +238,7 @@ fn a_terminal_is_shown_how_many_lines_are_done_how_fast_and_how_long_the_rest_wi
         .spawn()
         .unwrap();
     let mut drawn = read_until(&mut outer, "2/3 lines").into_bytes();
-    place.write("hold", "");
+    sandbox.write("hold", "");
     assert_eq!(child.wait().unwrap().code(), Some(0));
     // Reading a terminal that no process has open ends with an error.
     let _ = outer.read_to_end(&mut drawn);

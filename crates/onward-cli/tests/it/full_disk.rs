@@ -7,14 +7,14 @@ use onward_store::rusqlite::Connection;
 use onward_testkit::mount::Mount;
 use serde_json::Value;
 
-use crate::harness::{Place, Ran, numbers, sorted};
+use crate::harness::{CommandResult, Sandbox, numbers, sorted};
 
-fn onward(mount: &Mount, arguments: &[&str], stdin: &str) -> Ran {
+fn onward(mount: &Mount, arguments: &[&str], stdin: &str) -> CommandResult {
     let store = mount.path().join("onward.db");
-    Place::new().onward_with(&[&["--store", store.to_str().unwrap()], arguments].concat(), stdin)
+    Sandbox::new().onward_with(&[&["--store", store.to_str().unwrap()], arguments].concat(), stdin)
 }
 
-fn submit_lines(mount: &Mount, count: u32) -> Ran {
+fn submit_lines(mount: &Mount, count: u32) -> CommandResult {
     onward(mount, &["submit", "--kind", "k", "--lines"], &numbers(count))
 }
 
@@ -26,7 +26,7 @@ fn tasks(mount: &Mount) -> usize {
 
 /// Shows: B11, T21
 #[test]
-fn a_full_disk_exits_with_3_and_the_remedy_and_work_goes_on_when_there_is_room() {
+fn a_full_disk_exits_with_3_and_the_remedy_and_work_continues_with_free_space() {
     let Some(mount) = Mount::new("4m") else { return };
     assert_eq!(submit_lines(&mount, 10).code, Some(0));
     mount.fill_but(64 * 1024);
@@ -44,19 +44,19 @@ fn a_full_disk_exits_with_3_and_the_remedy_and_work_goes_on_when_there_is_room()
 
 /// Shows: T21
 #[test]
-fn a_worker_that_runs_into_a_full_disk_goes_on_by_itself_when_there_is_room_and_loses_nothing() {
+fn a_worker_with_a_full_disk_continues_with_free_space_and_loses_nothing() {
     let Some(mount) = Mount::new("32m") else { return };
     assert_eq!(submit_lines(&mount, 300).code, Some(0));
-    let place = Place::new();
-    place.pipe("begun");
-    place.pipe("go-on");
+    let sandbox = Sandbox::new();
+    sandbox.pipe("begun");
+    sandbox.pipe("go-on");
     let store = mount.path().join("onward.db");
     let script = "read number; test $number != 1 || { echo > begun; cat go-on; }; echo done $number";
     let work = ["work", "--kind", "k", "--jobs", "1", "--until-idle", "--", "sh", "-c", script];
-    let mut worker = place.start(&[&["--store", store.to_str().unwrap()], &work[..]].concat(), "");
-    place.await_writer("begun");
+    let mut worker = sandbox.start(&[&["--store", store.to_str().unwrap()], &work[..]].concat(), "");
+    sandbox.await_writer("begun");
     mount.fill_but(0);
-    place.write("go-on", "");
+    sandbox.write("go-on", "");
     worker.await_said("make room");
     mount.make_room();
     assert_eq!(worker.wait().code, Some(0));
@@ -70,13 +70,13 @@ fn a_worker_that_runs_into_a_full_disk_goes_on_by_itself_when_there_is_room_and_
 
 /// Shows: T21
 #[test]
-fn a_worker_whose_log_would_fill_a_small_disk_copies_it_back_in_time_and_goes_on() {
+fn a_worker_whose_log_would_fill_a_small_disk_checkpoints_in_time() {
     let Some(mount) = Mount::new("4m") else { return };
     assert_eq!(submit_lines(&mount, 500).code, Some(0));
     let store = mount.path().join("onward.db");
     let work = ["work", "--kind", "k", "--jobs", "1", "--until-idle", "--", "cat"];
-    let place = Place::new();
-    let mut worker = place.spawn(&[&["--store", store.to_str().unwrap()], &work[..]].concat());
+    let sandbox = Sandbox::new();
+    let mut worker = sandbox.spawn(&[&["--store", store.to_str().unwrap()], &work[..]].concat());
     let mut told = BufReader::new(worker.stderr.take().unwrap()).lines().map_while(Result::ok);
     let full = told.find(|line| line.contains("make room"));
     if full.is_some() {
@@ -100,16 +100,16 @@ fn lines_without_room() -> String {
 
 /// Starts `onward each` on a store of the file system. Its commands record their lines in a file
 /// next to it.
-fn each(mount: &Mount, place: &Place) -> Child {
+fn each(mount: &Mount, sandbox: &Sandbox) -> Child {
     let store = mount.path().join("onward.db");
     let each = ["each", "--name", "n", "--jobs", "2", "--", "sh", "-c", "set -- $0; echo $1 >> ran; echo $1"];
-    place.spawn(&[&["--store", store.to_str().unwrap()], &each[..]].concat())
+    sandbox.spawn(&[&["--store", store.to_str().unwrap()], &each[..]].concat())
 }
 
 /// Fills the disk when some lines are done and more come. Returns the output, and the number of
 /// lines that it has reported.
-fn run_into_a_full_disk(mount: &Mount, place: &Place) -> (Output, usize) {
-    let mut child = each(mount, place);
+fn run_into_a_full_disk(mount: &Mount, sandbox: &Sandbox) -> (Output, usize) {
+    let mut child = each(mount, sandbox);
     let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     stdin.write_all(numbers(WITH_ROOM).as_bytes()).unwrap();
     let mut reported = BufReader::new(stdout).lines();
@@ -126,7 +126,7 @@ fn run_into_a_full_disk(mount: &Mount, place: &Place) -> (Output, usize) {
 #[test]
 fn lines_that_a_full_disk_does_not_take_end_each_with_3_and_the_remedy() {
     let Some(mount) = Mount::new("64m") else { return };
-    let (ended, _) = run_into_a_full_disk(&mount, &Place::new());
+    let (ended, _) = run_into_a_full_disk(&mount, &Sandbox::new());
     let told = String::from_utf8(ended.stderr).unwrap();
     let store = mount.path().join("onward.db").display().to_string();
     assert_eq!(ended.status.code(), Some(3), "{told}");
@@ -137,47 +137,47 @@ fn lines_that_a_full_disk_does_not_take_end_each_with_3_and_the_remedy() {
 
 /// Shows: B9, T21
 #[test]
-fn after_a_full_disk_the_same_command_goes_on_and_repeats_nothing_that_finished() {
+fn after_a_full_disk_the_same_command_resumes_and_repeats_no_finished_line() {
     let Some(mount) = Mount::new("64m") else { return };
-    let place = Place::new();
-    let (_, finished) = run_into_a_full_disk(&mount, &place);
+    let sandbox = Sandbox::new();
+    let (_, finished) = run_into_a_full_disk(&mount, &sandbox);
     mount.make_room();
-    let mut again = each(&mount, &place);
+    let mut again = each(&mount, &sandbox);
     again.stdin.take().unwrap().write_all((numbers(WITH_ROOM) + &lines_without_room()).as_bytes()).unwrap();
     let again = again.wait_with_output().unwrap();
     assert_eq!((again.status.code(), String::from_utf8(again.stdout).unwrap()), (Some(0), numbers(200)));
-    let ran = sorted(&place.read("ran"));
+    let ran = sorted(&sandbox.read("ran"));
     assert!(finished >= WITH_ROOM as usize);
     assert_eq!(ran[..finished], (1..=200).collect::<Vec<_>>()[..finished], "what had finished ran again");
 }
 
 /// Shows: B9, T21
 #[test]
-fn a_full_disk_holds_each_up_that_has_a_result_to_record_and_when_there_is_room_it_goes_on() {
+fn a_full_disk_pauses_each_at_a_result_until_there_is_free_space() {
     let Some(mount) = Mount::new("32m") else { return };
-    let place = Place::new();
-    place.pipe("begun");
-    place.pipe("go-on");
+    let sandbox = Sandbox::new();
+    sandbox.pipe("begun");
+    sandbox.pipe("go-on");
     let script = "echo $0 >> ran; test $0 != 1 || { echo > begun; cat go-on > /dev/null; }; echo done $0";
     let store = mount.path().join("onward.db");
     let each = ["--store", store.to_str().unwrap(), "each", "--jobs", "1", "--", "sh", "-c", script];
-    let mut running = place.start(&each, &numbers(50));
-    place.await_writer("begun");
+    let mut running = sandbox.start(&each, &numbers(50));
+    sandbox.await_writer("begun");
     mount.fill_but(0);
-    place.write("go-on", "");
+    sandbox.write("go-on", "");
     running.await_said("make room");
     mount.make_room();
     let ran = running.wait();
     let expected: String = (1..=50).map(|number| format!("done {number}\n")).collect();
     assert_eq!((ran.code, ran.stdout), (Some(0), expected));
-    assert_eq!(sorted(&place.read("ran")), (1..=50).collect::<Vec<_>>());
+    assert_eq!(sorted(&sandbox.read("ran")), (1..=50).collect::<Vec<_>>());
 }
 
 /// Shows: B9
 #[test]
 fn a_file_of_results_that_cannot_be_written_further_is_named_with_the_remedy() {
-    let place = Place::new();
-    let ran = place.onward_with(&["each", "--results", "/dev/full", "--", "true"], &numbers(3));
+    let sandbox = Sandbox::new();
+    let ran = sandbox.onward_with(&["each", "--results", "/dev/full", "--", "true"], &numbers(3));
     let named = ran.stderr.contains("--results /dev/full") && ran.stderr.contains("run the same command again");
     assert!(ran.code == Some(1) && named, "{:?} {}", ran.code, ran.stderr);
 }

@@ -21,7 +21,7 @@ const DEVELOPMENT_STORE: &str = "CREATE TABLE task (id INTEGER PRIMARY KEY) STRI
     PRAGMA application_id = 0x4f6e5764; PRAGMA user_version = 21; PRAGMA journal_mode = WAL";
 
 /// A directory, and a store: `onward.db` in the directory, or one on a server.
-pub(crate) struct Place {
+pub(crate) struct Sandbox {
     directory: TempDir,
     /// The temporary directory of the binary, in which a killed run leaves files.
     temporary: TempDir,
@@ -31,7 +31,7 @@ pub(crate) struct Place {
 
 /// The outcome of a run of the binary.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Ran {
+pub(crate) struct CommandResult {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -42,24 +42,24 @@ pub(crate) struct Running {
     child: Child,
 }
 
-impl Place {
+impl Sandbox {
     pub(crate) fn new() -> Self {
         Self { directory: tempfile::tempdir().unwrap(), temporary: tempfile::tempdir().unwrap(), url: None }
     }
 
-    /// Creates a place with a store on a server.
+    /// Creates a sandbox with a store on a server.
     #[cfg(feature = "postgres")]
     pub(crate) fn with_url(url: String) -> Self {
         Self { url: Some(url), ..Self::new() }
     }
 
-    /// Creates a place with a store of a development version, from before 0.1.
+    /// Creates a sandbox with a store of a development version, from before 0.1.
     pub(crate) fn with_development_store() -> Self {
-        let place = Self::new();
-        let connection = Connection::open(place.path("onward.db")).unwrap();
+        let sandbox = Self::new();
+        let connection = Connection::open(sandbox.path("onward.db")).unwrap();
         connection.execute_batch(DEVELOPMENT_STORE).unwrap();
         connection.close().unwrap();
-        place
+        sandbox
     }
 
     /// Returns the store, in a form that `--store` and `Engine::open` accept in any directory.
@@ -81,17 +81,17 @@ impl Place {
     }
 
     /// Runs the binary to its end.
-    pub(crate) fn onward(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn onward(&self, arguments: &[&str]) -> CommandResult {
         self.onward_with(arguments, "")
     }
 
     /// Runs the binary to its end, with input on stdin.
-    pub(crate) fn onward_with(&self, arguments: &[&str], stdin: &str) -> Ran {
+    pub(crate) fn onward_with(&self, arguments: &[&str], stdin: &str) -> CommandResult {
         self.start(arguments, stdin).wait()
     }
 
-    /// Runs the binary to its end in a directory within the place.
-    pub(crate) fn onward_in(&self, directory: &str, arguments: &[&str], stdin: &str) -> Ran {
+    /// Runs the binary to its end in a directory within the sandbox.
+    pub(crate) fn onward_in(&self, directory: &str, arguments: &[&str], stdin: &str) -> CommandResult {
         let mut command = self.command(arguments);
         Running::start(command.current_dir(self.path(directory)), stdin).wait()
     }
@@ -104,7 +104,7 @@ impl Place {
 
     /// Runs the binary to its end without the rights of root, because root may write despite any
     /// permissions.
-    pub(crate) fn onward_unprivileged(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn onward_unprivileged(&self, arguments: &[&str]) -> CommandResult {
         let mut command = self.command(arguments);
         if rustix::process::geteuid().is_root() {
             command.uid(NOBODY).gid(NOBODY);
@@ -134,7 +134,7 @@ impl Place {
     }
 
     /// Runs the binary to its end with additional environment variables.
-    pub(crate) fn onward_as(&self, environment: &[(&str, String)], arguments: &[&str]) -> Ran {
+    pub(crate) fn onward_as(&self, environment: &[(&str, String)], arguments: &[&str]) -> CommandResult {
         self.start_as(environment, arguments).wait()
     }
 
@@ -207,10 +207,10 @@ impl Running {
         }
     }
 
-    pub(crate) fn wait(self) -> Ran {
+    pub(crate) fn wait(self) -> CommandResult {
         let Output { status, stdout, stderr } = self.child.wait_with_output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        Ran { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+        CommandResult { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
     }
 }
 

@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use crate::harness::{Place, Ran};
+use crate::harness::{CommandResult, Sandbox};
 use crate::orchestration;
 use crate::stores::on_every_store;
 
 on_every_store! {
-    what_commands_say_is_json_where_that_is_asked_for,
-    what_is_said_of_tasks_that_are_finished_from_elsewhere_is_json_where_that_is_asked_for,
-    what_is_said_of_histories_is_json_where_that_is_asked_for,
-    what_code_answers_is_json_where_that_is_asked_for,
-    what_commands_about_a_file_say_is_json_where_that_is_asked_for not on postgres,
+    output_of_commands_is_json_on_request,
+    output_of_external_completion_is_json_on_request,
+    output_on_histories_is_json_on_request,
+    replies_of_code_are_json_on_request,
+    output_of_file_commands_is_json_on_request not on postgres,
 }
 
 /// Commands, in an order in which each has an effect.
@@ -74,7 +74,7 @@ pub(crate) const COMMANDS: &[&str] = &[
     "schedule set day --every 1h --kind k",
     "schedule backfill day --from 2026-01-01T00:00:00Z --until 2026-01-01T03:00:00Z",
     "submit --kind bundle --aggregate-size 5 --aggregate-delay 1h three",
-    "queue collections",
+    "queue batches",
     "each --input lines -- echo",
     "store prune --keep 0",
     "store copy {store} sqlite:copied.db",
@@ -112,51 +112,51 @@ const WHILE_SOMEBODY_WORKS: &[&str] = &["orchestration update 9 add 4", "orchest
 const WITHOUT: &[&str] = &["completions", "man", "top"];
 
 /// Shows: B11
-fn what_commands_say_is_json_where_that_is_asked_for(place: Place) {
-    place.write("lines", "a\nb\n");
+fn output_of_commands_is_json_on_request(sandbox: Sandbox) {
+    sandbox.write("lines", "a\nb\n");
     for command in COMMANDS {
-        let said = assert_is_json(command, &run(&place, command));
+        let said = assert_is_json(command, &run(&sandbox, command));
         assert!(said.iter().all(Value::is_object), "{command}: {said:?}");
     }
 }
 
 /// Shows: B11, Q8
-fn what_is_said_of_tasks_that_are_finished_from_elsewhere_is_json_where_that_is_asked_for(place: Place) {
-    place.onward_with(&["submit", "--kind", "k", "--lines"], "1\n2\n");
-    let leave = "echo finish-later >> \"$ONWARD_REPORT\"";
-    place.onward(&["work", "--kind", "k", "--until-idle", "--", "sh", "-c", leave]);
+fn output_of_external_completion_is_json_on_request(sandbox: Sandbox) {
+    sandbox.onward_with(&["submit", "--kind", "k", "--lines"], "1\n2\n");
+    let leave = "echo complete-later >> \"$ONWARD_REPORT\"";
+    sandbox.onward(&["work", "--kind", "k", "--until-idle", "--", "sh", "-c", leave]);
     for command in ON_LEFT_TASKS {
-        assert_is_json(command, &run(&place, command));
+        assert_is_json(command, &run(&sandbox, command));
     }
 }
 
 /// Shows: B11, D10
-fn what_is_said_of_histories_is_json_where_that_is_asked_for(place: Place) {
-    let place = orchestration::with_orchestrations(place);
+fn output_on_histories_is_json_on_request(sandbox: Sandbox) {
+    let sandbox = orchestration::with_orchestrations(sandbox);
     let script = r#"#!/bin/sh
 test "$1" != --query || { echo '{"answer":5}'; exit 0; }
 for file in "$@"; do echo "{\"file\":\"$file\",\"kind\":null,\"events\":1,\"agrees\":true,\"error\":null}"; done
 "#;
-    orchestration::program(&place, script);
+    orchestration::program(&sandbox, script);
     for command in ON_HISTORIES {
-        assert_is_json(command, &run(&place, command));
+        assert_is_json(command, &run(&sandbox, command));
     }
 }
 
 /// Shows: B11, D10
-fn what_code_answers_is_json_where_that_is_asked_for(place: Place) {
-    let place = orchestration::with_orchestrations(place);
-    place.onward(&["orchestration", "start", "counter"]);
-    place.onward(&["orchestration", "signal", "3", "approved", "\"by ada\""]);
+fn replies_of_code_are_json_on_request(sandbox: Sandbox) {
+    let sandbox = orchestration::with_orchestrations(sandbox);
+    sandbox.onward(&["orchestration", "start", "counter"]);
+    sandbox.onward(&["orchestration", "signal", "3", "approved", "\"by ada\""]);
     for command in WHILE_SOMEBODY_WORKS {
-        assert_is_json(command, &orchestration::ask(&place, &words(command)));
+        assert_is_json(command, &orchestration::ask(&sandbox, &words(command)));
     }
 }
 
 /// Shows: B11
-fn what_commands_about_a_file_say_is_json_where_that_is_asked_for(place: Place) {
+fn output_of_file_commands_is_json_on_request(sandbox: Sandbox) {
     for command in ON_A_FILE {
-        assert_is_json(command, &run(&place, command));
+        assert_is_json(command, &run(&sandbox, command));
     }
 }
 
@@ -177,9 +177,9 @@ pub(crate) fn on_every_store() -> impl Iterator<Item = &'static str> {
 /// Returns the name of every command, such as `task list`. These are the headings of the reference
 /// that are not the beginning of a longer one.
 pub(crate) fn commands() -> Vec<String> {
-    let place = Place::new();
-    place.onward(&["generate", "reference", "docs"]);
-    let reference = place.read("docs/cli.md");
+    let sandbox = Sandbox::new();
+    sandbox.onward(&["generate", "reference", "docs"]);
+    let reference = sandbox.read("docs/cli.md");
     let headings = reference.lines().filter(|line| line.starts_with("##"));
     let names: Vec<&str> = headings.filter_map(|line| Some(line.split_once("# onward ")?.1)).collect();
     let has_verbs = |name: &str| names.iter().any(|other| other.starts_with(&format!("{name} ")));
@@ -193,8 +193,8 @@ pub(crate) fn is_of(typed: &str, command: &str) -> bool {
 }
 
 /// Runs a command, as it is typed, with `--json`.
-pub(crate) fn run(place: &Place, typed: &str) -> Ran {
-    place.onward(&words(&typed.replace("{store}", &place.store())))
+pub(crate) fn run(sandbox: &Sandbox, typed: &str) -> CommandResult {
+    sandbox.onward(&words(&typed.replace("{store}", &sandbox.store())))
 }
 
 /// Returns the words to type for a command.
@@ -203,7 +203,7 @@ fn words(command: &str) -> Vec<&str> {
 }
 
 /// Returns the values that a command has printed, one per line.
-pub(crate) fn assert_is_json(command: &str, ran: &Ran) -> Vec<Value> {
+pub(crate) fn assert_is_json(command: &str, ran: &CommandResult) -> Vec<Value> {
     assert_eq!(ran.code, Some(0), "{command}: {}", ran.stderr);
     assert!(!ran.stdout.is_empty(), "{command} says nothing; {}", ran.stderr);
     let value = |line: &str| serde_json::from_str(line).map_err(|error| format!("{command}: {line}: {error}")).unwrap();

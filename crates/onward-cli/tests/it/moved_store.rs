@@ -6,147 +6,147 @@ use std::path::PathBuf;
 
 use rustix::process::Signal;
 
-use crate::harness::{Place, Ran, Running};
+use crate::harness::{CommandResult, Running, Sandbox};
 
 /// Starts a worker that has run a task and waits for the next one.
-fn worker(place: &Place) -> Running {
-    place.pipe("up");
-    let worker = place.start(&["work", "--kind", "up", "--", "sh", "-c", "echo > up"], "");
-    submit(place, "up");
-    place.await_writer("up");
+fn worker(sandbox: &Sandbox) -> Running {
+    sandbox.pipe("up");
+    let worker = sandbox.start(&["work", "--kind", "up", "--", "sh", "-c", "echo > up"], "");
+    submit(sandbox, "up");
+    sandbox.await_writer("up");
     worker
 }
 
-fn submit(place: &Place, kind: &str) {
-    let ran = place.onward(&["submit", "--kind", kind]);
+fn submit(sandbox: &Sandbox, kind: &str) {
+    let ran = sandbox.onward(&["submit", "--kind", kind]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
 /// Asserts that it ended with code 3 and one error that contains this text, without warnings.
-fn assert_says(ran: &Ran, text: &str) {
+fn assert_says(ran: &CommandResult, text: &str) {
     let errors: Vec<&str> = ran.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
     assert_eq!((ran.code, errors.len()), (Some(3), 1), "{ran:?}");
     assert!(errors[0].contains(text) && ran.stdout.is_empty() && !ran.stderr.contains("WARN"), "{ran:?}");
 }
 
 /// Returns the number of tasks.
-fn tasks(place: &Place) -> usize {
-    place.json(&["task", "list"]).len()
+fn tasks(sandbox: &Sandbox) -> usize {
+    sandbox.json(&["task", "list"]).len()
 }
 
 /// Starts a worker, and lets `lose` take its file away. Returns the outcome. Asserts that no submit
 /// is accepted from then on.
-fn lost(place: &Place, lose: impl FnOnce()) -> Ran {
-    let worker = worker(place);
+fn lost(sandbox: &Sandbox, lose: impl FnOnce()) -> CommandResult {
+    let worker = worker(sandbox);
     lose();
     for _ in 0..2 {
-        let refused = place.onward(&["submit", "--kind", "later"]);
+        let refused = sandbox.onward(&["submit", "--kind", "later"]);
         assert_eq!((refused.code, refused.stdout.as_str()), (Some(3), ""), "{refused:?}");
     }
     let ran = worker.wait();
-    let refused = place.onward(&["submit", "--kind", "later"]);
+    let refused = sandbox.onward(&["submit", "--kind", "later"]);
     assert_says(&refused, "belongs to");
     ran
 }
 
-fn moved(place: &Place) -> PathBuf {
-    place.path("moved.db")
+fn moved(sandbox: &Sandbox) -> PathBuf {
+    sandbox.path("moved.db")
 }
 
-fn store(place: &Place) -> PathBuf {
-    place.path("onward.db")
+fn store(sandbox: &Sandbox) -> PathBuf {
+    sandbox.path("onward.db")
 }
 
 /// Copies the store in its present state, while no process has it open.
-fn copy(place: &Place) -> PathBuf {
-    submit(place, "before");
-    let copy = place.path("copy.db");
-    fs::copy(store(place), &copy).unwrap();
-    submit(place, "after");
+fn copy(sandbox: &Sandbox) -> PathBuf {
+    submit(sandbox, "before");
+    let copy = sandbox.path("copy.db");
+    fs::copy(store(sandbox), &copy).unwrap();
+    submit(sandbox, "after");
     copy
 }
 
 #[test]
 fn a_worker_whose_file_is_moved_ends_and_nothing_is_acknowledged_until_it_is_back() {
-    let place = Place::new();
-    submit(&place, "kept");
-    let ran = lost(&place, || fs::rename(store(&place), moved(&place)).unwrap());
+    let sandbox = Sandbox::new();
+    submit(&sandbox, "kept");
+    let ran = lost(&sandbox, || fs::rename(store(&sandbox), moved(&sandbox)).unwrap());
     assert_says(&ran, "moved or removed while it was open");
-    fs::rename(moved(&place), store(&place)).unwrap();
-    submit(&place, "next");
-    assert_eq!(tasks(&place), 3);
+    fs::rename(moved(&sandbox), store(&sandbox)).unwrap();
+    submit(&sandbox, "next");
+    assert_eq!(tasks(&sandbox), 3);
 }
 
 #[test]
 fn a_worker_whose_file_is_removed_ends() {
-    let place = Place::new();
-    let ran = lost(&place, || fs::remove_file(store(&place)).unwrap());
+    let sandbox = Sandbox::new();
+    let ran = lost(&sandbox, || fs::remove_file(store(&sandbox)).unwrap());
     assert_says(&ran, "moved or removed while it was open");
 }
 
 #[test]
 fn a_worker_whose_file_is_replaced_by_a_copy_ends() {
-    let place = Place::new();
-    let copy = copy(&place);
-    let ran = lost(&place, || fs::rename(&copy, store(&place)).unwrap());
+    let sandbox = Sandbox::new();
+    let copy = copy(&sandbox);
+    let ran = lost(&sandbox, || fs::rename(&copy, store(&sandbox)).unwrap());
     assert_says(&ran, "another file took its place");
 }
 
 #[test]
 fn a_worker_whose_file_is_overwritten_with_an_older_copy_ends() {
-    let place = Place::new();
-    let copy = copy(&place);
-    let ran = lost(&place, || _ = fs::copy(&copy, store(&place)).unwrap());
+    let sandbox = Sandbox::new();
+    let copy = copy(&sandbox);
+    let ran = lost(&sandbox, || _ = fs::copy(&copy, store(&sandbox)).unwrap());
     assert_says(&ran, "was overwritten while it was open");
 }
 
 #[test]
 fn a_worker_whose_file_is_overwritten_with_another_store_ends() {
-    let (place, other) = (Place::new(), Place::new());
+    let (sandbox, other) = (Sandbox::new(), Sandbox::new());
     (0..3).for_each(|_| submit(&other, "other"));
-    let ran = lost(&place, || _ = fs::copy(store(&other), store(&place)).unwrap());
+    let ran = lost(&sandbox, || _ = fs::copy(store(&other), store(&sandbox)).unwrap());
     assert_says(&ran, "was overwritten while it was open");
 }
 
 #[test]
 fn a_worker_whose_log_is_removed_ends() {
-    let place = Place::new();
-    let worker = worker(&place);
-    fs::remove_file(place.path("onward.db-wal")).unwrap();
-    let _ = place.onward(&["submit", "--kind", "up"]);
+    let sandbox = Sandbox::new();
+    let worker = worker(&sandbox);
+    fs::remove_file(sandbox.path("onward.db-wal")).unwrap();
+    let _ = sandbox.onward(&["submit", "--kind", "up"]);
     assert_says(&worker.wait(), "-wal or -shm file was moved, removed or replaced");
 }
 
 /// A second process watches for the end of the first.
 #[test]
 fn a_submit_that_waits_ends_when_the_file_is_moved() {
-    let place = Place::new();
-    place.pipe("up");
-    let worker = place.start(&["work", "--kind", "up", "--", "sh", "-c", "echo > up; exec sleep 60"], "");
-    let waiting = place.start(&["submit", "--kind", "up", "--wait"], "");
-    place.await_writer("up");
-    fs::rename(store(&place), moved(&place)).unwrap();
+    let sandbox = Sandbox::new();
+    sandbox.pipe("up");
+    let worker = sandbox.start(&["work", "--kind", "up", "--", "sh", "-c", "echo > up; exec sleep 60"], "");
+    let waiting = sandbox.start(&["submit", "--kind", "up", "--wait"], "");
+    sandbox.await_writer("up");
+    fs::rename(store(&sandbox), moved(&sandbox)).unwrap();
     assert_eq!(waiting.wait().code, Some(3));
     assert_eq!(worker.wait().code, Some(3));
 }
 
 #[test]
 fn a_submit_that_waits_alone_ends_when_the_file_is_removed() {
-    let place = Place::new();
-    let waiting = place.start(&["submit", "--kind", "up", "--wait"], "");
-    while fs::read_dir(place.path("onward.db-sessions")).map_or(0, Iterator::count) < 2 || tasks(&place) == 0 {
+    let sandbox = Sandbox::new();
+    let waiting = sandbox.start(&["submit", "--kind", "up", "--wait"], "");
+    while fs::read_dir(sandbox.path("onward.db-sessions")).map_or(0, Iterator::count) < 2 || tasks(&sandbox) == 0 {
         std::thread::yield_now();
     }
-    fs::remove_file(store(&place)).unwrap();
+    fs::remove_file(store(&sandbox)).unwrap();
     assert_says(&waiting.wait(), "moved or removed while it was open");
 }
 
 /// Leaves a log with work in it, like a worker that is killed.
-fn killed(place: &Place) {
-    let worker = worker(place);
+fn killed(sandbox: &Sandbox) {
+    let worker = worker(sandbox);
     worker.signal(Signal::KILL);
     worker.wait();
-    assert!(fs::metadata(place.path("onward.db-wal")).unwrap().len() > 32);
+    assert!(fs::metadata(sandbox.path("onward.db-wal")).unwrap().len() > 32);
 }
 
 /// Commands of every kind, each of which opens the store in its own way.
@@ -165,114 +165,114 @@ const COMMANDS: &[&[&str]] = &[
 
 /// Asserts that no command uses the log there as the file's own, and that every command leaves it
 /// unchanged.
-fn assert_refused(place: &Place) {
-    let log = fs::read(place.path("onward.db-wal")).unwrap();
-    let file = fs::read(store(place)).ok();
+fn assert_refused(sandbox: &Sandbox) {
+    let log = fs::read(sandbox.path("onward.db-wal")).unwrap();
+    let file = fs::read(store(sandbox)).ok();
     for command in COMMANDS {
-        let ran = place.onward(command);
+        let ran = sandbox.onward(command);
         assert!(ran.code.is_some_and(|code| code != 0) && ran.stdout.is_empty(), "{command:?}: {ran:?}");
-        assert!(fs::read(place.path("onward.db-wal")).unwrap() == log, "{command:?} changed the log");
-        assert!(fs::read(store(place)).ok() == file, "{command:?} changed the file");
+        assert!(fs::read(sandbox.path("onward.db-wal")).unwrap() == log, "{command:?} changed the log");
+        assert!(fs::read(store(sandbox)).ok() == file, "{command:?} changed the file");
     }
-    let doctor = place.onward(&["doctor"]);
+    let doctor = sandbox.onward(&["doctor"]);
     assert_ne!(doctor.code, Some(0), "{doctor:?}");
 }
 
 #[test]
 fn no_command_makes_a_file_beside_the_log_of_one_that_was_moved_away() {
-    let place = Place::new();
-    copy(&place);
-    killed(&place);
-    fs::rename(store(&place), moved(&place)).unwrap();
-    assert_refused(&place);
-    fs::rename(moved(&place), store(&place)).unwrap();
-    assert_eq!(tasks(&place), 3);
+    let sandbox = Sandbox::new();
+    copy(&sandbox);
+    killed(&sandbox);
+    fs::rename(store(&sandbox), moved(&sandbox)).unwrap();
+    assert_refused(&sandbox);
+    fs::rename(moved(&sandbox), store(&sandbox)).unwrap();
+    assert_eq!(tasks(&sandbox), 3);
 }
 
 #[test]
 fn no_command_opens_an_older_copy_beside_the_log_of_a_later_state() {
-    let place = Place::new();
-    let copy = copy(&place);
-    killed(&place);
-    fs::rename(store(&place), moved(&place)).unwrap();
-    fs::copy(copy, store(&place)).unwrap();
-    assert_refused(&place);
-    fs::rename(moved(&place), store(&place)).unwrap();
-    assert_eq!(tasks(&place), 3);
+    let sandbox = Sandbox::new();
+    let copy = copy(&sandbox);
+    killed(&sandbox);
+    fs::rename(store(&sandbox), moved(&sandbox)).unwrap();
+    fs::copy(copy, store(&sandbox)).unwrap();
+    assert_refused(&sandbox);
+    fs::rename(moved(&sandbox), store(&sandbox)).unwrap();
+    assert_eq!(tasks(&sandbox), 3);
 }
 
 #[test]
 fn no_command_opens_another_store_beside_a_log() {
-    let (place, other) = (Place::new(), Place::new());
-    copy(&place);
-    killed(&place);
+    let (sandbox, other) = (Sandbox::new(), Sandbox::new());
+    copy(&sandbox);
+    killed(&sandbox);
     submit(&other, "other");
-    fs::copy(store(&other), store(&place)).unwrap();
-    assert_refused(&place);
+    fs::copy(store(&other), store(&sandbox)).unwrap();
+    assert_refused(&sandbox);
 }
 
 #[test]
 fn a_log_without_a_record_is_refused_if_it_holds_the_identity_of_another_store() {
-    let (place, other) = (Place::new(), Place::new());
-    killed(&place);
+    let (sandbox, other) = (Sandbox::new(), Sandbox::new());
+    killed(&sandbox);
     submit(&other, "other");
-    fs::copy(place.path("onward.db-wal"), other.path("onward.db-wal")).unwrap();
+    fs::copy(sandbox.path("onward.db-wal"), other.path("onward.db-wal")).unwrap();
     assert_says(&other.onward(&["submit", "--kind", "later"]), "another store's file");
     fs::remove_file(other.path("onward.db-wal")).unwrap();
     assert_eq!(tasks(&other), 1);
 }
 
 #[test]
-fn a_store_that_nobody_has_open_can_be_moved_and_copied() {
-    let place = Place::new();
-    submit(&place, "kept");
-    fs::copy(store(&place), place.path("copied.db")).unwrap();
-    fs::rename(store(&place), moved(&place)).unwrap();
+fn a_closed_store_can_be_moved_and_copied() {
+    let sandbox = Sandbox::new();
+    submit(&sandbox, "kept");
+    fs::copy(store(&sandbox), sandbox.path("copied.db")).unwrap();
+    fs::rename(store(&sandbox), moved(&sandbox)).unwrap();
     for name in ["copied.db", "moved.db"] {
-        let ran = place.onward(&["--store", name, "submit", "--kind", "next"]);
+        let ran = sandbox.onward(&["--store", name, "submit", "--kind", "next"]);
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{name}");
     }
-    submit(&place, "new");
-    assert_eq!(tasks(&place), 1);
+    submit(&sandbox, "new");
+    assert_eq!(tasks(&sandbox), 1);
 }
 
 #[test]
 fn a_store_of_killed_processes_can_be_copied_and_moved_with_its_log() {
-    let place = Place::new();
-    submit(&place, "kept");
-    killed(&place);
+    let sandbox = Sandbox::new();
+    submit(&sandbox, "kept");
+    killed(&sandbox);
     for suffix in ["", "-wal"] {
-        fs::copy(place.path(&format!("onward.db{suffix}")), place.path(&format!("copied.db{suffix}"))).unwrap();
-        fs::rename(place.path(&format!("onward.db{suffix}")), place.path(&format!("moved.db{suffix}"))).unwrap();
+        fs::copy(sandbox.path(&format!("onward.db{suffix}")), sandbox.path(&format!("copied.db{suffix}"))).unwrap();
+        fs::rename(sandbox.path(&format!("onward.db{suffix}")), sandbox.path(&format!("moved.db{suffix}"))).unwrap();
     }
     for name in ["copied.db", "moved.db"] {
-        let listed = place.json(&["--store", name, "task", "list"]);
+        let listed = sandbox.json(&["--store", name, "task", "list"]);
         assert_eq!(listed.len(), 2, "{name}");
     }
 }
 
 #[test]
 fn a_file_with_two_names_is_refused_by_both() {
-    let place = Place::new();
-    submit(&place, "kept");
-    fs::hard_link(store(&place), place.path("other.db")).unwrap();
+    let sandbox = Sandbox::new();
+    submit(&sandbox, "kept");
+    fs::hard_link(store(&sandbox), sandbox.path("other.db")).unwrap();
     for name in ["onward.db", "other.db"] {
-        assert_says(&place.onward(&["--store", name, "submit", "--kind", "k"]), "2 names (hard links)");
+        assert_says(&sandbox.onward(&["--store", name, "submit", "--kind", "k"]), "2 names (hard links)");
     }
-    fs::remove_file(place.path("other.db")).unwrap();
-    submit(&place, "next");
+    fs::remove_file(sandbox.path("other.db")).unwrap();
+    submit(&sandbox, "next");
 }
 
 #[test]
 fn a_symbolic_link_is_the_store_that_it_leads_to() {
-    let place = Place::new();
-    let worker = worker(&place);
-    std::os::unix::fs::symlink("onward.db", place.path("link.db")).unwrap();
-    let ran = place.onward(&["--store", "link.db", "submit", "--kind", "next"]);
+    let sandbox = Sandbox::new();
+    let worker = worker(&sandbox);
+    std::os::unix::fs::symlink("onward.db", sandbox.path("link.db")).unwrap();
+    let ran = sandbox.onward(&["--store", "link.db", "submit", "--kind", "next"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(tasks(&place), 2);
-    fs::rename(store(&place), moved(&place)).unwrap();
-    let ran = place.onward(&["--store", "link.db", "submit", "--kind", "next"]);
+    assert_eq!(tasks(&sandbox), 2);
+    fs::rename(store(&sandbox), moved(&sandbox)).unwrap();
+    let ran = sandbox.onward(&["--store", "link.db", "submit", "--kind", "next"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(3), ""), "{ran:?}");
     assert_eq!(worker.wait().code, Some(3));
 }

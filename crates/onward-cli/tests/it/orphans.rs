@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::harness::{Place, Ran, numbers};
+use crate::harness::{CommandResult, Sandbox, numbers};
 
 /// Returns the command line prefix that makes a program the first process of a namespace. Returns
 /// `None`, and prints that, if this is not allowed.
@@ -17,9 +17,9 @@ fn as_first_process() -> Option<&'static str> {
     Some("set -- unshare --pid --fork --mount-proc --kill-child \"$@\"")
 }
 
-fn each(script: &str, lines: u32) -> Option<Ran> {
+fn each(script: &str, lines: u32) -> Option<CommandResult> {
     let each = ["each", "--jobs", "4", "--", "sh", "-c", script];
-    Some(Place::new().start_after(as_first_process()?, &each, &numbers(lines)).wait())
+    Some(Sandbox::new().start_after(as_first_process()?, &each, &numbers(lines)).wait())
 }
 
 /// Shows: T21
@@ -35,7 +35,7 @@ fn processes_that_commands_left_behind_are_reaped() {
 
 /// Shows: T21
 #[test]
-fn the_ends_of_commands_are_told_as_they_were_beside_those_of_orphans() {
+fn the_ends_of_commands_are_reported_correctly_beside_those_of_orphans() {
     let Some(ran) = each("(:) & (:) & exit $(($0 % 2))", 200) else { return };
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("200 lines: 100 done, 100 failed"), "{}", ran.stderr);

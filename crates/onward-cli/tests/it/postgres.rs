@@ -5,7 +5,7 @@ use std::time::Duration;
 use onward_store::tokio_postgres;
 use serde_json::Value;
 
-use crate::harness::Place;
+use crate::harness::Sandbox;
 use crate::json;
 use crate::processes::taken_over_after;
 use crate::stores;
@@ -13,12 +13,12 @@ use crate::stores;
 /// Shows: B2
 #[test]
 fn a_task_is_submitted_worked_and_shown() {
-    let Some(place) = stores::postgres() else { return };
-    let submitted = place.onward(&["submit", "--kind", "greet", "world"]);
+    let Some(sandbox) = stores::postgres() else { return };
+    let submitted = sandbox.onward(&["submit", "--kind", "greet", "world"]);
     assert_eq!(submitted.code, Some(0), "{}", submitted.stderr);
-    let worked = place.onward(&["work", "--kind", "greet", "--until-idle", "--", "cat"]);
+    let worked = sandbox.onward(&["work", "--kind", "greet", "--until-idle", "--", "cat"]);
     assert_eq!(worked.code, Some(0), "{}", worked.stderr);
-    let tasks = place.json(&["task", "list"]);
+    let tasks = sandbox.json(&["task", "list"]);
     assert_eq!(tasks.len(), 1);
     assert_eq!(tasks[0]["state"], "completed");
 }
@@ -26,8 +26,8 @@ fn a_task_is_submitted_worked_and_shown() {
 /// Shows: B2
 #[test]
 fn what_the_url_leaves_out_comes_from_the_variables_of_psql() {
-    let Some(place) = stores::postgres() else { return };
-    let store = place.store();
+    let Some(sandbox) = stores::postgres() else { return };
+    let store = sandbox.store();
     let (server, schema) = store.split_once('#').unwrap();
     let (user, rest) = server.strip_prefix("postgres://").unwrap().split_once('@').unwrap();
     let (address, database) = rest.split_once('/').unwrap();
@@ -35,22 +35,22 @@ fn what_the_url_leaves_out_comes_from_the_variables_of_psql() {
     let variables = [("PGHOST", host), ("PGPORT", port), ("PGUSER", user), ("PGDATABASE", database)];
     let variables = variables.map(|(name, value)| (name, value.to_owned()));
     let bare = format!("postgres://#{schema}");
-    let submitted = place.onward_as(&variables, &["--store", &bare, "submit", "--kind", "greet"]);
+    let submitted = sandbox.onward_as(&variables, &["--store", &bare, "submit", "--kind", "greet"]);
     assert_eq!(submitted.code, Some(0), "{}", submitted.stderr);
-    assert_eq!(place.json(&["task", "list"]).len(), 1);
+    assert_eq!(sandbox.json(&["task", "list"]).len(), 1);
 }
 
 /// Shows: B2
 #[test]
 fn an_error_about_a_url_shows_no_part_of_its_password() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for url in [
         "postgres://me:se@cret@h/d",
         "postgres://me:se/cret@h/d",
         "postgres://me:se#cret@h/d",
         "postgres://me:se:cret@h:x/d",
     ] {
-        let refused = place.onward(&["--store", url, "task", "list"]);
+        let refused = sandbox.onward(&["--store", url, "task", "list"]);
         assert_eq!(refused.code, Some(2), "{url}: {}", refused.stderr);
         assert!(!refused.stderr.contains("cret") && refused.stderr.contains('%'), "{url}: {}", refused.stderr);
     }
@@ -62,24 +62,24 @@ const LATE: Duration = Duration::from_secs(4);
 /// Shows: T21, B4
 #[test]
 fn the_task_of_a_killed_node_is_taken_over_by_another_when_its_lease_of_ten_seconds_is_over() {
-    let Some(place) = stores::postgres() else { return };
-    let took = taken_over_after(&place, &[]);
+    let Some(sandbox) = stores::postgres() else { return };
+    let took = taken_over_after(&sandbox, &[]);
     assert!(took < Duration::from_secs(10) + LATE, "it took {took:?}");
 }
 
 /// Shows: T21, B4
 #[test]
 fn with_a_lease_of_two_seconds_the_task_of_a_killed_node_is_taken_over_that_soon() {
-    let Some(place) = stores::postgres() else { return };
-    let took = taken_over_after(&place, &["--lease", "2s"]);
+    let Some(sandbox) = stores::postgres() else { return };
+    let took = taken_over_after(&sandbox, &["--lease", "2s"]);
     assert!(took < Duration::from_secs(2) + LATE, "it took {took:?}");
 }
 
 /// Shows: B2
 #[test]
 fn a_look_at_a_store_that_is_not_there_makes_none() {
-    let Some(place) = stores::postgres() else { return };
-    let looked = place.onward(&["stats"]);
+    let Some(sandbox) = stores::postgres() else { return };
+    let looked = sandbox.onward(&["stats"]);
     assert_eq!(looked.code, Some(3), "{}", looked.stderr);
     assert!(looked.stderr.contains("no store in the schema"), "{}", looked.stderr);
 }
@@ -87,9 +87,9 @@ fn a_look_at_a_store_that_is_not_there_makes_none() {
 /// Shows: B11
 #[test]
 fn doctor_looks_at_the_server_and_the_way_to_it() {
-    let Some(place) = stores::postgres() else { return };
-    place.onward(&["submit", "--kind", "k"]);
-    let findings = place.json(&["doctor"]);
+    let Some(sandbox) = stores::postgres() else { return };
+    sandbox.onward(&["submit", "--kind", "k"]);
+    let findings = sandbox.json(&["doctor"]);
     let word = |finding: &Value, field: &str| finding[field].as_str().unwrap().to_owned();
     let levels: Vec<(String, String)> =
         findings.iter().map(|finding| (word(finding, "check"), word(finding, "level"))).collect();
@@ -113,36 +113,36 @@ fn as_owner(statements: &str) {
 
 /// Shows: B11
 #[test]
-fn doctor_says_how_a_role_gets_the_rights_without_which_the_store_does_not_open() {
-    let Some(place) = stores::postgres() else { return };
-    place.onward(&["submit", "--kind", "k"]);
-    let store = place.store();
+fn doctor_prints_how_a_role_gets_the_missing_rights() {
+    let Some(sandbox) = stores::postgres() else { return };
+    sandbox.onward(&["submit", "--kind", "k"]);
+    let store = sandbox.store();
     let role = format!("role_{}", store.rsplit_once('#').unwrap().1);
     as_owner(&format!("CREATE ROLE {role} LOGIN"));
     let as_role = store.replace("onward@", &format!("{role}@"));
-    let ran = place.onward(&["--store", &as_role, "--json", "doctor"]);
+    let ran = sandbox.onward(&["--store", &as_role, "--json", "doctor"]);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     let rights: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
     assert_eq!((rights["check"].as_str(), rights["level"].as_str()), (Some("rights"), Some("bad")), "{rights}");
     as_owner(rights["remedy"].as_str().unwrap().strip_prefix("as the owner: ").unwrap());
-    let submitted = place.onward(&["--store", &as_role, "submit", "--kind", "k"]);
+    let submitted = sandbox.onward(&["--store", &as_role, "submit", "--kind", "k"]);
     assert_eq!(submitted.code, Some(0), "{}", submitted.stderr);
 }
 
 /// Shows: B2
 #[test]
 fn a_store_moves_from_a_file_to_the_server_and_back() {
-    let Some(place) = stores::postgres() else { return };
-    let store = place.store();
-    place.onward(&["--store", "onward.db", "submit", "--kind", "k", "--tag", "customer=42", "precious"]);
-    let copied = place.onward(&["store", "copy", "onward.db", &store]);
+    let Some(sandbox) = stores::postgres() else { return };
+    let store = sandbox.store();
+    sandbox.onward(&["--store", "onward.db", "submit", "--kind", "k", "--tag", "customer=42", "precious"]);
+    let copied = sandbox.onward(&["store", "copy", "onward.db", &store]);
     assert_eq!(copied.code, Some(0), "{}", copied.stderr);
     assert!(copied.stdout.contains("with 1 task to postgres://"), "{}", copied.stdout);
-    let worked = place.onward(&["work", "--kind", "k", "--until-idle", "--", "cat"]);
+    let worked = sandbox.onward(&["work", "--kind", "k", "--until-idle", "--", "cat"]);
     assert_eq!(worked.code, Some(0), "{}", worked.stderr);
-    let back = place.json(&["store", "copy", &store, "back.db"]);
+    let back = sandbox.json(&["store", "copy", &store, "back.db"]);
     assert_eq!(back[0]["tasks"], 1);
-    let task = &place.json(&["--store", "back.db", "task", "show", "1"])[0];
+    let task = &sandbox.json(&["--store", "back.db", "task", "show", "1"])[0];
     assert_eq!((&task["state"], &task["result"]), (&"completed".into(), &"precious".into()), "{task}");
     assert_eq!(task["tags"]["customer"], "42", "{task}");
 }
@@ -150,17 +150,17 @@ fn a_store_moves_from_a_file_to_the_server_and_back() {
 /// Shows: B2
 #[test]
 fn a_copy_writes_over_nothing_and_makes_none_of_nothing() {
-    let Some(place) = stores::postgres() else { return };
-    let store = place.store();
+    let Some(sandbox) = stores::postgres() else { return };
+    let store = sandbox.store();
     for store in ["onward.db", &store] {
-        place.onward(&["--store", store, "submit", "--kind", "k"]);
+        sandbox.onward(&["--store", store, "submit", "--kind", "k"]);
     }
     for to in ["onward.db", &store] {
-        let ran = place.onward(&["store", "copy", "onward.db", to]);
+        let ran = sandbox.onward(&["store", "copy", "onward.db", to]);
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     }
-    assert_eq!(place.onward(&["store", "copy", "none.db", "new.db"]).code, Some(3));
-    assert!(!place.path("new.db").exists());
+    assert_eq!(sandbox.onward(&["store", "copy", "none.db", "new.db"]).code, Some(3));
+    assert!(!sandbox.path("new.db").exists());
 }
 
 /// Commands on a file, each with the name of the alternative for a server.
@@ -176,9 +176,9 @@ const ON_A_FILE: &[(&str, &str)] = &[
 /// Shows: B11
 #[test]
 fn a_command_about_a_file_names_what_does_its_work_on_a_server() {
-    let Some(place) = stores::postgres() else { return };
+    let Some(sandbox) = stores::postgres() else { return };
     for (command, remedy) in ON_A_FILE {
-        let ran = place.onward(&command.split(' ').collect::<Vec<_>>());
+        let ran = sandbox.onward(&command.split(' ').collect::<Vec<_>>());
         assert_eq!(ran.code, Some(2), "{command}: {}", ran.stderr);
         assert!(ran.stderr.contains(remedy), "{command}: {}", ran.stderr);
     }
@@ -195,12 +195,12 @@ fn fields(value: &Value) -> Value {
 
 /// Shows: B2, B9
 #[test]
-fn each_command_says_on_a_server_what_it_says_on_a_file() {
+fn each_command_prints_on_a_server_what_it_prints_on_a_file() {
     let Some(on_server) = stores::postgres() else { return };
-    let on_file = Place::new();
-    let said = |place: &Place| {
-        place.write("lines", "a\nb\n");
-        let said = |command: &&str| json::assert_is_json(command, &json::run(place, command));
+    let on_file = Sandbox::new();
+    let said = |sandbox: &Sandbox| {
+        sandbox.write("lines", "a\nb\n");
+        let said = |command: &&str| json::assert_is_json(command, &json::run(sandbox, command));
         json::COMMANDS.iter().map(|command| (*command, said(command).iter().map(fields).collect())).collect()
     };
     let (file, server): (Vec<(&str, Value)>, Vec<_>) = (said(&on_file), said(&on_server));

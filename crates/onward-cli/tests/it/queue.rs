@@ -1,6 +1,6 @@
 //! `onward queue` and `onward stats`.
 
-use crate::harness::{Place, settings};
+use crate::harness::{Sandbox, settings};
 use crate::stores::on_every_store;
 
 on_every_store! {
@@ -19,37 +19,37 @@ on_every_store! {
     a_queue_that_is_not_there_is_named,
     a_wait_ends_when_the_queue_is_empty,
     a_wait_that_takes_too_long_counts_what_is_left,
-    statistics_tell_how_it_went_by_kind,
-    the_history_tells_how_tasks_ended_today,
+    statistics_show_outcomes_by_kind,
+    the_history_shows_how_tasks_ended_today,
     a_queue_is_shown_with_how_long_its_oldest_task_has_waited,
     the_wait_for_affinity_is_set_and_shown,
 }
 
-fn with_tasks(place: Place) -> Place {
-    place.onward_with(&["submit", "--kind", "k", "--queue", "mail", "--lines"], "a\nb\nc\n");
-    place
+fn with_tasks(sandbox: Sandbox) -> Sandbox {
+    sandbox.onward_with(&["submit", "--kind", "k", "--queue", "mail", "--lines"], "a\nb\nc\n");
+    sandbox
 }
 
 /// Shows: Q10
-fn a_wait_ends_when_the_queue_is_empty(place: Place) {
-    let place = with_tasks(place);
-    let wait = place.start(&["queue", "wait", "mail", "--json"], "");
-    place.onward(&["work", "--kind", "k", "--until-idle", "--", "true"]);
+fn a_wait_ends_when_the_queue_is_empty(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
+    let wait = sandbox.start(&["queue", "wait", "mail", "--json"], "");
+    sandbox.onward(&["work", "--kind", "k", "--until-idle", "--", "true"]);
     let ran = wait.wait();
     let said: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((ran.code, &said["queue"], &said["ended"]["completed"]), (Some(0), &"mail".into(), &3.into()));
 }
 
 /// Shows: Q10
-fn a_wait_that_takes_too_long_counts_what_is_left(place: Place) {
-    let ran = with_tasks(place).onward(&["queue", "wait", "mail", "--timeout", "50ms"]);
+fn a_wait_that_takes_too_long_counts_what_is_left(sandbox: Sandbox) {
+    let ran = with_tasks(sandbox).onward(&["queue", "wait", "mail", "--timeout", "50ms"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("3 tasks in mail"), "{}", ran.stderr);
 }
 
 /// Shows: Q1, Q10
-fn queues_are_listed_with_their_sizes(place: Place) {
-    let ran = with_tasks(place).onward(&["queue", "list"]);
+fn queues_are_listed_with_their_sizes(sandbox: Sandbox) {
+    let ran = with_tasks(sandbox).onward(&["queue", "list"]);
     settings().bind(|| {
         insta::assert_snapshot!(ran.stdout, @r"
         QUEUE  BLOCKED  SCHEDULED  WAITING  RUNNING  COMPLETED  FAILED  DEAD  CANCELLED  EXPIRED  OLDEST WAITING        PAUSED  WEIGHT  CONCURRENCY
@@ -59,72 +59,73 @@ fn queues_are_listed_with_their_sizes(place: Place) {
 }
 
 /// Shows: Q10
-fn the_history_of_a_queue_that_does_not_exist_is_an_error_that_names_it(place: Place) {
-    let place = with_tasks(place);
-    let ran = place.onward(&["queue", "history", "nosuch"]);
-    assert_eq!(ran.code, place.onward(&["queue", "show", "nosuch"]).code);
+fn the_history_of_a_queue_that_does_not_exist_is_an_error_that_names_it(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
+    let ran = sandbox.onward(&["queue", "history", "nosuch"]);
+    assert_eq!(ran.code, sandbox.onward(&["queue", "show", "nosuch"]).code);
     assert!(ran.stderr.contains("nosuch"), "{}", ran.stderr);
 }
 
 /// Shows: Q10
-fn a_queue_is_the_same_object_in_the_list_and_by_itself(place: Place) {
-    let place = with_tasks(place);
-    place.onward(&["queue", "pause", "mail"]);
-    let [listed, shown] = [&["queue", "list"][..], &["queue", "show", "mail"]].map(|words| place.json(words).remove(0));
+fn a_queue_is_the_same_object_in_the_list_and_by_itself(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
+    sandbox.onward(&["queue", "pause", "mail"]);
+    let [listed, shown] =
+        [&["queue", "list"][..], &["queue", "show", "mail"]].map(|words| sandbox.json(words).remove(0));
     let keys = |object: &serde_json::Value| object.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&listed), keys(&shown));
     assert_eq!((&listed["affinity_wait"], &listed["pauses"]), (&5.0.into(), &shown["pauses"]));
-    assert_eq!(place.json(&["stats"])[0]["queues"][0]["affinity_wait"], 5.0);
+    assert_eq!(sandbox.json(&["stats"])[0]["queues"][0]["affinity_wait"], 5.0);
 }
 
 /// Shows: T14
-fn a_pause_until_a_moment_that_has_passed_is_wrong_usage_and_one_that_is_over_is_not_shown(place: Place) {
-    let place = with_tasks(place);
-    let ran = place.onward(&["queue", "pause", "--all", "--until", "2020-01-01T00:00:00Z"]);
+fn a_pause_until_a_moment_that_has_passed_is_wrong_usage_and_one_that_is_over_is_not_shown(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
+    let ran = sandbox.onward(&["queue", "pause", "--all", "--until", "2020-01-01T00:00:00Z"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("has passed"), "{}", ran.stderr);
-    place.onward(&["queue", "pause", "mail", "--for", "1us"]);
-    assert_eq!(place.json(&["stats"])[0]["pauses"].as_array().map(Vec::len), Some(0));
-    let why = place.onward(&["task", "why", "1"]).stdout;
+    sandbox.onward(&["queue", "pause", "mail", "--for", "1us"]);
+    assert_eq!(sandbox.json(&["stats"])[0]["pauses"].as_array().map(Vec::len), Some(0));
+    let why = sandbox.onward(&["task", "why", "1"]).stdout;
     assert!(!why.contains("paused"), "{why}");
 }
 
 /// Shows: T14, Q1
-fn a_paused_queue_is_worked_on_only_when_it_is_resumed(place: Place) {
-    let place = with_tasks(place);
+fn a_paused_queue_is_worked_on_only_when_it_is_resumed(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
     let work = ["work", "--kind", "k", "--until-idle", "--", "cat"];
-    let waiting = || place.json(&["queue", "show", "mail"])[0]["waiting"].clone();
-    assert_eq!(place.onward(&["queue", "pause", "mail"]).stdout, "paused queue mail\n");
-    place.onward(&work);
+    let waiting = || sandbox.json(&["queue", "show", "mail"])[0]["waiting"].clone();
+    assert_eq!(sandbox.onward(&["queue", "pause", "mail"]).stdout, "paused queue mail\n");
+    sandbox.onward(&work);
     assert_eq!(waiting(), 3);
-    assert_eq!(place.onward(&["queue", "resume", "mail"]).stdout, "resumed queue mail\n");
-    place.onward(&work);
+    assert_eq!(sandbox.onward(&["queue", "resume", "mail"]).stdout, "resumed queue mail\n");
+    sandbox.onward(&work);
     assert_eq!(waiting(), 0);
 }
 
 /// Shows: T14
-fn everything_can_be_paused_until_a_time(place: Place) {
-    let place = with_tasks(place);
-    let ran = place.onward(&["queue", "pause", "--all", "--until", "2100-01-01T00:00:00Z"]);
+fn everything_can_be_paused_until_a_time(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
+    let ran = sandbox.onward(&["queue", "pause", "--all", "--until", "2100-01-01T00:00:00Z"]);
     assert_eq!(ran.stdout, "paused everything until 2100-01-01T00:00:00Z\n");
-    assert_eq!(place.json(&["stats"])[0]["pauses"][0]["scope"], "all");
+    assert_eq!(sandbox.json(&["stats"])[0]["pauses"][0]["scope"], "all");
 }
 
 /// Shows: Q4, Q10
-fn a_queue_is_set_and_shown(place: Place) {
-    let place = with_tasks(place);
-    let ran = place.onward(&["queue", "set", "mail", "--weight", "3", "--concurrency", "2"]);
+fn a_queue_is_set_and_shown(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
+    let ran = sandbox.onward(&["queue", "set", "mail", "--weight", "3", "--concurrency", "2"]);
     assert_eq!(ran.stdout, "set queue mail: weight 3, concurrency 2\n");
     assert!(ran.stderr.contains("the mode is strict"), "{}", ran.stderr);
-    let mail = place.json(&["queue", "show", "mail"]).remove(0);
+    let mail = sandbox.json(&["queue", "show", "mail"]).remove(0);
     assert_eq!((&mail["weight"], &mail["concurrency"]), (&3.into(), &2.into()));
-    let set = place.json(&["queue", "set", "mail", "--concurrency", "none"]).remove(0);
+    let set = sandbox.json(&["queue", "set", "mail", "--concurrency", "none"]).remove(0);
     assert_eq!((&set["weight"], &set["concurrency"]), (&3.into(), &serde_json::Value::Null));
-    assert_eq!(place.json(&["queue", "list"])[0]["weight"], 3);
+    assert_eq!(sandbox.json(&["queue", "list"])[0]["weight"], 3);
 }
 
 /// Shows: Q4
-fn settings_of_a_queue_that_make_no_sense_are_wrong_usage(place: Place) {
-    let place = with_tasks(place);
+fn settings_of_a_queue_that_make_no_sense_are_wrong_usage(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
     for (wrong, named) in [
         (&["--weight", "0"][..], "--weight"),
         (&["--weight", "1001"], "--weight"),
@@ -135,30 +136,30 @@ fn settings_of_a_queue_that_make_no_sense_are_wrong_usage(place: Place) {
         (&["weight=3"], "weight=3"),
         (&[], "--weight"),
     ] {
-        let ran = place.onward(&[&["queue", "set", "mail"], wrong].concat());
+        let ran = sandbox.onward(&[&["queue", "set", "mail"], wrong].concat());
         assert!(ran.code == Some(2) && ran.stderr.contains(named), "{wrong:?}: {:?} {}", ran.code, ran.stderr);
     }
-    assert_eq!(place.json(&["queue", "show", "mail"])[0]["weight"], 1);
+    assert_eq!(sandbox.json(&["queue", "show", "mail"])[0]["weight"], 1);
 }
 
 /// Shows: Q2, Q4
-fn the_mode_is_shown_and_changed(place: Place) {
-    let place = with_tasks(place);
-    assert_eq!(place.onward(&["queue", "mode"]).stdout, "strict\n");
-    assert_eq!(place.onward(&["queue", "mode", "interleaved"]).stdout, "set queue mode interleaved\n");
-    assert_eq!(place.json(&["queue", "mode"])[0]["mode"], "interleaved");
-    assert_eq!(place.json(&["stats"])[0]["queue_mode"], "interleaved");
-    assert_eq!(place.onward(&["queue", "mode", "fair"]).code, Some(2));
+fn the_mode_is_shown_and_changed(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
+    assert_eq!(sandbox.onward(&["queue", "mode"]).stdout, "strict\n");
+    assert_eq!(sandbox.onward(&["queue", "mode", "interleaved"]).stdout, "set queue mode interleaved\n");
+    assert_eq!(sandbox.json(&["queue", "mode"])[0]["mode"], "interleaved");
+    assert_eq!(sandbox.json(&["stats"])[0]["queue_mode"], "interleaved");
+    assert_eq!(sandbox.onward(&["queue", "mode", "fair"]).code, Some(2));
 }
 
 /// Shows: Q2
-fn work_follows_weights_and_mode(place: Place) {
+fn work_follows_weights_and_mode(sandbox: Sandbox) {
     for (queue, weight) in [("light", "1"), ("heavy", "2")] {
-        place.onward_with(&["submit", "--kind", "k", "--queue", queue, "--lines"], "1\n2\n3\n");
-        place.onward(&["queue", "set", queue, "--weight", weight]);
+        sandbox.onward_with(&["submit", "--kind", "k", "--queue", queue, "--lines"], "1\n2\n3\n");
+        sandbox.onward(&["queue", "set", queue, "--weight", weight]);
     }
-    place.onward(&["queue", "mode", "interleaved"]);
-    place.onward(&[
+    sandbox.onward(&["queue", "mode", "interleaved"]);
+    sandbox.onward(&[
         "work",
         "--kind",
         "k",
@@ -170,72 +171,72 @@ fn work_follows_weights_and_mode(place: Place) {
         "-c",
         "echo $ONWARD_QUEUE >> order",
     ]);
-    let order = std::fs::read_to_string(place.path("order")).unwrap();
+    let order = std::fs::read_to_string(sandbox.path("order")).unwrap();
     assert_eq!(order.split_whitespace().collect::<Vec<_>>(), ["heavy", "light", "heavy", "heavy", "light", "light"]);
 }
 
 /// Shows: Q1
-fn a_purge_counts_first_and_removes_when_meant(place: Place) {
-    let place = with_tasks(place);
+fn a_purge_counts_first_and_removes_when_meant(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
     let purge = ["queue", "purge", "mail", "--state", "waiting"];
-    assert_eq!(place.onward(&[&purge[..], &["--dry-run"]].concat()).stdout, "would remove 3 tasks\n");
-    assert_eq!(place.onward(&[&purge[..], &["--yes"]].concat()).stdout, "removed 3 tasks\n");
-    assert_eq!(place.json(&["task", "list"]).len(), 0);
+    assert_eq!(sandbox.onward(&[&purge[..], &["--dry-run"]].concat()).stdout, "would remove 3 tasks\n");
+    assert_eq!(sandbox.onward(&[&purge[..], &["--yes"]].concat()).stdout, "removed 3 tasks\n");
+    assert_eq!(sandbox.json(&["task", "list"]).len(), 0);
 }
 
 /// Shows: Q1
-fn only_a_queue_without_live_tasks_can_be_deleted(place: Place) {
-    let place = with_tasks(place);
-    assert_eq!(place.onward(&["queue", "delete", "mail"]).code, Some(1));
-    place.onward(&["queue", "purge", "mail", "--state", "waiting", "--yes"]);
-    assert_eq!(place.onward(&["queue", "delete", "mail"]).stdout, "deleted queue mail\n");
+fn only_a_queue_without_live_tasks_can_be_deleted(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
+    assert_eq!(sandbox.onward(&["queue", "delete", "mail"]).code, Some(1));
+    sandbox.onward(&["queue", "purge", "mail", "--state", "waiting", "--yes"]);
+    assert_eq!(sandbox.onward(&["queue", "delete", "mail"]).stdout, "deleted queue mail\n");
 }
 
 /// Shows: Q1
-fn a_queue_that_is_not_there_is_named(place: Place) {
-    let ran = with_tasks(place).onward(&["queue", "show", "post"]);
+fn a_queue_that_is_not_there_is_named(sandbox: Sandbox) {
+    let ran = with_tasks(sandbox).onward(&["queue", "show", "post"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("there is no queue `post`"), "{}", ran.stderr);
 }
 
 /// Shows: T17
-fn statistics_tell_how_it_went_by_kind(place: Place) {
-    let place = with_tasks(place);
-    place.onward(&["work", "--kind", "k", "--until-idle", "--", "cat"]);
-    let kind = &place.json(&["stats"])[0]["kinds"][0];
+fn statistics_show_outcomes_by_kind(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
+    sandbox.onward(&["work", "--kind", "k", "--until-idle", "--", "cat"]);
+    let kind = &sandbox.json(&["stats"])[0]["kinds"][0];
     assert_eq!((&kind["kind"], &kind["ended"]["completed"], &kind["attempts"]), (&"k".into(), &3.into(), &3.into()));
 }
 
 /// Shows: Q10
-fn the_history_tells_how_tasks_ended_today(place: Place) {
-    let place = with_tasks(place);
-    place.onward(&["task", "cancel", "1"]);
-    place.onward(&["work", "--kind", "k", "--until-idle", "--", "cat"]);
-    let history = place.json(&["queue", "history", "mail", "--days", "2"]);
+fn the_history_shows_how_tasks_ended_today(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
+    sandbox.onward(&["task", "cancel", "1"]);
+    sandbox.onward(&["work", "--kind", "k", "--until-idle", "--", "cat"]);
+    let history = sandbox.json(&["queue", "history", "mail", "--days", "2"]);
     let sum = |state: &str| history.iter().map(|day| day["ended"][state].as_u64().unwrap()).sum::<u64>();
     assert_eq!((sum("completed"), sum("cancelled")), (2, 1));
-    assert!(place.onward(&["queue", "history"]).stdout.contains("mail"));
-    assert!(place.json(&["queue", "history", "other"]).is_empty());
-    assert_eq!(place.onward(&["queue", "history", "--days", "91"]).code, Some(2));
+    assert!(sandbox.onward(&["queue", "history"]).stdout.contains("mail"));
+    assert!(sandbox.json(&["queue", "history", "other"]).is_empty());
+    assert_eq!(sandbox.onward(&["queue", "history", "--days", "91"]).code, Some(2));
 }
 
 /// Shows: Q10
-fn a_queue_is_shown_with_how_long_its_oldest_task_has_waited(place: Place) {
-    let place = with_tasks(place);
-    let latency = |place: &Place| place.json(&["queue", "show", "mail"])[0]["latency"].as_f64().unwrap();
-    assert!(latency(&place) > 0.0);
-    assert!(place.onward(&["queue", "show", "mail"]).stdout.contains("\nlatency "));
-    place.onward(&["queue", "purge", "mail", "--state", "waiting", "--yes"]);
-    assert!(latency(&place).abs() < f64::EPSILON);
+fn a_queue_is_shown_with_how_long_its_oldest_task_has_waited(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
+    let latency = |sandbox: &Sandbox| sandbox.json(&["queue", "show", "mail"])[0]["latency"].as_f64().unwrap();
+    assert!(latency(&sandbox) > 0.0);
+    assert!(sandbox.onward(&["queue", "show", "mail"]).stdout.contains("\nlatency "));
+    sandbox.onward(&["queue", "purge", "mail", "--state", "waiting", "--yes"]);
+    assert!(latency(&sandbox).abs() < f64::EPSILON);
 }
 
 /// Shows: Q12
-fn the_wait_for_affinity_is_set_and_shown(place: Place) {
-    let place = with_tasks(place);
-    let ran = place.onward(&["queue", "set", "mail", "--affinity-wait", "30s"]);
+fn the_wait_for_affinity_is_set_and_shown(sandbox: Sandbox) {
+    let sandbox = with_tasks(sandbox);
+    let ran = sandbox.onward(&["queue", "set", "mail", "--affinity-wait", "30s"]);
     assert_eq!(ran.stdout, "set queue mail: weight 1, concurrency none, affinity wait 30.00s\n");
-    assert_eq!(place.json(&["queue", "show", "mail"])[0]["affinity_wait"], 30.0);
-    assert!(place.onward(&["queue", "show", "mail"]).stdout.contains("affinity wait   30.00s"));
-    let refused = place.onward(&["queue", "set", "mail", "--affinity-wait", "2h"]);
+    assert_eq!(sandbox.json(&["queue", "show", "mail"])[0]["affinity_wait"], 30.0);
+    assert!(sandbox.onward(&["queue", "show", "mail"]).stdout.contains("affinity wait   30.00s"));
+    let refused = sandbox.onward(&["queue", "set", "mail", "--affinity-wait", "2h"]);
     assert!(refused.code == Some(2) && refused.stderr.contains("at most 1h"), "{}", refused.stderr);
 }

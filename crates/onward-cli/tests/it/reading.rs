@@ -3,7 +3,7 @@
 use onward_store::rusqlite::Connection;
 use onward_testkit::mount::Mount;
 
-use crate::harness::{Place, numbers};
+use crate::harness::{Sandbox, numbers};
 
 /// Commands that read, each with a word of its output.
 const READS: &[(&[&str], &str)] = &[
@@ -27,50 +27,50 @@ const READS: &[(&[&str], &str)] = &[
     (&["each", "--list"], ""),
 ];
 
-fn assert_all_read(place: &Place, store: &str) {
+fn assert_all_read(sandbox: &Sandbox, store: &str) {
     for (command, part) in READS {
-        let ran = place.onward(&[&["--store", store], *command].concat());
+        let ran = sandbox.onward(&[&["--store", store], *command].concat());
         assert_eq!(ran.code, Some(0), "{command:?}: {}", ran.stderr);
         let said = ran.stdout.to_lowercase() + &ran.stderr.to_lowercase();
         assert!(said.contains(&part.to_lowercase()), "{command:?}: {said}");
     }
 }
 
-fn submit(place: &Place, store: &str) {
+fn submit(sandbox: &Sandbox, store: &str) {
     let submit = ["--store", store, "submit", "--kind", "mail", "--tag", "customer=7", "x"];
-    assert_eq!(place.onward(&submit).code, Some(0));
+    assert_eq!(sandbox.onward(&submit).code, Some(0));
 }
 
 /// Shows: T17, T21, B11
 #[cfg(target_os = "linux")]
 #[test]
-fn reads_go_on_while_another_program_holds_the_write_lock_and_doctor_names_it() {
-    let place = Place::new();
-    let store = place.store();
-    submit(&place, &store);
-    let other = Connection::open(place.path("onward.db")).unwrap();
+fn reads_continue_while_another_program_holds_the_write_lock_and_doctor_names_it() {
+    let sandbox = Sandbox::new();
+    let store = sandbox.store();
+    submit(&sandbox, &store);
+    let other = Connection::open(sandbox.path("onward.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    assert_all_read(&place, &store);
-    let ran = place.onward(&["doctor"]);
+    assert_all_read(&sandbox, &store);
+    let ran = sandbox.onward(&["doctor"]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     let holder = format!("warn  lock           process {}", std::process::id());
     assert!(ran.stdout.contains(&holder) && ran.stdout.contains("keeps the write lock"), "{}", ran.stdout);
     // A write waits, and completes as soon as the lock is free.
-    let waiting = place.start(&["submit", "--kind", "mail"], "");
+    let waiting = sandbox.start(&["submit", "--kind", "mail"], "");
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(waiting.wait().code, Some(0));
-    assert!(place.onward(&["doctor"]).stdout.contains("ok    lock"));
+    assert!(sandbox.onward(&["doctor"]).stdout.contains("ok    lock"));
 }
 
 /// Shows: T17, T21, B11
 #[test]
 fn a_store_that_no_process_has_open_is_read_on_a_full_disk() {
     let Some(mount) = Mount::new("4m") else { return };
-    let (place, store) = (Place::new(), mount.path().join("onward.db").display().to_string());
-    submit(&place, &store);
+    let (sandbox, store) = (Sandbox::new(), mount.path().join("onward.db").display().to_string());
+    submit(&sandbox, &store);
     mount.fill_but(0);
-    assert_all_read(&place, &store);
-    let ran = place.onward(&["--store", &store, "doctor"]);
+    assert_all_read(&sandbox, &store);
+    let ran = sandbox.onward(&["--store", &store, "doctor"]);
     assert!(ran.code == Some(1) && ran.stdout.contains("bad   space"), "{}{}", ran.stdout, ran.stderr);
 }
 
@@ -78,18 +78,18 @@ fn a_store_that_no_process_has_open_is_read_on_a_full_disk() {
 #[test]
 fn a_store_that_a_killed_process_left_is_read_on_a_full_disk() {
     let Some(mount) = Mount::new("4m") else { return };
-    let (place, store) = (Place::new(), mount.path().join("onward.db").display().to_string());
-    submit(&place, &store);
-    place.pipe("begun");
+    let (sandbox, store) = (Sandbox::new(), mount.path().join("onward.db").display().to_string());
+    submit(&sandbox, &store);
+    sandbox.pipe("begun");
     let script = "echo > begun; exec sleep 1000";
-    let worker = place.start(&["--store", &store, "work", "--kind", "other", "--", "sh", "-c", script], "");
-    let submitted = place.onward(&["--store", &store, "submit", "--kind", "other"]);
+    let worker = sandbox.start(&["--store", &store, "work", "--kind", "other", "--", "sh", "-c", script], "");
+    let submitted = sandbox.onward(&["--store", &store, "submit", "--kind", "other"]);
     assert_eq!(submitted.code, Some(0));
-    place.await_writer("begun");
+    sandbox.await_writer("begun");
     worker.signal(rustix::process::Signal::KILL);
     worker.wait();
     mount.fill_but(0);
-    let ran = place.onward(&["--store", &store, "task", "list"]);
+    let ran = sandbox.onward(&["--store", &store, "task", "list"]);
     assert!(ran.code == Some(0) && ran.stdout.contains("other"), "{}{}", ran.stdout, ran.stderr);
 }
 
@@ -97,20 +97,20 @@ fn a_store_that_a_killed_process_left_is_read_on_a_full_disk() {
 #[test]
 fn a_store_is_read_on_a_file_system_that_is_read_only() {
     let Some(mount) = Mount::new("4m") else { return };
-    let (place, store) = (Place::new(), mount.path().join("onward.db").display().to_string());
-    submit(&place, &store);
+    let (sandbox, store) = (Sandbox::new(), mount.path().join("onward.db").display().to_string());
+    submit(&sandbox, &store);
     mount.make_read_only();
-    assert_all_read(&place, &store);
+    assert_all_read(&sandbox, &store);
 }
 
 /// Shows: T21
 #[test]
 fn a_read_changes_no_byte_of_a_store_and_leaves_no_file() {
-    let place = Place::new();
-    let store = place.store();
-    place.onward_with(&["submit", "--kind", "mail", "--tag", "customer=7", "--lines"], &numbers(1));
-    let before = std::fs::read(place.path("onward.db")).unwrap();
-    assert_all_read(&place, &store);
-    assert!(std::fs::read(place.path("onward.db")).unwrap() == before, "the file was changed");
-    assert_eq!(std::fs::read_dir(place.path("onward.db-sessions")).unwrap().count(), 1, "a mark was left");
+    let sandbox = Sandbox::new();
+    let store = sandbox.store();
+    sandbox.onward_with(&["submit", "--kind", "mail", "--tag", "customer=7", "--lines"], &numbers(1));
+    let before = std::fs::read(sandbox.path("onward.db")).unwrap();
+    assert_all_read(&sandbox, &store);
+    assert!(std::fs::read(sandbox.path("onward.db")).unwrap() == before, "the file was changed");
+    assert_eq!(std::fs::read_dir(sandbox.path("onward.db-sessions")).unwrap().count(), 1, "a mark was left");
 }

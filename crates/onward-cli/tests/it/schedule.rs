@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use onward_store::Timestamp;
 
-use crate::harness::{Place, settings};
+use crate::harness::{Sandbox, settings};
 use crate::stores::on_every_store;
 
 on_every_store! {
@@ -21,18 +21,18 @@ on_every_store! {
 }
 
 /// Creates a schedule that fires at noon every day, in Berlin.
-fn with_schedule(place: Place) -> Place {
+fn with_schedule(sandbox: Sandbox) -> Sandbox {
     let set = ["schedule", "set", "noon", "--cron", "0 12 * * *", "--zone", "Europe/Berlin", "--kind", "report", "{}"];
-    let ran = place.onward(&set);
+    let ran = sandbox.onward(&set);
     assert_eq!((ran.code, ran.stdout.starts_with("schedule noon created; next at ")), (Some(0), true), "{ran:?}");
-    place
+    sandbox
 }
 
 /// Shows: T5
-fn a_schedule_is_set_listed_and_shown(place: Place) {
-    let place = with_schedule(place);
-    let listed = place.onward(&["schedule", "list"]);
-    let shown = place.onward(&["schedule", "show", "noon"]);
+fn a_schedule_is_set_listed_and_shown(sandbox: Sandbox) {
+    let sandbox = with_schedule(sandbox);
+    let listed = sandbox.onward(&["schedule", "list"]);
+    let shown = sandbox.onward(&["schedule", "show", "noon"]);
     settings().bind(|| {
         insta::assert_snapshot!(listed.stdout, @r"
         SCHEDULE  WHEN                      KIND    NEXT                       LAST  FIRED  SKIPPED  MISSED  FAILED  ERROR
@@ -53,14 +53,14 @@ fn a_schedule_is_set_listed_and_shown(place: Place) {
 }
 
 /// Shows: T5
-fn a_schedule_is_json_for_programs(place: Place) {
-    let place = with_schedule(place);
-    let shown = place.json(&["schedule", "show", "noon"]).remove(0);
+fn a_schedule_is_json_for_programs(sandbox: Sandbox) {
+    let sandbox = with_schedule(sandbox);
+    let shown = sandbox.json(&["schedule", "show", "noon"]).remove(0);
     assert_eq!(
         (&shown["cron"], &shown["zone"], &shown["task"]["payload"]),
         (&"0 12 * * *".into(), &"Europe/Berlin".into(), &"{}".into())
     );
-    assert_eq!(place.json(&["schedule", "list"]), [shown]);
+    assert_eq!(sandbox.json(&["schedule", "list"]), [shown]);
     let again = [
         "schedule",
         "set",
@@ -74,8 +74,8 @@ fn a_schedule_is_json_for_programs(place: Place) {
         "--catch-up",
         "3",
     ];
-    assert_eq!(place.json(&again)[0]["set"], "changed");
-    let shown = place.json(&["schedule", "show", "noon"]).remove(0);
+    assert_eq!(sandbox.json(&again)[0]["set"], "changed");
+    let shown = sandbox.json(&["schedule", "show", "noon"]).remove(0);
     assert_eq!(
         (&shown["every"], &shown["overlap"], &shown["catch_up"]),
         (&5400.0.into(), &"queue-one".into(), &"3".into())
@@ -83,7 +83,7 @@ fn a_schedule_is_json_for_programs(place: Place) {
 }
 
 /// Shows: T5
-fn the_tasks_of_a_schedule_are_described_as_those_of_a_submit(place: Place) {
+fn the_tasks_of_a_schedule_are_described_as_those_of_a_submit(sandbox: Sandbox) {
     let set = ["schedule", "set", "s", "--cron", "0 12 * * *", "--kind", "report"];
     let described = [
         "--queue",
@@ -112,15 +112,15 @@ fn the_tasks_of_a_schedule_are_described_as_those_of_a_submit(place: Place) {
         "5s",
         "{}",
     ];
-    assert_eq!(place.onward(&[&set[..], &described].concat()).code, Some(0));
-    let shown = place.onward(&["schedule", "show", "s"]).stdout;
+    assert_eq!(sandbox.onward(&[&set[..], &described].concat()).code, Some(0));
+    let shown = sandbox.onward(&["schedule", "show", "s"]).stdout;
     for line in ["group        tenant-7", "priority     200", "key          report", "tags         of=sales"] {
         assert!(shown.contains(line), "{shown}");
     }
-    place.onward(&["schedule", "trigger", "s"]);
-    place.onward(&[&["submit", "--kind", "report"], &described[..]].concat());
+    sandbox.onward(&["schedule", "trigger", "s"]);
+    sandbox.onward(&[&["submit", "--kind", "report"], &described[..]].concat());
     let task = |number: &str| {
-        let mut task = place.json(&["task", "show", number]).remove(0);
+        let mut task = sandbox.json(&["task", "show", number]).remove(0);
         for own in ["id", "submitted_at", "run_at", "expires_at", "scheduled_at", "state", "finished_at", "errors"] {
             task.as_object_mut().unwrap().remove(own);
         }
@@ -131,24 +131,25 @@ fn the_tasks_of_a_schedule_are_described_as_those_of_a_submit(place: Place) {
 }
 
 /// Shows: T5, Q11
-fn of_two_processes_one_does_each_firing(place: Place) {
-    place.pipe("enough");
+fn of_two_processes_one_does_each_firing(sandbox: Sandbox) {
+    sandbox.pipe("enough");
     let policies = ["--overlap", "allow", "--catch-up", "1000"];
-    place.onward(&[&["schedule", "set", "tick", "--every", "100ms", "--kind", "tick"][..], &policies].concat());
+    sandbox.onward(&[&["schedule", "set", "tick", "--every", "100ms", "--kind", "tick"][..], &policies].concat());
     let script = "echo $ONWARD_SCHEDULED_AT >> ran; test $(wc -l < ran) -lt 20 || echo > enough";
-    let work = || place.start(&["work", "--kind", "tick", "--jobs", "1", "--grace", "0", "--", "sh", "-c", script], "");
+    let work =
+        || sandbox.start(&["work", "--kind", "tick", "--jobs", "1", "--grace", "0", "--", "sh", "-c", script], "");
     let workers = [work(), work()];
-    place.await_writer("enough");
-    assert_eq!(place.json(&["stats"])[0]["sessions"].as_array().unwrap().len(), 2);
+    sandbox.await_writer("enough");
+    assert_eq!(sandbox.json(&["stats"])[0]["sessions"].as_array().unwrap().len(), 2);
     workers.iter().for_each(|worker| worker.signal(rustix::process::Signal::INT));
     workers.into_iter().for_each(|worker| assert_eq!(worker.wait().code, Some(130)));
-    let fired = moments(place.json(&["task", "list", "--limit", "1000"]).iter().map(|task| {
+    let fired = moments(sandbox.json(&["task", "list", "--limit", "1000"]).iter().map(|task| {
         let key = task["key"].as_str().unwrap();
         key.strip_prefix("schedule:tick:").unwrap()
     }));
     let steps: Vec<_> = fired.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(steps.iter().all(|step| *step == Duration::from_millis(100)), "{steps:?}");
-    let text = place.read("ran");
+    let text = sandbox.read("ran");
     let ran = moments(text.lines());
     assert!(ran.len() >= 20 && ran.windows(2).all(|pair| pair[0] < pair[1]), "{ran:?}");
     assert!(ran.iter().all(|moment| fired.contains(moment)), "{ran:?} of {fired:?}");
@@ -162,65 +163,65 @@ fn moments<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<Timestamp> {
 }
 
 /// Shows: T5
-fn upcoming_firings_are_shown(place: Place) {
-    let place = with_schedule(place);
+fn upcoming_firings_are_shown(sandbox: Sandbox) {
+    let sandbox = with_schedule(sandbox);
     let set = ["schedule", "set", "leap", "--cron", "0 0 29 2 *", "--start", "2096-01-01T00:00:00Z", "--kind", "k"];
-    place.onward(&set);
-    let ran = place.onward(&["schedule", "next", "leap", "--count", "2"]);
+    sandbox.onward(&set);
+    let ran = sandbox.onward(&["schedule", "next", "leap", "--count", "2"]);
     assert_eq!(ran.stdout, "2096-02-29T00:00:00Z\n2104-02-29T00:00:00Z\n");
-    assert_eq!(place.json(&["schedule", "next", "noon", "--count", "3"]).len(), 3);
+    assert_eq!(sandbox.json(&["schedule", "next", "noon", "--count", "3"]).len(), 3);
 }
 
 /// Shows: T5
-fn a_triggered_firing_is_run_by_a_worker_that_knows_its_moment(place: Place) {
-    let place = with_schedule(place);
-    assert_eq!(place.onward(&["schedule", "trigger", "noon"]).stdout, "task 1 submitted\n");
-    assert_eq!(place.onward(&["schedule", "trigger", "noon"]).stdout, "skipped: task 1 is active\n");
+fn a_triggered_firing_is_run_by_a_worker_that_knows_its_moment(sandbox: Sandbox) {
+    let sandbox = with_schedule(sandbox);
+    assert_eq!(sandbox.onward(&["schedule", "trigger", "noon"]).stdout, "task 1 submitted\n");
+    assert_eq!(sandbox.onward(&["schedule", "trigger", "noon"]).stdout, "skipped: task 1 is active\n");
     let echo = ["work", "--kind", "report", "--until-idle", "--", "sh", "-c", "echo $ONWARD_SCHEDULED_AT"];
-    place.onward(&echo);
-    let task = place.json(&["task", "show", "1"]).remove(0);
+    sandbox.onward(&echo);
+    let task = sandbox.json(&["task", "show", "1"]).remove(0);
     let moment = task["key"].as_str().unwrap().trim_start_matches("schedule:noon:").to_owned();
     assert_eq!(task["result"].as_str().unwrap().trim_end(), moment);
 }
 
 /// Shows: T5
-fn a_worker_fires_what_is_due(place: Place) {
-    place.onward(&["schedule", "set", "often", "--every", "100ms", "--kind", "report"]);
-    place.pipe("done");
+fn a_worker_fires_what_is_due(sandbox: Sandbox) {
+    sandbox.onward(&["schedule", "set", "often", "--every", "100ms", "--kind", "report"]);
+    sandbox.pipe("done");
     let once = "mkdir once && echo fired > done; true";
-    let work = place.start(&["work", "--kind", "report", "--", "sh", "-c", once], "");
-    assert_eq!(place.await_writer("done"), "fired\n");
+    let work = sandbox.start(&["work", "--kind", "report", "--", "sh", "-c", once], "");
+    assert_eq!(sandbox.await_writer("done"), "fired\n");
     work.signal(rustix::process::Signal::INT);
     work.wait();
-    assert!(place.json(&["schedule", "show", "often"])[0]["fired"].as_u64().unwrap() > 0);
+    assert!(sandbox.json(&["schedule", "show", "often"])[0]["fired"].as_u64().unwrap() > 0);
 }
 
 /// Shows: T5
-fn a_range_is_backfilled(place: Place) {
-    let place = with_schedule(place);
+fn a_range_is_backfilled(sandbox: Sandbox) {
+    let sandbox = with_schedule(sandbox);
     let fill = ["schedule", "backfill", "noon", "--from", "2026-03-28T00:00:00Z", "--until", "2026-03-30T00:00:00Z"];
-    let ran = place.onward(&fill);
+    let ran = sandbox.onward(&fill);
     assert_eq!(ran.stdout, "2026-03-28T11:00:00Z  task 1 submitted\n2026-03-29T10:00:00Z  task 2 submitted\n");
-    let again = place.onward(&fill);
+    let again = sandbox.onward(&fill);
     assert_eq!(again.code, Some(1), "{again:?}");
 }
 
 /// Shows: T5
-fn a_schedule_is_paused_resumed_and_deleted(place: Place) {
-    let place = with_schedule(place);
-    assert_eq!(place.onward(&["schedule", "pause", "noon"]).stdout, "paused schedule noon\n");
-    assert_eq!(place.json(&["schedule", "show", "noon"])[0]["paused"], true);
-    assert_eq!(place.onward(&["schedule", "resume", "noon"]).stdout, "resumed schedule noon\n");
-    assert_eq!(place.json(&["schedule", "show", "noon"])[0]["paused"], false);
-    assert_eq!(place.onward(&["schedule", "delete", "noon"]).stdout, "deleted schedule noon\n");
-    let gone = place.onward(&["schedule", "show", "noon"]);
+fn a_schedule_is_paused_resumed_and_deleted(sandbox: Sandbox) {
+    let sandbox = with_schedule(sandbox);
+    assert_eq!(sandbox.onward(&["schedule", "pause", "noon"]).stdout, "paused schedule noon\n");
+    assert_eq!(sandbox.json(&["schedule", "show", "noon"])[0]["paused"], true);
+    assert_eq!(sandbox.onward(&["schedule", "resume", "noon"]).stdout, "resumed schedule noon\n");
+    assert_eq!(sandbox.json(&["schedule", "show", "noon"])[0]["paused"], false);
+    assert_eq!(sandbox.onward(&["schedule", "delete", "noon"]).stdout, "deleted schedule noon\n");
+    let gone = sandbox.onward(&["schedule", "show", "noon"]);
     assert_eq!((gone.code, gone.stderr.contains("no schedule `noon`")), (Some(1), true));
 }
 
 /// Shows: T5
-fn what_cannot_be_meant_is_wrong_usage_and_sets_nothing(place: Place) {
-    let place = with_schedule(place);
-    let set = |when: &[&str]| place.onward(&[&["schedule", "set", "bad", "--kind", "k"], when].concat());
+fn what_cannot_be_meant_is_wrong_usage_and_sets_nothing(sandbox: Sandbox) {
+    let sandbox = with_schedule(sandbox);
+    let set = |when: &[&str]| sandbox.onward(&[&["schedule", "set", "bad", "--kind", "k"], when].concat());
     for (when, part) in [
         (&["--cron", "0 25 * * *"][..], "`0 25 * * *`"),
         (&["--cron", "@daily", "--zone", "Europe/Berln"], "`Europe/Berln`"),
@@ -232,8 +233,8 @@ fn what_cannot_be_meant_is_wrong_usage_and_sets_nothing(place: Place) {
         let ran = set(when);
         assert_eq!((ran.code, ran.stderr.contains(part)), (Some(2), true), "{ran:?}");
     }
-    assert_eq!(place.json(&["schedule", "list"]).len(), 1);
+    assert_eq!(sandbox.json(&["schedule", "list"]).len(), 1);
     let range = ["--from", "2026-05-02T00:00:00Z", "--until", "2026-05-01T00:00:00Z"];
-    let ran = place.onward(&[&["schedule", "backfill", "nightly"][..], &range].concat());
+    let ran = sandbox.onward(&[&["schedule", "backfill", "nightly"][..], &range].concat());
     assert_eq!((ran.code, ran.stderr.contains("--until")), (Some(2), true), "{ran:?}");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::harness::Place;
+use crate::harness::Sandbox;
 use crate::json;
 
 /// The cases and commands that do not run on a store, each with the reason.
@@ -12,7 +12,7 @@ const LIST: &str = include_str!("../stores.toml");
 
 /// Creates one test per case and store, so that the name of a failing test includes the store.
 ///
-/// A case is a function that takes a [`Place`]. `not on STORE` after its name leaves a store out;
+/// A case is a function that takes a [`Sandbox`]. `not on STORE` after its name leaves a store out;
 /// `tests/stores.toml` gives the reason.
 macro_rules! on_every_store {
     ($($case:ident $(not on $other:ident)?),* $(,)?) => {
@@ -41,16 +41,16 @@ macro_rules! on_one_store {
 
 pub(crate) use {on_every_store, on_one_store};
 
-/// Returns a place whose store is a file.
-pub(crate) fn sqlite() -> Option<Place> {
-    Some(Place::new())
+/// Returns a sandbox whose store is a file.
+pub(crate) fn sqlite() -> Option<Sandbox> {
+    Some(Sandbox::new())
 }
 
-/// Returns a place whose store is in a separate schema. Returns `None`, and prints that, if there
+/// Returns a sandbox whose store is in a separate schema. Returns `None`, and prints that, if there
 /// is no server.
 #[cfg(feature = "postgres")]
 #[expect(clippy::print_stdout, reason = "a test that does not run says so")]
-pub(crate) fn postgres() -> Option<Place> {
+pub(crate) fn postgres() -> Option<Sandbox> {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     static SCHEMAS: AtomicU64 = AtomicU64::new(0);
@@ -62,7 +62,7 @@ pub(crate) fn postgres() -> Option<Place> {
         println!("not tested: ONWARD_POSTGRES_URL is not set; `cargo xtask test` starts PostgreSQL");
     }
     let schema = format!("c{}_{}", std::process::id(), SCHEMAS.fetch_add(1, Ordering::Relaxed));
-    Some(Place::with_url(format!("{}#{schema}", url?)))
+    Some(Sandbox::with_url(format!("{}#{schema}", url?)))
 }
 
 /// Returns the entries of the list with their stores: `WHAT not on STORE`. `key` is `test` or

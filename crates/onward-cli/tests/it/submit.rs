@@ -1,13 +1,13 @@
 //! `onward submit`.
 
-use crate::harness::Place;
+use crate::harness::Sandbox;
 use crate::stores::on_every_store;
 
 on_every_store! {
-    a_submit_says_what_became_of_the_task,
+    a_submit_prints_the_result,
     a_rejected_duplicate_exits_with_1,
     each_line_is_a_task_with_the_line_as_payload_and_empty_ones_are_left_out,
-    what_a_task_is_to_move_is_told_with_its_submit_and_counted_by_kind_when_it_has_completed,
+    expected_bytes_are_submitted_and_counted_by_kind_on_completion,
     every_flag_reaches_the_task,
     a_submit_waits_for_the_result_where_asked,
     a_submit_that_waits_reports_that_no_worker_serves_its_kind,
@@ -19,58 +19,58 @@ on_every_store! {
     a_submit_that_waits_exits_with_1_when_its_task_fails,
     a_task_waits_for_those_that_it_depends_on,
     an_unknown_dependency_exits_with_1,
-    a_submitted_task_shows_its_series,
+    a_submitted_task_shows_its_affinity_key,
     a_payload_that_is_too_large_is_wrong_usage,
 }
 
 /// Shows: T1
-fn a_submit_that_waits_gives_up_after_its_time(place: Place) {
-    let ran = place.onward(&["submit", "--kind", "mail", "--wait", "--wait-timeout", "50ms"]);
+fn a_submit_that_waits_gives_up_after_its_time(sandbox: Sandbox) {
+    let ran = sandbox.onward(&["submit", "--kind", "mail", "--wait", "--wait-timeout", "50ms"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("50ms") && ran.stderr.contains("onward task wait"), "{}", ran.stderr);
-    assert_eq!(place.json(&["task", "show", "1"])[0]["state"], "waiting");
+    assert_eq!(sandbox.json(&["task", "show", "1"])[0]["state"], "waiting");
 }
 
 /// Shows: T5
-fn times_are_written_as_people_write_them(place: Place) {
+fn times_are_written_as_people_write_them(sandbox: Sandbox) {
     let zone = [("TZ", "Asia/Tokyo".to_owned())];
-    place.onward_as(&zone, &["submit", "--kind", "mail", "--at", "2090-11-27 12:00"]);
-    assert_eq!(place.json(&["task", "show", "1"])[0]["run_at"], "2090-11-27T03:00:00Z");
-    let ran = place.onward(&["submit", "--kind", "mail", "--at", "noon"]);
+    sandbox.onward_as(&zone, &["submit", "--kind", "mail", "--at", "2090-11-27 12:00"]);
+    assert_eq!(sandbox.json(&["task", "show", "1"])[0]["run_at"], "2090-11-27T03:00:00Z");
+    let ran = sandbox.onward(&["submit", "--kind", "mail", "--at", "noon"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("--at") && ran.stderr.contains("tomorrow 9:00"), "{}", ran.stderr);
-    let listed = |option: &str, time: &str| place.json(&["task", "list", option, time]).len();
+    let listed = |option: &str, time: &str| sandbox.json(&["task", "list", option, time]).len();
     assert_eq!([listed("--since", "1h"), listed("--since", "now"), listed("--until", "1h ago")], [1, 0, 0]);
 }
 
 /// Shows: T4
-fn priorities_have_names(place: Place) {
-    place.onward(&["submit", "--kind", "mail", "--priority", "urgent"]);
-    place.onward(&["submit", "--kind", "mail", "--priority", "low"]);
-    let listed = place.json(&["task", "list", "--min-priority", "high"]);
+fn priorities_have_names(sandbox: Sandbox) {
+    sandbox.onward(&["submit", "--kind", "mail", "--priority", "urgent"]);
+    sandbox.onward(&["submit", "--kind", "mail", "--priority", "low"]);
+    let listed = sandbox.json(&["task", "list", "--min-priority", "high"]);
     assert_eq!(listed.iter().map(|task| task["priority"].clone()).collect::<Vec<_>>(), [255]);
-    let ran = place.onward(&["submit", "--kind", "mail", "--priority", "asap"]);
+    let ran = sandbox.onward(&["submit", "--kind", "mail", "--priority", "asap"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("low, normal, high, urgent"), "{}", ran.stderr);
 }
 
 /// Shows: T7
-fn a_number_alone_counts_seconds(place: Place) {
-    place.onward(&["submit", "--kind", "mail", "--timeout", "5"]);
-    place.onward(&["submit", "--kind", "mail", "--timeout", "5s"]);
-    let [number, unit] = ["1", "2"].map(|task| place.json(&["task", "show", task])[0]["timeout"].clone());
+fn a_number_alone_counts_seconds(sandbox: Sandbox) {
+    sandbox.onward(&["submit", "--kind", "mail", "--timeout", "5"]);
+    sandbox.onward(&["submit", "--kind", "mail", "--timeout", "5s"]);
+    let [number, unit] = ["1", "2"].map(|task| sandbox.json(&["task", "show", task])[0]["timeout"].clone());
     assert!(!number.is_null());
     assert_eq!(number, unit);
 }
 
 /// Shows: T2
-fn a_submit_says_what_became_of_the_task(place: Place) {
+fn a_submit_prints_the_result(sandbox: Sandbox) {
     let submit = ["submit", "--kind", "mail", "--key", "k"];
     let said = [
-        place.onward(&submit),
-        place.onward(&submit),
-        place.onward(&[&submit[..], &["--priority", "200"]].concat()),
-        place.onward(&[&submit[..], &["--on-duplicate", "supersede"]].concat()),
+        sandbox.onward(&submit),
+        sandbox.onward(&submit),
+        sandbox.onward(&[&submit[..], &["--priority", "200"]].concat()),
+        sandbox.onward(&[&submit[..], &["--on-duplicate", "supersede"]].concat()),
     ];
     insta::assert_snapshot!(said.map(|ran| ran.stdout).concat(), @r"
     task 1 submitted
@@ -81,41 +81,41 @@ fn a_submit_says_what_became_of_the_task(place: Place) {
 }
 
 /// Shows: T3
-fn a_rejected_duplicate_exits_with_1(place: Place) {
+fn a_rejected_duplicate_exits_with_1(sandbox: Sandbox) {
     let submit = ["submit", "--kind", "mail", "--key", "k", "--on-duplicate", "reject"];
-    place.onward(&submit);
-    let ran = place.onward(&submit);
+    sandbox.onward(&submit);
+    let ran = sandbox.onward(&submit);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "rejected: task 1 has the key\n"));
 }
 
 /// Shows: T1
-fn each_line_is_a_task_with_the_line_as_payload_and_empty_ones_are_left_out(place: Place) {
-    let ran = place.onward_with(&["submit", "--kind", "mail", "--lines"], "a\n\nb\nc\n");
+fn each_line_is_a_task_with_the_line_as_payload_and_empty_ones_are_left_out(sandbox: Sandbox) {
+    let ran = sandbox.onward_with(&["submit", "--kind", "mail", "--lines"], "a\n\nb\nc\n");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "3 tasks submitted\n"));
     let payloads: Vec<_> =
-        place.json(&["task", "list", "--payload"]).iter().map(|task| task["payload"].clone()).collect();
+        sandbox.json(&["task", "list", "--payload"]).iter().map(|task| task["payload"].clone()).collect();
     assert_eq!(payloads, ["c", "b", "a"]);
 }
 
 /// Shows: T18
-fn what_a_task_is_to_move_is_told_with_its_submit_and_counted_by_kind_when_it_has_completed(place: Place) {
+fn expected_bytes_are_submitted_and_counted_by_kind_on_completion(sandbox: Sandbox) {
     let sizes = ["--io-read", "2GiB", "--io-write", "64MiB", "--io-receive", "1", "--io-send", "1KiB"];
-    place.onward(&[&["submit", "--kind", "copy"][..], &sizes].concat());
+    sandbox.onward(&[&["submit", "--kind", "copy"][..], &sizes].concat());
     let expected = serde_json::json!({
         "disk_read": 2_147_483_648_u64, "disk_written": 67_108_864, "network_received": 1, "network_sent": 1024
     });
-    assert_eq!(place.json(&["task", "show", "1"])[0]["expected_io"], expected);
-    assert!(place.onward(&["task", "show", "1"]).stdout.contains("2.00 GiB disk read, 64.0 MiB disk written"));
-    place.onward(&["work", "--kind", "copy", "--until-idle", "--", "true"]);
-    let io = &place.json(&["stats"])[0]["kinds"][0]["io"];
+    assert_eq!(sandbox.json(&["task", "show", "1"])[0]["expected_io"], expected);
+    assert!(sandbox.onward(&["task", "show", "1"]).stdout.contains("2.00 GiB disk read, 64.0 MiB disk written"));
+    sandbox.onward(&["work", "--kind", "copy", "--until-idle", "--", "true"]);
+    let io = &sandbox.json(&["stats"])[0]["kinds"][0]["io"];
     assert_eq!((&io["tasks"], &io["expected"]), (&1.into(), &expected));
-    let stats = place.onward(&["stats"]).stdout;
+    let stats = sandbox.onward(&["stats"]).stdout;
     let row = stats.lines().find(|line| line.contains("disk read")).unwrap_or_default();
     assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["copy", "disk", "read", "1", "2.00", "GiB", "0", "B"]);
 }
 
 /// Shows: T5, T6, T7
-fn every_flag_reaches_the_task(place: Place) {
+fn every_flag_reaches_the_task(sandbox: Sandbox) {
     let flags = [
         "--queue",
         "q",
@@ -130,26 +130,27 @@ fn every_flag_reaches_the_task(place: Place) {
         "--ttl",
         "1h",
     ];
-    place.onward(&[&["submit", "--kind", "k", "--retries", "3", "--backoff", "5s"][..], &flags, &["payload"]].concat());
-    let task = &place.json(&["task", "show", "1"])[0];
+    sandbox
+        .onward(&[&["submit", "--kind", "k", "--retries", "3", "--backoff", "5s"][..], &flags, &["payload"]].concat());
+    let task = &sandbox.json(&["task", "show", "1"])[0];
     assert_eq!((&task["queue"], &task["priority"], &task["key"]), (&"q".into(), &7.into(), &"k".into()));
     assert_eq!((&task["state"], &task["run_at"]), (&"scheduled".into(), &"2100-01-01T00:00:00Z".into()));
     assert_eq!(task["payload"], "payload");
     assert!(task["expires_at"].is_string());
-    place.onward(&["submit", "--kind", "k", "--ttl", "1h", "--ttl-from", "first-attempt"]);
-    assert!(place.json(&["task", "show", "2"])[0]["expires_at"].is_null());
+    sandbox.onward(&["submit", "--kind", "k", "--ttl", "1h", "--ttl-from", "first-attempt"]);
+    assert!(sandbox.json(&["task", "show", "2"])[0]["expires_at"].is_null());
     let what_else =
         ["--timeout", "5s", "--heartbeat-timeout", "2s", "--deadline", "2100-01-01T00:00:00Z", "--retries", "3"];
     let kept = ["--key", "2", "--keep-key", "1h", "--retention", "7d"];
-    place.onward(&[&["submit", "--kind", "k"][..], &kept, &what_else].concat());
-    let task = &place.json(&["task", "show", "3"])[0];
+    sandbox.onward(&[&["submit", "--kind", "k"][..], &kept, &what_else].concat());
+    let task = &sandbox.json(&["task", "show", "3"])[0];
     assert_eq!(
         (&task["timeout"], &task["heartbeat_timeout"], &task["keep_key_for"]),
         (&5.0.into(), &2.0.into(), &3600.0.into())
     );
     assert_eq!((&task["deadline"], &task["retry"]["attempts"]), (&"2100-01-01T00:00:00Z".into(), &4.into()));
     assert_eq!(task["retention"], 604_800.0);
-    let shown = place.onward(&["task", "show", "2", "3"]).stdout;
+    let shown = sandbox.onward(&["task", "show", "2", "3"]).stdout;
     for fact in [
         "time to live 1h00m from its first attempt",
         "timeout      5.00s",
@@ -162,10 +163,10 @@ fn every_flag_reaches_the_task(place: Place) {
 }
 
 /// Shows: Q6, T17
-fn a_submit_waits_for_the_result_where_asked(place: Place) {
-    let submitted = place.start(&["submit", "--kind", "shout", "--wait", "hello"], "");
+fn a_submit_waits_for_the_result_where_asked(sandbox: Sandbox) {
+    let submitted = sandbox.start(&["submit", "--kind", "shout", "--wait", "hello"], "");
     // The worker may start before the task exists. It runs until it is interrupted.
-    let worker = place.start(&["work", "--kind", "shout", "--", "tr", "a-z", "A-Z"], "");
+    let worker = sandbox.start(&["work", "--kind", "shout", "--", "tr", "a-z", "A-Z"], "");
     let ran = submitted.wait();
     worker.signal(rustix::process::Signal::INT);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "HELLO\n"));
@@ -173,26 +174,26 @@ fn a_submit_waits_for_the_result_where_asked(place: Place) {
 }
 
 /// Shows: Q6, T17
-fn a_submit_that_waits_reports_that_no_worker_serves_its_kind(place: Place) {
-    let mut submitted = place.start(&["submit", "--kind", "shout", "--wait", "hello"], "");
+fn a_submit_that_waits_reports_that_no_worker_serves_its_kind(sandbox: Sandbox) {
+    let mut submitted = sandbox.start(&["submit", "--kind", "shout", "--wait", "hello"], "");
     submitted.await_said("task 1 waits: no worker has the store open");
-    place.onward(&["task", "cancel", "1"]);
+    sandbox.onward(&["task", "cancel", "1"]);
     assert_eq!(submitted.wait().code, Some(1));
 }
 
 /// Shows: T6, Q6
-fn a_submit_that_waits_ends_when_the_deadline_passes_without_a_worker(place: Place) {
-    let past = place.onward(&["submit", "--kind", "late", "--wait", "--deadline", "2020-01-01T00:00:00Z"]);
+fn a_submit_that_waits_ends_when_the_deadline_passes_without_a_worker(sandbox: Sandbox) {
+    let past = sandbox.onward(&["submit", "--kind", "late", "--wait", "--deadline", "2020-01-01T00:00:00Z"]);
     assert_eq!((past.code, past.stderr.as_str()), (Some(1), "task 1 is expired after 0 attempts\n"));
-    let soon = place.onward(&["submit", "--kind", "late", "--wait", "--ttl", "1s"]);
+    let soon = sandbox.onward(&["submit", "--kind", "late", "--wait", "--ttl", "1s"]);
     assert_eq!(soon.code, Some(1));
     assert!(soon.stderr.ends_with("task 2 is expired after 0 attempts\n"), "{}", soon.stderr);
 }
 
 /// Shows: Q6, T8
-fn a_submit_that_waits_exits_with_1_when_its_task_fails(place: Place) {
-    let submitted = place.start(&["submit", "--kind", "k", "--wait", "--retries", "0"], "");
-    let worker = place.start(&["work", "--kind", "k", "--", "sh", "-c", "echo broken >&2; exit 100"], "");
+fn a_submit_that_waits_exits_with_1_when_its_task_fails(sandbox: Sandbox) {
+    let submitted = sandbox.start(&["submit", "--kind", "k", "--wait", "--retries", "0"], "");
+    let worker = sandbox.start(&["work", "--kind", "k", "--", "sh", "-c", "echo broken >&2; exit 100"], "");
     let ran = submitted.wait();
     worker.signal(rustix::process::Signal::INT);
     worker.wait();
@@ -202,19 +203,19 @@ fn a_submit_that_waits_exits_with_1_when_its_task_fails(place: Place) {
 }
 
 /// Shows: T12
-fn a_task_waits_for_those_that_it_depends_on(place: Place) {
+fn a_task_waits_for_those_that_it_depends_on(sandbox: Sandbox) {
     for _ in 0..2 {
-        place.onward(&["submit", "--kind", "k"]);
+        sandbox.onward(&["submit", "--kind", "k"]);
     }
-    place.onward(&["submit", "--kind", "k", "--depends-on", "1", "--depends-on", "2"]);
-    place.onward(&["submit", "--kind", "k", "--depends-on", "1", "--on-dependency-failure", "fail"]);
-    place.onward(&["submit", "--kind", "k", "--depends-on", "1", "--on-dependency-failure", "ignore"]);
-    let shown = place.onward(&["task", "show", "3"]).stdout;
+    sandbox.onward(&["submit", "--kind", "k", "--depends-on", "1", "--depends-on", "2"]);
+    sandbox.onward(&["submit", "--kind", "k", "--depends-on", "1", "--on-dependency-failure", "fail"]);
+    sandbox.onward(&["submit", "--kind", "k", "--depends-on", "1", "--on-dependency-failure", "ignore"]);
+    let shown = sandbox.onward(&["task", "show", "3"]).stdout;
     assert!(shown.contains("state        blocked") && shown.contains("blocked by   1 2"), "{shown}");
-    place.onward(&["task", "cancel", "1"]);
-    let states: Vec<_> = place.json(&["task", "list"]).iter().map(|task| task["state"].clone()).collect();
+    sandbox.onward(&["task", "cancel", "1"]);
+    let states: Vec<_> = sandbox.json(&["task", "list"]).iter().map(|task| task["state"].clone()).collect();
     assert_eq!(states, ["waiting", "failed", "cancelled", "waiting", "cancelled"]);
-    let shown = place.onward(&["task", "show", "3"]).stdout;
+    let shown = sandbox.onward(&["task", "show", "3"]).stdout;
     assert!(
         shown.contains("no attempt at") && shown.contains("task 1, on which it depends, ended as cancelled"),
         "{shown}"
@@ -222,24 +223,24 @@ fn a_task_waits_for_those_that_it_depends_on(place: Place) {
 }
 
 /// Shows: T12
-fn an_unknown_dependency_exits_with_1(place: Place) {
-    let ran = place.onward(&["submit", "--kind", "k", "--depends-on", "7"]);
+fn an_unknown_dependency_exits_with_1(sandbox: Sandbox) {
+    let ran = sandbox.onward(&["submit", "--kind", "k", "--depends-on", "7"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("there is no task 7 to depend on"), "{}", ran.stderr);
 }
 
 /// Shows: Q12
-fn a_submitted_task_shows_its_series(place: Place) {
-    place.onward(&["submit", "--kind", "k", "--affinity", "customer-7"]);
-    let shown = place.onward(&["task", "show", "1"]).stdout;
+fn a_submitted_task_shows_its_affinity_key(sandbox: Sandbox) {
+    sandbox.onward(&["submit", "--kind", "k", "--affinity", "customer-7"]);
+    let shown = sandbox.onward(&["task", "show", "1"]).stdout;
     assert!(shown.lines().any(|line| line.starts_with("affinity ") && line.ends_with(" customer-7")), "{shown}");
-    assert_eq!(place.json(&["task", "show", "1"])[0]["affinity"], "customer-7");
+    assert_eq!(sandbox.json(&["task", "show", "1"])[0]["affinity"], "customer-7");
 }
 
 /// Shows: T1
-fn a_payload_that_is_too_large_is_wrong_usage(place: Place) {
-    place.write("large", &"x".repeat(1024 * 1024 + 1));
-    let ran = place.onward(&["submit", "--kind", "k", "--payload-file", "large"]);
+fn a_payload_that_is_too_large_is_wrong_usage(sandbox: Sandbox) {
+    sandbox.write("large", &"x".repeat(1024 * 1024 + 1));
+    let ran = sandbox.onward(&["submit", "--kind", "k", "--payload-file", "large"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("1048576"), "{}", ran.stderr);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use onward_store::{Clock as _, SystemClock};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-use crate::harness::{Place, Running, numbers};
+use crate::harness::{Running, Sandbox, numbers};
 
 /// Process trees. Each starts a process that holds the pipe `alive` open for a minute, and waits.
 const TREES: [(&str, &str); 4] = [
@@ -22,7 +22,7 @@ const SOON: Duration = Duration::from_secs(30);
 
 /// A command that starts a tree of processes, all of which hold a pipe open.
 struct Tree {
-    place: Place,
+    sandbox: Sandbox,
     name: &'static str,
     script: String,
 }
@@ -30,17 +30,17 @@ struct Tree {
 impl Tree {
     fn all() -> impl Iterator<Item = Self> {
         TREES.iter().map(|(name, script)| {
-            let place = Place::new();
-            place.pipe("alive");
-            Self { place, name, script: format!("exec 9> alive; echo $PPID >&9; {script}") }
+            let sandbox = Sandbox::new();
+            sandbox.pipe("alive");
+            Self { sandbox, name, script: format!("exec 9> alive; echo $PPID >&9; {script}") }
         })
     }
 
     /// Starts `onward`. Returns the run, the pipe that the processes of its command hold open, and
     /// the process that started the command.
     fn start(&self, arguments: &[&str]) -> (Running, BufReader<File>, Pid) {
-        let running = self.place.start(&[arguments, &["--", "sh", "-c", &self.script]].concat(), "a\n");
-        let mut alive = BufReader::new(File::open(self.place.path("alive")).unwrap());
+        let running = self.sandbox.start(&[arguments, &["--", "sh", "-c", &self.script]].concat(), "a\n");
+        let mut alive = BufReader::new(File::open(self.sandbox.path("alive")).unwrap());
         let mut parent = String::new();
         alive.read_line(&mut parent).unwrap();
         (running, alive, Pid::from_raw(parent.trim().parse().unwrap()).unwrap())
@@ -57,12 +57,12 @@ impl Tree {
 #[test]
 fn a_task_that_is_cancelled_ends_with_all_that_its_command_started() {
     for tree in Tree::all() {
-        tree.place.onward(&["submit", "--kind", "k"]);
+        tree.sandbox.onward(&["submit", "--kind", "k"]);
         let (worker, alive, _) = tree.start(&["work", "--kind", "k", "--until-idle", "--grace", "1h"]);
-        tree.place.onward(&["task", "cancel", "1"]);
+        tree.sandbox.onward(&["task", "cancel", "1"]);
         tree.assert_ends(alive);
         assert_eq!(worker.wait().code, Some(0));
-        assert_eq!(tree.place.json(&["task", "show", "1"])[0]["state"], "cancelled");
+        assert_eq!(tree.sandbox.json(&["task", "show", "1"])[0]["state"], "cancelled");
     }
 }
 
@@ -79,7 +79,7 @@ fn a_command_that_takes_too_long_ends_with_all_that_it_started_though_nothing_he
 
 /// Shows: B9
 #[test]
-fn nothing_of_a_run_goes_on_after_kill_9() {
+fn no_command_of_a_run_continues_after_kill_9() {
     for tree in Tree::all() {
         let (each, alive, _) = tree.start(&["each"]);
         each.signal(Signal::KILL);
@@ -90,7 +90,7 @@ fn nothing_of_a_run_goes_on_after_kill_9() {
 
 /// Shows: B9
 #[test]
-fn a_run_goes_on_after_kill_9_of_the_process_that_starts_its_commands() {
+fn a_run_continues_after_kill_9_of_the_process_that_starts_its_commands() {
     for mut tree in Tree::all() {
         tree.script = format!("mkdir taken || exit 0; {}", tree.script);
         let (each, alive, supervisor) = tree.start(&["each"]);
@@ -105,16 +105,16 @@ fn a_run_goes_on_after_kill_9_of_the_process_that_starts_its_commands() {
 #[test]
 fn a_signal_for_all_processes_of_a_service_is_for_the_worker_to_act_on() {
     let signals = "kill -TERM $PPID; kill -INT $PPID; kill -HUP $PPID";
-    let ran = Place::new().onward_with(&["each", "--", "sh", "-c", signals], &numbers(3));
+    let ran = Sandbox::new().onward_with(&["each", "--", "sh", "-c", signals], &numbers(3));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 
 /// Shows: B9
 #[test]
 fn what_a_finished_command_left_in_the_background_is_left_alone() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let script = "setsid sleep 60 > /dev/null 2>&1 & echo $!";
-    let ran = place.onward_with(&["each", "--jobs", "1", "--", "sh", "-c", script], &numbers(1));
+    let ran = sandbox.onward_with(&["each", "--jobs", "1", "--", "sh", "-c", script], &numbers(1));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let left = Pid::from_raw(ran.stdout.trim().parse().unwrap()).unwrap();
     assert_eq!(test_kill_process(left), Ok(()));

@@ -6,15 +6,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 
-use crate::harness::Place;
+use crate::harness::Sandbox;
 use crate::stores;
 
 const FAST: &str = "3600";
 const SLOW: &str = "-3600";
 
 /// Returns the environment that gives a program a wrong clock.
-fn wrong_by(place: &Place, seconds: &str) -> Vec<(&'static str, String)> {
-    let library = place.path("wrong_clock.so");
+fn wrong_by(sandbox: &Sandbox, seconds: &str) -> Vec<(&'static str, String)> {
+    let library = sandbox.path("wrong_clock.so");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/wrong_clock.c");
     let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).status().unwrap();
     assert!(made.success());
@@ -38,32 +38,32 @@ const WORK: [&str; 5] = ["work", "--kind", "k", "--until-idle", "--"];
 /// Shows: B4
 #[test]
 fn a_node_whose_clock_is_fast_starts_nothing_early() {
-    let Some(place) = stores::postgres() else { return };
-    place.onward(&["submit", "--kind", "k", "--after", "30m"]);
-    let worked = place.onward_as(&wrong_by(&place, FAST), &[&WORK[..], &["cat"]].concat());
+    let Some(sandbox) = stores::postgres() else { return };
+    sandbox.onward(&["submit", "--kind", "k", "--after", "30m"]);
+    let worked = sandbox.onward_as(&wrong_by(&sandbox, FAST), &[&WORK[..], &["cat"]].concat());
     assert_eq!(worked.code, Some(0), "{}", worked.stderr);
-    assert_eq!(place.json(&["task", "list"])[0]["state"], "scheduled");
+    assert_eq!(sandbox.json(&["task", "list"])[0]["state"], "scheduled");
 }
 
 /// Shows: B4
 #[test]
 fn a_node_whose_clock_is_slow_starts_what_is_due() {
-    let Some(place) = stores::postgres() else { return };
-    place.onward(&["submit", "--kind", "k"]);
-    let worked = place.onward_as(&wrong_by(&place, SLOW), &[&WORK[..], &["cat"]].concat());
+    let Some(sandbox) = stores::postgres() else { return };
+    sandbox.onward(&["submit", "--kind", "k"]);
+    let worked = sandbox.onward_as(&wrong_by(&sandbox, SLOW), &[&WORK[..], &["cat"]].concat());
     assert_eq!(worked.code, Some(0), "{}", worked.stderr);
-    assert_eq!(place.json(&["task", "list"])[0]["state"], "completed");
+    assert_eq!(sandbox.json(&["task", "list"])[0]["state"], "completed");
 }
 
 /// Shows: B4
 #[test]
 fn what_a_node_submits_whose_clock_is_wrong_is_due_by_the_clock_of_the_server() {
     for (seconds, after, expected) in [(FAST, "0s", "completed"), (SLOW, "30m", "scheduled")] {
-        let Some(place) = stores::postgres() else { return };
+        let Some(sandbox) = stores::postgres() else { return };
         let submit = ["submit", "--kind", "k", "--after", after];
-        assert_eq!(place.onward_as(&wrong_by(&place, seconds), &submit).code, Some(0));
-        place.onward(&[&WORK[..], &["cat"]].concat());
-        assert_eq!(place.json(&["task", "list"])[0]["state"], expected, "{seconds}");
+        assert_eq!(sandbox.onward_as(&wrong_by(&sandbox, seconds), &submit).code, Some(0));
+        sandbox.onward(&[&WORK[..], &["cat"]].concat());
+        assert_eq!(sandbox.json(&["task", "list"])[0]["state"], expected, "{seconds}");
     }
 }
 
@@ -72,26 +72,26 @@ fn what_a_node_submits_whose_clock_is_wrong_is_due_by_the_clock_of_the_server() 
 /// Shows: B4
 #[test]
 fn a_node_whose_clock_is_fast_takes_no_lease_away() {
-    let Some(place) = stores::postgres() else { return };
-    ["begun", "go-on", "second"].into_iter().for_each(|pipe| place.pipe(pipe));
+    let Some(sandbox) = stores::postgres() else { return };
+    ["begun", "go-on", "second"].into_iter().for_each(|pipe| sandbox.pipe(pipe));
     let script = "read number; if test $number = 1; then echo > begun; cat go-on; else echo > second; fi";
     let work = ["work", "--kind", "k", "--jobs", "1", "--", "sh", "-c", script];
     let submit = ["submit", "--kind", "k"];
-    place.onward(&[&submit[..], &["1"]].concat());
-    let holder = place.start(&work, "");
-    place.await_writer("begun");
-    place.onward(&[&submit[..], &["2"]].concat());
+    sandbox.onward(&[&submit[..], &["1"]].concat());
+    let holder = sandbox.start(&work, "");
+    sandbox.await_writer("begun");
+    sandbox.onward(&[&submit[..], &["2"]].concat());
     // The node checks for expired leases before it claims.
-    let other = place.start_as(&wrong_by(&place, FAST), &work);
-    place.await_writer("second");
-    place.write("go-on", "");
+    let other = sandbox.start_as(&wrong_by(&sandbox, FAST), &work);
+    sandbox.await_writer("second");
+    sandbox.write("go-on", "");
     // A worker that is stopped while its command ends may return the task.
-    assert_eq!(place.onward(&["task", "wait", "1", "2"]).code, Some(0));
+    assert_eq!(sandbox.onward(&["task", "wait", "1", "2"]).code, Some(0));
     for worker in [other, holder] {
         worker.signal(Signal::INT);
         assert_eq!(worker.wait().code, Some(130));
     }
-    for task in place.json(&["task", "list"]) {
+    for task in sandbox.json(&["task", "list"]) {
         assert_eq!((&task["state"], &task["attempts"]), (&"completed".into(), &1.into()), "{task}");
     }
 }

@@ -4,10 +4,10 @@ use std::os::unix::fs::PermissionsExt;
 
 use onward_store::rusqlite::Connection;
 
-use crate::harness::Place;
+use crate::harness::Sandbox;
 
 fn refused(arguments: &[&str], code: i32, parts: &[&str]) {
-    let ran = Place::new().onward(arguments);
+    let ran = Sandbox::new().onward(arguments);
     assert_eq!(ran.code, Some(code), "{}", ran.stderr);
     for part in parts {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
@@ -17,11 +17,11 @@ fn refused(arguments: &[&str], code: i32, parts: &[&str]) {
 /// Shows: B9
 #[test]
 fn a_command_that_is_not_there_is_wrong_usage_before_anything_is_submitted() {
-    let place = Place::new();
-    let ran = place.onward_with(&["each", "--", "no-such-program"], "a\n");
+    let sandbox = Sandbox::new();
+    let ran = sandbox.onward_with(&["each", "--", "no-such-program"], "a\n");
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("`no-such-program`") && ran.stderr.contains("PATH"), "{}", ran.stderr);
-    assert!(!place.path("onward.db").exists());
+    assert!(!sandbox.path("onward.db").exists());
 }
 
 /// Shows: B9
@@ -64,11 +64,11 @@ fn a_kind_of_onwards_own_is_refused_by_name_wherever_one_is_typed() {
 
 /// Shows: B9
 #[test]
-fn a_command_without_two_dashes_before_it_is_told_of_them() {
+fn a_command_without_two_dashes_is_an_error_that_names_them() {
     for typed in [&["each", "echo", "hi"][..], &["work", "--kind", "k", "echo", "hi"]] {
         refused(typed, 2, &["unexpected argument 'echo'", "-- echo"]);
     }
-    let ran = Place::new().onward(&["each", "--", "no-such-program", "hi"]);
+    let ran = Sandbox::new().onward(&["each", "--", "no-such-program", "hi"]);
     assert!(!ran.stderr.contains("stands behind"), "{}", ran.stderr);
 }
 
@@ -83,16 +83,16 @@ fn a_file_that_cannot_be_read_is_named_with_its_own_flag() {
 
 /// Shows: B9
 #[test]
-fn more_to_be_kept_than_a_store_takes_is_refused_in_the_words_that_were_typed() {
+fn a_capture_beyond_the_limit_is_rejected_with_the_typed_option() {
     refused(&["each", "--capture", "2GiB", "--", "true"], 2, &["2GiB", "--capture", "at most 127MiB"]);
 }
 
 /// Shows: B11
 #[test]
 fn where_no_more_files_may_be_open_the_limit_is_named_and_not_the_directory() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     for files in 10..28 {
-        let ran = place.start_after(&format!("ulimit -n {files}"), &["submit", "--kind", "k"], "").wait();
+        let ran = sandbox.start_after(&format!("ulimit -n {files}"), &["submit", "--kind", "k"], "").wait();
         let names_it = ran.stderr.contains("ulimit -n") || ran.stderr.contains("Too many open files");
         assert!(ran.code == Some(0) || names_it, "{files}: {}", ran.stderr);
     }
@@ -101,11 +101,11 @@ fn where_no_more_files_may_be_open_the_limit_is_named_and_not_the_directory() {
 /// Shows: Q1
 #[test]
 fn a_missing_store_is_not_made_by_looking_at_it() {
-    let place = Place::new();
-    let ran = place.onward(&["task", "list"]);
+    let sandbox = Sandbox::new();
+    let ran = sandbox.onward(&["task", "list"]);
     assert_eq!(ran.code, Some(3));
     assert!(ran.stderr.contains("onward.db") && ran.stderr.contains("onward submit"), "{}", ran.stderr);
-    assert!(!place.path("onward.db").exists());
+    assert!(!sandbox.path("onward.db").exists());
 }
 
 /// Shows: Q1
@@ -120,9 +120,9 @@ fn commands_that_add_or_set_something_make_the_store_and_the_others_do_not() {
         &["schedule", "set", "s", "--every", "1h", "--kind", "k"],
         &["orchestration", "start", "k"],
     ] {
-        let place = Place::new();
-        let ran = place.onward(makes);
-        assert!(ran.code == Some(0) && place.path("onward.db").exists(), "{makes:?}: {}", ran.stderr);
+        let sandbox = Sandbox::new();
+        let ran = sandbox.onward(makes);
+        assert!(ran.code == Some(0) && sandbox.path("onward.db").exists(), "{makes:?}: {}", ran.stderr);
     }
     for reads in [
         &["queue", "mode"][..],
@@ -136,9 +136,9 @@ fn commands_that_add_or_set_something_make_the_store_and_the_others_do_not() {
         &["each", "--list"],
         &["each", "--forget", "n"],
     ] {
-        let place = Place::new();
-        let ran = place.onward(reads);
-        assert!(ran.code == Some(3) && !place.path("onward.db").exists(), "{reads:?}: {}", ran.stderr);
+        let sandbox = Sandbox::new();
+        let ran = sandbox.onward(reads);
+        assert!(ran.code == Some(3) && !sandbox.path("onward.db").exists(), "{reads:?}: {}", ran.stderr);
     }
 }
 
@@ -151,52 +151,52 @@ fn a_missing_directory_is_named() {
 /// Shows: B11
 #[test]
 fn a_file_of_something_else_is_no_store_and_stays_as_it_is() {
-    let place = Place::new();
-    place.write("onward.db", &"not a database ".repeat(1000));
-    let before = place.read("onward.db");
-    let ran = place.onward(&["submit", "--kind", "k"]);
+    let sandbox = Sandbox::new();
+    sandbox.write("onward.db", &"not a database ".repeat(1000));
+    let before = sandbox.read("onward.db");
+    let ran = sandbox.onward(&["submit", "--kind", "k"]);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
     assert!(ran.stderr.contains("onward.db") && ran.stderr.contains("choose another path"), "{}", ran.stderr);
-    assert_eq!(place.read("onward.db"), before);
+    assert_eq!(sandbox.read("onward.db"), before);
 }
 
 /// Shows: B11, T21
 #[test]
 fn a_store_of_a_newer_version_exits_with_3_and_stays_as_it_is() {
-    let place = Place::new();
-    place.onward(&["submit", "--kind", "k"]);
-    Connection::open(place.path("onward.db")).unwrap().execute_batch("PRAGMA user_version = 999").unwrap();
-    let before = std::fs::read(place.path("onward.db")).unwrap();
-    let ran = place.onward(&["submit", "--kind", "k"]);
+    let sandbox = Sandbox::new();
+    sandbox.onward(&["submit", "--kind", "k"]);
+    Connection::open(sandbox.path("onward.db")).unwrap().execute_batch("PRAGMA user_version = 999").unwrap();
+    let before = std::fs::read(sandbox.path("onward.db")).unwrap();
+    let ran = sandbox.onward(&["submit", "--kind", "k"]);
     assert!(ran.code == Some(3) && ran.stderr.contains("use the newer program"), "{}", ran.stderr);
-    assert_eq!(std::fs::read(place.path("onward.db")).unwrap(), before);
+    assert_eq!(std::fs::read(sandbox.path("onward.db")).unwrap(), before);
 }
 
 /// Shows: B11, T21
 #[test]
 fn a_damaged_store_exits_with_3_and_the_remedy() {
-    let place = Place::new();
-    place.onward_with(&["submit", "--kind", "k", "--lines"], &crate::harness::numbers(2000));
-    let mut bytes = std::fs::read(place.path("onward.db")).unwrap();
+    let sandbox = Sandbox::new();
+    sandbox.onward_with(&["submit", "--kind", "k", "--lines"], &crate::harness::numbers(2000));
+    let mut bytes = std::fs::read(sandbox.path("onward.db")).unwrap();
     bytes[4096..].fill(0x5a);
-    std::fs::write(place.path("onward.db"), &bytes).unwrap();
-    let ran = place.onward(&["task", "list"]);
+    std::fs::write(sandbox.path("onward.db"), &bytes).unwrap();
+    let ran = sandbox.onward(&["task", "list"]);
     assert!(ran.code == Some(3) && ran.stderr.contains("onward store restore"), "{:?} {}", ran.code, ran.stderr);
-    assert_eq!(std::fs::read(place.path("onward.db")).unwrap(), bytes);
+    assert_eq!(std::fs::read(sandbox.path("onward.db")).unwrap(), bytes);
 }
 
 /// Shows: B11
 #[test]
-fn the_reason_why_a_file_is_no_store_is_said_once() {
-    let place = Place::new();
-    place.write("onward.db", &"not a database ".repeat(1000));
-    let ran = place.onward(&["submit", "--kind", "k"]);
+fn the_reason_why_a_file_is_not_a_store_is_printed_once() {
+    let sandbox = Sandbox::new();
+    sandbox.write("onward.db", &"not a database ".repeat(1000));
+    let ran = sandbox.onward(&["submit", "--kind", "k"]);
     assert_eq!(ran.stderr.matches("is not a database").count(), 1, "{}", ran.stderr);
 }
 
 /// Shows: B11
 #[test]
-fn a_store_in_memory_or_elsewhere_is_refused_with_the_reason() {
+fn a_store_in_memory_or_of_another_scheme_is_rejected_with_the_reason() {
     refused(&["--store", "memory:", "stats"], 2, &["gone when this command ends"]);
     refused(&["--store", "mysql://host/db", "stats"], 2, &["no store for `mysql:`"]);
 }
@@ -211,22 +211,22 @@ fn a_purge_needs_to_be_meant() {
 /// Shows: B11
 #[test]
 fn an_error_is_one_json_object_where_json_is_asked_for() {
-    let ran = Place::new().onward(&["--json", "task", "list"]);
+    let ran = Sandbox::new().onward(&["--json", "task", "list"]);
     let error: serde_json::Value = serde_json::from_str(ran.stderr.trim()).unwrap();
     assert_eq!(error["exit_code"], 3);
 }
 
 /// Shows: B9
 #[test]
-fn a_place_that_cannot_be_written_is_named() {
+fn a_path_that_cannot_be_written_is_named() {
     refused(&["each", "--results", "no/such/file", "--", "true"], 2, &["--results no/such/file"]);
 }
 
 /// Shows: B11
 #[test]
-fn a_program_without_the_right_to_run_is_not_taken() {
-    let place = Place::new();
-    place.write("script", "#!/bin/sh\n");
-    std::fs::set_permissions(place.path("script"), std::fs::Permissions::from_mode(0o644)).unwrap();
-    assert_eq!(place.onward_with(&["each", "--", "./script"], "a\n").code, Some(2));
+fn a_program_without_execute_permission_is_rejected() {
+    let sandbox = Sandbox::new();
+    sandbox.write("script", "#!/bin/sh\n");
+    std::fs::set_permissions(sandbox.path("script"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(sandbox.onward_with(&["each", "--", "./script"], "a\n").code, Some(2));
 }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use onward_store::{
     Changes, Clock, Durability, NewsReceiver, SessionId, SqliteStore, Store, StoreDecorator, StoreInfo, Write,
 };
-use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, agreement};
+use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, StoreLocation, model_based};
 
-use crate::agreement::SOME;
+use crate::model_based::SOME;
 
 /// The number of tasks that wait in memory.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,7 @@ enum Waiting {
 }
 
 #[derive(Debug)]
-struct KilledPlace {
+struct KilledLocation {
     waiting: Waiting,
     directory: tempfile::TempDir,
     /// The number of stores so far.
@@ -38,13 +38,13 @@ struct Killed {
 }
 
 impl Fixture for Waiting {
-    fn place(&self) -> Box<dyn Place> {
+    fn location(&self) -> Box<dyn StoreLocation> {
         let directory = tempfile::tempdir().expect("a directory can be made");
-        Box::new(KilledPlace { waiting: *self, directory, stores: 0 })
+        Box::new(KilledLocation { waiting: *self, directory, stores: 0 })
     }
 }
 
-impl Place for KilledPlace {
+impl StoreLocation for KilledLocation {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         let file = |number: usize| self.directory.path().join(format!("{number}.db"));
         let (path, next) = (file(self.stores), file(self.stores + 1));
@@ -108,11 +108,11 @@ impl StoreDecorator for Killed {
 /// Shows: T21
 #[test]
 fn sqlite_whose_process_is_killed_agrees_with_the_specification() {
-    agreement::run(&MemoryFixture, &Waiting::Many, SOME);
+    model_based::run(&MemoryFixture, &Waiting::Many, SOME);
 }
 
 /// Shows: T21
 #[test]
 fn sqlite_with_few_tasks_in_memory_whose_process_is_killed_agrees_with_the_specification() {
-    agreement::run(&MemoryFixture, &Waiting::Few, SOME);
+    model_based::run(&MemoryFixture, &Waiting::Few, SOME);
 }

@@ -8,7 +8,6 @@
     reason = "a test fails by panicking, and the long ones say what they did"
 )]
 
-mod agreement;
 mod backlog;
 mod broken;
 mod callers;
@@ -23,6 +22,7 @@ mod killed;
 mod ledger;
 mod load;
 mod memory;
+mod model_based;
 #[cfg(unix)]
 mod nth_failure;
 mod old_store;

@@ -8,7 +8,7 @@ use onward_store::rusqlite::{Connection, TransactionBehavior};
 use onward_store::{
     Answer, Clock, Dependency, Durability, NewTask, NewsReceiver, Outcome, Result, SqliteStore, Store, Submitted, Write,
 };
-use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, agreement};
+use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, StoreLocation, model_based};
 
 /// Stores in a file in which each submit, and each end of an attempt, is written in a transaction
 /// of the caller.
@@ -22,7 +22,7 @@ pub(crate) enum Outbox {
 }
 
 #[derive(Debug)]
-struct OutboxPlace {
+struct OutboxLocation {
     directory: tempfile::TempDir,
     outbox: Outbox,
 }
@@ -38,13 +38,13 @@ struct OutboxStore {
 }
 
 impl Fixture for Outbox {
-    fn place(&self) -> Box<dyn Place> {
+    fn location(&self) -> Box<dyn StoreLocation> {
         let directory = tempfile::tempdir().expect("a directory can be made");
-        Box::new(OutboxPlace { directory, outbox: *self })
+        Box::new(OutboxLocation { directory, outbox: *self })
     }
 }
 
-impl Place for OutboxPlace {
+impl StoreLocation for OutboxLocation {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         let clock: Arc<dyn Clock> = conditions.clock.clone();
         let path = self.directory.path().join("onward.db");
@@ -224,11 +224,11 @@ mod told {
 /// Shows: T1, T22
 #[test]
 fn submits_and_ends_in_callers_transactions_agree_with_the_specification() {
-    agreement::run(&MemoryFixture, &Outbox::Told, crate::agreement::SOME);
+    model_based::run(&MemoryFixture, &Outbox::Told, crate::model_based::SOME);
 }
 
 /// Shows: T1, T22
 #[test]
 fn submits_and_ends_in_callers_transactions_agree_with_the_specification_while_the_index_is_in_memory() {
-    agreement::run(&MemoryFixture, &Outbox::Untold, crate::agreement::SOME);
+    model_based::run(&MemoryFixture, &Outbox::Untold, crate::model_based::SOME);
 }

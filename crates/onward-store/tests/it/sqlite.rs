@@ -8,7 +8,7 @@ use onward_store::{
     AfterTurn, Changes, Claim, Clock, Durability, Lease, NewTask, NewsReceiver, Outcome, SqliteOptions, SqliteStore,
     Store, StoreInfo, StoreReads, TaskFilter, TaskId, Turn, Write,
 };
-use onward_testkit::{Conditions, Fixture, Opening, Place, close_sessions};
+use onward_testkit::{Conditions, Fixture, Opening, StoreLocation, close_sessions};
 
 /// Stores in memory.
 #[derive(Debug, Clone, Copy)]
@@ -31,43 +31,43 @@ pub(crate) struct InMemoryFewTasks;
 pub(crate) struct InFileFewTasks;
 
 #[derive(Debug)]
-struct MemoryPlace {
+struct MemoryLocation {
     options: SqliteOptions,
     store: Option<Arc<SqliteStore>>,
 }
 
 #[derive(Debug)]
-struct FilePlace {
+struct FileLocation {
     options: SqliteOptions,
     directory: tempfile::TempDir,
 }
 
 impl Fixture for InMemory {
-    fn place(&self) -> Box<dyn Place> {
-        Box::new(MemoryPlace { options: SqliteStore::options(), store: None })
+    fn location(&self) -> Box<dyn StoreLocation> {
+        Box::new(MemoryLocation { options: SqliteStore::options(), store: None })
     }
 }
 
 impl Fixture for InMemoryFewTasks {
-    fn place(&self) -> Box<dyn Place> {
-        Box::new(MemoryPlace { options: SqliteStore::options().memory_tasks(FEW), store: None })
+    fn location(&self) -> Box<dyn StoreLocation> {
+        Box::new(MemoryLocation { options: SqliteStore::options().memory_tasks(FEW), store: None })
     }
 }
 
 impl Fixture for InFile {
-    fn place(&self) -> Box<dyn Place> {
-        file_place(SqliteStore::options().durability(self.0))
+    fn location(&self) -> Box<dyn StoreLocation> {
+        file_location(SqliteStore::options().durability(self.0))
     }
 }
 
 impl Fixture for InFileFewTasks {
-    fn place(&self) -> Box<dyn Place> {
-        file_place(SqliteStore::options().durability(Durability::Normal).memory_tasks(FEW))
+    fn location(&self) -> Box<dyn StoreLocation> {
+        file_location(SqliteStore::options().durability(Durability::Normal).memory_tasks(FEW))
     }
 }
 
-fn file_place(options: SqliteOptions) -> Box<dyn Place> {
-    Box::new(FilePlace { options, directory: tempfile::tempdir().expect("a directory can be made") })
+fn file_location(options: SqliteOptions) -> Box<dyn StoreLocation> {
+    Box::new(FileLocation { options, directory: tempfile::tempdir().expect("a directory can be made") })
 }
 
 /// Returns the options under the conditions of a case.
@@ -75,7 +75,7 @@ fn under(options: &SqliteOptions, conditions: &Conditions) -> SqliteOptions {
     options.clone().payload_limit(conditions.payload_limit).clock(conditions.clock.clone())
 }
 
-impl Place for MemoryPlace {
+impl StoreLocation for MemoryLocation {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         let options = under(&self.options, conditions);
         Box::pin(async move {
@@ -90,7 +90,7 @@ impl Place for MemoryPlace {
     }
 }
 
-impl Place for FilePlace {
+impl StoreLocation for FileLocation {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         let path: PathBuf = self.directory.path().join("onward.db");
         let options = under(&self.options, conditions);
@@ -104,7 +104,7 @@ impl Place for FilePlace {
 pub(crate) struct Shared;
 
 #[derive(Debug)]
-struct SharedPlace(tempfile::TempDir);
+struct SharedLocation(tempfile::TempDir);
 
 /// Two stores on one file, used in turn.
 #[derive(Debug)]
@@ -132,12 +132,12 @@ impl Drop for InTurn {
 }
 
 impl Fixture for Shared {
-    fn place(&self) -> Box<dyn Place> {
-        Box::new(SharedPlace(tempfile::tempdir().expect("a directory can be made")))
+    fn location(&self) -> Box<dyn StoreLocation> {
+        Box::new(SharedLocation(tempfile::tempdir().expect("a directory can be made")))
     }
 }
 
-impl Place for SharedPlace {
+impl StoreLocation for SharedLocation {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         let path = self.0.path().join("onward.db");
         let options = under(&SqliteStore::options().durability(Durability::Normal), conditions);

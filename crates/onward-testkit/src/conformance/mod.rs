@@ -1,37 +1,18 @@
-//! The cases, one file per family. [`conformance!`](crate::conformance!) lists them.
+//! The conformance suite: one folder for each area, with one file for each family of cases. The files
+//! in `lists` name the cases, and [`conformance!`](crate::conformance!) makes tests of them.
 
-pub mod affinity;
-pub mod aggregate;
-pub mod all;
-pub mod attempts;
-pub mod bulk;
-pub mod children;
-pub mod claim;
-pub mod completion;
-pub mod control;
-pub mod dependencies;
-pub mod events;
-pub mod flow;
-pub mod history;
-pub mod intervene;
-pub mod io;
-pub mod keys;
-pub mod limits;
-pub mod moving;
-pub mod news;
-pub mod orchestration_ends;
-pub mod orchestration_pauses;
-pub mod orchestration_tags;
-pub mod orchestrations;
-pub mod queues;
-pub mod reads;
-pub mod removal;
-pub mod reopen;
-pub mod retention;
-pub mod schedules;
-pub mod sessions;
-pub mod shares;
-pub mod submit;
-pub mod sweep;
-pub mod tags;
-pub mod urgency;
+mod lists;
+mod orchestrations;
+mod reading;
+pub mod running;
+mod scheduling;
+pub(crate) mod suite;
+mod tasks;
+
+pub use orchestrations::{orchestration_ends, orchestration_pauses, orchestration_tags, orchestration_turns};
+pub use reading::{events, history, notifications, reads, reopen};
+pub use scheduling::{affinity, claim, limits, minimum_priority, queues, schedules, sessions, shares, sweep};
+pub use tasks::{
+    atomic_writes, attempts, batches, bounds, bulk, children, control, dependencies, external_completion, io, keys,
+    manual_operations, moving, removal, retention, submit, tags,
+};

@@ -39,7 +39,7 @@ impl Pooler {
         );
         std::fs::write(directory.path().join("pgbouncer.ini"), settings).expect("its settings are written");
         let mut pooler = Self { program, directory, port, child: None };
-        pooler.go_on();
+        pooler.start_stopped();
         Some(pooler)
     }
 
@@ -49,17 +49,17 @@ impl Pooler {
         format!("postgres://onward@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Kills the pooler (`kill -9`), runs `meanwhile`, and starts the pooler again.
+    /// Kills the pooler (`kill -9`), runs `while_down`, and starts the pooler again.
     ///
     /// # Panics
     /// Panics if the pooler does not start again.
-    pub fn crash(&mut self, meanwhile: impl FnOnce()) {
+    pub fn crash(&mut self, while_down: impl FnOnce()) {
         self.kill();
-        meanwhile();
-        self.go_on();
+        while_down();
+        self.start_stopped();
     }
 
-    fn go_on(&mut self) {
+    fn start_stopped(&mut self) {
         let mut start = self.directory.program(self.program);
         start.arg("-q").arg(self.directory.path().join("pgbouncer.ini"));
         self.child = Some(start.spawn().expect("it starts"));

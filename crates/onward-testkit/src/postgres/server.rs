@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::directory::{Directory, free_port, programs, run};
 
 /// The time that a server may take to start or to stop, in seconds.
-const PATIENCE: &str = "60";
+const CONTROL_TIMEOUT: &str = "60";
 
 /// The number of attempts to start a server. A killed server leaves processes behind that end a
 /// moment later.
@@ -58,7 +58,7 @@ impl Server {
         let mut make = server.program("initdb");
         make.args(["--username=onward", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"]);
         run(make.arg(server.data()));
-        server.go_on();
+        server.start_stopped();
         Some(server)
     }
 
@@ -73,7 +73,7 @@ impl Server {
         let mut make = server.program("initdb");
         make.args(["--username=onward", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]);
         run(make.arg("--wal-segsize=1").arg("--waldir").arg(directory).arg("-D").arg(server.data()));
-        server.go_on();
+        server.start_stopped();
         Some(server)
     }
 
@@ -84,7 +84,7 @@ impl Server {
     pub fn start_again(&self) {
         // The stop fails if the server has already ended, which is fine.
         let _ = self.control("stop").args(["-m", "immediate"]).status();
-        self.go_on();
+        self.start_stopped();
     }
 
     fn new(settings: &[&str]) -> Option<Self> {
@@ -127,7 +127,7 @@ impl Server {
         let mut copy = standby.program("pg_basebackup");
         copy.args(["--host=127.0.0.1", "--username=onward", "--checkpoint=fast", "--no-sync", "--write-recovery-conf"]);
         run(copy.arg(format!("--port={}", self.port)).arg("-D").arg(standby.data()));
-        standby.go_on();
+        standby.start_stopped();
         standby
     }
 
@@ -168,29 +168,29 @@ impl Server {
         self.directory.keep_for_user(&copy);
     }
 
-    /// Takes the server down, runs `meanwhile`, and brings the server back.
+    /// Takes the server down, runs `while_down`, and brings the server back.
     ///
     /// # Panics
     /// Panics if the server does not come back.
-    pub fn crash(&self, how: Crash, meanwhile: impl FnOnce()) {
+    pub fn crash(&self, how: Crash, while_down: impl FnOnce()) {
         match how {
             Crash::Killed => self.kill(),
             Crash::Immediate => self.stop("immediate"),
             Crash::Fast => self.stop("fast"),
             Crash::OneProcess => {
                 self.kill_one();
-                return meanwhile();
+                return while_down();
             }
         }
-        meanwhile();
-        self.go_on();
+        while_down();
+        self.start_stopped();
     }
 
     /// Starts a stopped server.
     ///
     /// # Panics
     /// Panics if the server does not start.
-    pub fn go_on(&self) {
+    pub fn start_stopped(&self) {
         let options: Vec<String> = self.options().iter().map(|option| format!("-c {option}")).collect();
         let is_running = (0..STARTS).any(|_| {
             let mut start = self.control("start");
@@ -246,7 +246,7 @@ impl Server {
 
     fn control(&self, what: &str) -> Command {
         let mut control = self.program("pg_ctl");
-        control.args([what, "-w", "-t", PATIENCE, "-D"]).arg(self.data());
+        control.args([what, "-w", "-t", CONTROL_TIMEOUT, "-D"]).arg(self.data());
         control
     }
 

@@ -56,7 +56,7 @@ async fn an_engine_goes_on_by_itself_when_its_server_is_back() {
     works.server.stop("immediate");
     let error = works.error().await;
     assert!(error.is_transient(), "{error:?}");
-    works.server.go_on();
+    works.server.start_stopped();
     works.assert_works().await;
     stop(&works.engine, works.run).await;
 }

@@ -7,7 +7,7 @@ use bench_protocol::{Order, Row, queue_name};
 use onward::{Engine, Name, NewTask, Task, When};
 use serde::{Deserialize, Serialize};
 
-use crate::lives::KIND;
+use crate::round_trips::KIND;
 
 /// The number of tasks in one commit while the queues are filled.
 const CHUNK: usize = 4096;

@@ -9,8 +9,8 @@ use bench_protocol::{Arrival, Order, Request, Row, Submitted, arrivals, queue_na
 use onward::{Engine, Store};
 use tokio::runtime::{Handle, Runtime};
 
-use crate::lives::Place;
 use crate::open::{engine, open_file};
+use crate::round_trips::PlaceOrder;
 
 /// The variable that makes the program a producer, and names its file.
 const VARIABLE: &str = "ONWARD_BENCH_PRODUCER";
@@ -21,7 +21,7 @@ pub(crate) fn asked_for() -> Result<bool> {
     let Some(path) = std::env::var_os(VARIABLE) else { return Ok(false) };
     let request = Request::of_this_process("onward")?;
     let runtime = Runtime::new()?;
-    let store: Arc<dyn Store> = Arc::new(runtime.block_on(open_file(Path::new(&path), request.class))?);
+    let store: Arc<dyn Store> = Arc::new(runtime.block_on(open_file(Path::new(&path), request.durability))?);
     let submitted = runtime.block_on(async { here(&request.row, &engine(&store, 1).await?).await })?;
     submitted.iter().for_each(|each| println!("{each}"));
     Ok(true)
@@ -35,8 +35,8 @@ pub(crate) async fn here(row: &Row, engine: &Engine) -> Result<Vec<Submitted>> {
     let submits = tokio::task::spawn_blocking(move || {
         let mut submits = Vec::with_capacity(row.count);
         arrivals(&row, |arrival| {
-            let place = Place(template.numbered(arrival.number));
-            submits.push(runtime.spawn(submit(engine.clone(), place, arrival)));
+            let order = PlaceOrder(template.numbered(arrival.number));
+            submits.push(runtime.spawn(submit(engine.clone(), order, arrival)));
         })?;
         anyhow::Ok(submits)
     });
@@ -47,15 +47,15 @@ pub(crate) async fn here(row: &Row, engine: &Engine) -> Result<Vec<Submitted>> {
     Ok(submitted)
 }
 
-async fn submit(engine: Engine, place: Place, arrival: Arrival) -> onward::Result<Submitted> {
-    engine.submit_with(place).queue(queue_name(arrival.weight)).await?;
+async fn submit(engine: Engine, order: PlaceOrder, arrival: Arrival) -> onward::Result<Submitted> {
+    engine.submit_with(order).queue(queue_name(arrival.weight)).await?;
     Ok(Submitted::now(arrival))
 }
 
 /// Submits tasks from another process on the same file.
-pub(crate) async fn elsewhere(location: &str) -> Result<Vec<Submitted>> {
+pub(crate) async fn elsewhere(order: &str) -> Result<Vec<Submitted>> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(std::env::args_os().skip(1)).env(VARIABLE, location).stdout(Stdio::piped());
+    command.args(std::env::args_os().skip(1)).env(VARIABLE, order).stdout(Stdio::piped());
     let output = tokio::task::spawn_blocking(move || command.output()).await??;
     ensure!(output.status.success(), "the producer failed: {}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).context("what the producer submitted")?;

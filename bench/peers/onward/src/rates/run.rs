@@ -7,13 +7,13 @@ use anyhow::{Context as _, Result};
 use bench_protocol::{Measurement, Mode, Producer, Request, Row, Starts, Submitted, now, queue_name};
 use onward::{Engine, Name, QueueMode, SetQueue, Store};
 
-use crate::lives::Place;
 use crate::open::open_store;
 use crate::rates::{backlog, producer};
+use crate::round_trips::PlaceOrder;
 use crate::running;
 
 /// The time after the last submit within which all tasks must start.
-const PATIENCE: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The interval of the check whether all tasks have started, after the last submit.
 const POLL: Duration = Duration::from_millis(5);
@@ -53,7 +53,7 @@ async fn engine_of(row: &Row, store: &Arc<dyn Store>) -> Result<Engine> {
 /// Registers a handler that only records its start.
 fn register(engine: &Engine, starts: &Arc<Starts>) {
     let starts = Arc::clone(starts);
-    engine.register(move |Place(order): Place, _context| {
+    engine.register(move |PlaceOrder(order): PlaceOrder, _context| {
         starts.start(order.number);
         async { Ok(()) }
     });
@@ -62,7 +62,7 @@ fn register(engine: &Engine, starts: &Arc<Starts>) {
 
 async fn wait_for(starts: &Starts, submitted: &[Submitted]) {
     let begun = now();
-    while starts.started() < submitted.len() as u64 && begun.elapsed() < PATIENCE {
+    while starts.started() < submitted.len() as u64 && begun.elapsed() < START_TIMEOUT {
         tokio::time::sleep(POLL).await;
     }
 }

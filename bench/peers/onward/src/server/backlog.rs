@@ -9,8 +9,8 @@ use onward::When;
 use onward_store::tokio_postgres::{NoTls, connect};
 
 use super::bulk::in_batches;
-use crate::lives::{Seen, register};
-use crate::open::{Opened, engine, open_place, open_store};
+use crate::open::{Opened, engine, open_location, open_store};
+use crate::round_trips::{Seen, register};
 use crate::{backlog, running};
 
 /// The number of tasks of a history that the engine makes. The others are copies.
@@ -39,7 +39,7 @@ pub(crate) async fn drain(request: &Request) -> Result<Measurement> {
 
 /// Measures tasks that are submitted in bulk while an engine runs. If the row has waiting tasks,
 /// these run first, and as many are left at the end.
-pub(crate) async fn lives(request: &Request) -> Result<Measurement> {
+pub(crate) async fn round_trips(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     fill(request).await?;
     let opened = open_store(request).await?;
@@ -93,9 +93,9 @@ async fn fill(request: &Request) -> Result<()> {
     let some = row.backlog.finished.min(SOME);
     let mut first = row.clone();
     first.backlog = Backlog { finished: some, ..row.backlog };
-    backlog::fill(&open_place(url.as_ref(), request.class).await?, &first).await?;
+    backlog::fill(&open_location(url.as_ref(), request.durability).await?, &first).await?;
     multiply(url, row.backlog.finished.checked_div(some).unwrap_or(0)).await?;
-    let engine = engine(&open_place(url.as_ref(), request.class).await?, 1).await?;
+    let engine = engine(&open_location(url.as_ref(), request.durability).await?, 1).await?;
     backlog::submit(&engine, row.backlog.waiting, row.payload_bytes, When::Now).await
 }
 

@@ -4,8 +4,8 @@ use anyhow::Result;
 use bench_protocol::{Ends, Measurement, Numbers, Order, Request, Row, now};
 use onward::{Engine, NewTask};
 
-use crate::lives::{KIND, Place};
 use crate::open::{engine, open_store};
+use crate::round_trips::{KIND, PlaceOrder};
 
 /// Measures submits in calls of `batch`, from as many submitters as the row has, while no worker
 /// runs.
@@ -31,7 +31,7 @@ pub(crate) async fn each_submit(request: &Request) -> Result<Measurement> {
         .map(|_| {
             let (engine, template) = (engine.clone(), template.clone());
             let one = move |number: usize| {
-                let submit = engine.submit(Place(template.numbered(number as u64)));
+                let submit = engine.submit(PlaceOrder(template.numbered(number as u64)));
                 async move { submit.await.is_ok() }
             };
             tokio::spawn(Ends::of_starter(numbers.clone(), one))

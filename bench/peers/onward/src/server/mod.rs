@@ -8,7 +8,7 @@ mod nodes;
 mod notify;
 mod wake;
 
-pub(crate) use backlog::{drain, lives};
+pub(crate) use backlog::{drain, round_trips};
 pub(crate) use bulk::{each_submit, submits};
 pub(crate) use claim::claim_cost;
 pub(crate) use nodes::{nodes, run_as_node};

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::Child;
 
 use anyhow::{Context as _, Result, bail};
-use bench_protocol::{Class, Ledger, Measurement, Request, monotonic_nanoseconds};
+use bench_protocol::{DurabilityLevel, Ledger, Measurement, Request, monotonic_nanoseconds};
 
 use super::bulk::in_batches;
 use crate::helper::{Helper, Job, say_ready_and_wait, wait_until_ready};
-use crate::lives::{Seen, register};
-use crate::open::{engine, open_place, open_store};
+use crate::open::{engine, open_location, open_store};
+use crate::round_trips::{Seen, register};
 
 /// Measures the time from the moment at which all nodes may start to the last completion on any
 /// node. Each node has as many slots as the row.
@@ -19,7 +19,8 @@ pub(crate) async fn nodes(request: &Request) -> Result<Measurement> {
     let opened = open_store(request).await?;
     in_batches(&engine(&opened.store, 1).await?, row).await?;
     let job = Job::Node { slots: row.slots, count: row.count };
-    let helper = Helper { path: opened.place.clone(), class: request.class, payload_bytes: row.payload_bytes, job };
+    let helper =
+        Helper { path: opened.location.clone(), durability: request.durability, payload_bytes: row.payload_bytes, job };
     let mut nodes = (0..row.nodes).map(|_| helper.spawn()).collect::<Result<Vec<_>>>()?;
     nodes.iter_mut().try_for_each(wait_until_ready)?;
     let started = monotonic_nanoseconds();
@@ -63,8 +64,8 @@ fn listen(mut node: Child) -> Result<Said> {
 }
 
 /// Does the whole work of a node in its own process.
-pub(crate) async fn run_as_node(path: &Path, class: Class, slots: usize, count: usize) -> Result<()> {
-    let store = open_place(path, class).await?;
+pub(crate) async fn run_as_node(path: &Path, durability: DurabilityLevel, slots: usize, count: usize) -> Result<()> {
+    let store = open_location(path, durability).await?;
     let engine = engine(&store, slots).await?;
     let seen = Seen::new(count);
     register(&engine, &seen);

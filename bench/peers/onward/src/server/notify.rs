@@ -6,17 +6,17 @@ use anyhow::{Context as _, Result};
 use bench_protocol::{Latencies, Measurement, Request, now};
 use onward_store::{NewTask, Write};
 
-use crate::open::{open_place, open_store};
+use crate::open::{open_location, open_store};
 
 /// The time limit for a notification.
-const PATIENCE: Duration = Duration::from_secs(10);
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Measures the time from the call of a submit until a store on other connections is notified of
 /// it, at the rate of the row.
 pub(crate) async fn notify(request: &Request) -> Result<Measurement> {
     let row = &request.row;
     let submitter = open_store(request).await?;
-    let listener = open_place(&submitter.place, request.class).await?;
+    let listener = open_location(&submitter.location, request.durability).await?;
     let mut changes = listener.changes();
     let mut latencies = Latencies::with_capacity(row.count);
     let started = now();
@@ -27,18 +27,18 @@ pub(crate) async fn notify(request: &Request) -> Result<Measurement> {
         new.payload = vec![b'x'; row.payload_bytes].into();
         let work = changes.hint().work;
         let before = now();
-        let heard = async { while changes.changed().await.is_some_and(|hint| hint.work == work) {} };
+        let notified = async { while changes.changed().await.is_some_and(|hint| hint.work == work) {} };
         let submit = submitter.store.apply(vec![Write::Submit(Box::new(new))]);
-        let (heard, submitted) = tokio::join!(
-            tokio::time::timeout(PATIENCE, async {
-                heard.await;
+        let (notified, submitted) = tokio::join!(
+            tokio::time::timeout(NOTIFY_TIMEOUT, async {
+                notified.await;
                 before.elapsed()
             }),
             submit
         );
         submitted?;
-        latencies.record(heard.context("nobody heard of a commit")?);
+        latencies.record(notified.context("no notification of a commit came")?);
     }
-    let heard = latencies.count() as u64;
-    Ok(Measurement::of(latencies.percentile(0.5)).with_latencies(latencies).observed("heard", heard))
+    let notified = latencies.count() as u64;
+    Ok(Measurement::of(latencies.percentile(0.5)).with_latencies(latencies).observed("notified", notified))
 }

@@ -6,8 +6,8 @@ use anyhow::Result;
 use bench_protocol::{Measurement, Request};
 
 use crate::latency::{measured, produce_here};
-use crate::lives::{Seen, register};
-use crate::open::{engine, open_place, open_store};
+use crate::open::{engine, open_location, open_store};
+use crate::round_trips::{Seen, register};
 use crate::running;
 
 /// The time for which the worker is idle before the first submit.
@@ -22,7 +22,7 @@ pub(crate) async fn wake(request: &Request) -> Result<Measurement> {
     let seen = Seen::new(row.count);
     register(&worker, &seen);
     let running = running::start(&worker);
-    let submitter = engine(&open_place(&opened.place, request.class).await?, 1).await?;
+    let submitter = engine(&open_location(&opened.location, request.durability).await?, 1).await?;
     tokio::time::sleep(IDLE).await;
     produce_here(request, &submitter).await?;
     running::finish(&worker, running).await?;

@@ -23,7 +23,7 @@ pub(super) async fn lock(path: &Path) -> Option<Finding> {
         Some(holder) => Finding::warn(
             "lock",
             format!("{holder} keeps the write lock of the store"),
-            "reads go on, and writes wait; if it does not let go of it, end its transaction or the process",
+            "reads continue and writes wait; if it does not release the lock, end its transaction or the process",
         ),
     })
 }
@@ -42,8 +42,10 @@ async fn holder(path: &Path) -> Option<LockHolder> {
 pub(super) fn watch(path: &Path) -> Finding {
     match SqliteStore::check_watch(path) {
         Ok(()) => Finding::ok("watch", "a process can be woken when another one writes"),
-        Err(error) => {
-            Finding::warn("watch", error.to_string(), "nothing is lost without; a worker starts work up to 1 s later")
-        }
+        Err(error) => Finding::warn(
+            "watch",
+            error.to_string(),
+            "nothing is lost without it; a worker starts work up to 1 s later",
+        ),
     }
 }

@@ -43,7 +43,7 @@ fn version(report: &PostgresReport) -> Finding {
     let found = format!("PostgreSQL {}", report.version);
     if report.is_standby {
         let remedy = "name the primary; with several hosts, add target_session_attrs=read-write to the URL";
-        return Finding::bad("server", format!("{found} is a standby, which takes no writes"), remedy);
+        return Finding::bad("server", format!("{found} is a standby, which rejects writes"), remedy);
     }
     if report.version_number < OLDEST {
         return Finding::bad("server", found, "PostgreSQL 15 and newer are supported; upgrade the server");
@@ -88,7 +88,7 @@ fn messages(report: &PostgresReport) -> Finding {
         Some(took) => Finding::ok("messages", format!("a message to other processes takes {}", duration_text(took))),
         None => Finding::warn(
             "messages",
-            "no messages come through, so that each process looks for changes by itself: up to 5 s late when it was idle",
+            "notifications do not arrive, so each process polls for changes: up to 5 s late when it was idle",
             "give the processes that run tasks a URL that does not lead through the pooler",
         ),
     }
@@ -101,7 +101,7 @@ fn commit(report: &PostgresReport) -> Finding {
         return Finding::warn(
             "commit",
             found,
-            "set fsync = on and synchronous_commit = on; else a crash of the server costs what was acknowledged",
+            "set fsync = on and synchronous_commit = on; otherwise a crash of the server loses acknowledged work",
         );
     }
     if report.commit > COMMIT_SLOW {
@@ -118,13 +118,13 @@ fn connections(report: &PostgresReport) -> Finding {
     Finding::warn(
         "connections",
         found,
-        "a process takes up to 6: raise max_connections, or put a pooler before the server",
+        "a process uses up to 6: raise max_connections, or put a pooler before the server",
     )
 }
 
 fn dead_rows(report: &PostgresReport) -> Finding {
     let found = format!(
-        "{} of live tasks, {} not yet cleared away",
+        "{} of live tasks, {} not yet removed by vacuum",
         counted(report.live_rows, "row"),
         counted(report.dead_rows, "dead one")
     );
@@ -136,11 +136,11 @@ fn dead_rows(report: &PostgresReport) -> Finding {
 
 fn inbox(report: &PostgresReport) -> Finding {
     match report.inbox_refused {
-        0 => Finding::ok("inbox", "nothing that was submitted by onward_submit was refused"),
+        0 => Finding::ok("inbox", "no task from onward_submit was rejected"),
         refused => Finding::warn(
             "inbox",
-            format!("{} from onward_submit cannot be taken", counted(refused, "task")),
-            "the column error of the table inbox says why; submit them again as they should be, and delete the rows",
+            format!("{} from onward_submit cannot be accepted", counted(refused, "task")),
+            "the column error of the table inbox has the reason; submit corrected tasks, and delete the rows",
         ),
     }
 }
@@ -149,12 +149,12 @@ fn snapshot(report: &PostgresReport) -> Finding {
     match report.oldest_snapshot {
         Some(age) if age > SNAPSHOT_OLD => Finding::warn(
             "snapshot",
-            format!("somebody has held a snapshot for {}", duration_text(age)),
-            "nothing that ended since is cleared away; see backend_xmin in pg_stat_activity, and end that transaction",
+            format!("a transaction has held a snapshot for {}", duration_text(age)),
+            "vacuum removes no row that was deleted since; see backend_xmin in pg_stat_activity, and end that transaction",
         ),
         _ if !report.sees_others => {
             Finding::ok("snapshot", "this role holds no old snapshot; to see others, it needs pg_read_all_stats")
         }
-        _ => Finding::ok("snapshot", "nobody holds an old snapshot"),
+        _ => Finding::ok("snapshot", "no transaction holds an old snapshot"),
     }
 }

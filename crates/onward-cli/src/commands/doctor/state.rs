@@ -51,7 +51,7 @@ fn unused(free: u64, size: u64) -> Finding {
     if free < FREE_BYTES || free < size / FREE_SHARE {
         return Finding::ok("unused", found);
     }
-    Finding::warn("unused", found, "onward store compact gives them back to the disk; writers wait meanwhile")
+    Finding::warn("unused", found, "onward store compact returns them to the disk; writers wait until it ends")
 }
 
 /// Checks durability, sessions and leases, dead letters and pauses.
@@ -64,12 +64,12 @@ pub(super) async fn check(store: &dyn Store) -> anyhow::Result<Vec<Finding>> {
 }
 
 fn durability(store: &dyn Store) -> Finding {
-    let class = store.info().durability;
-    match class {
-        Durability::Full => Finding::ok("durability", "full: what is acknowledged survives power loss"),
+    let durability = store.info().durability;
+    match durability {
+        Durability::Full => Finding::ok("durability", "full: acknowledged work survives power loss"),
         Durability::Normal | Durability::Memory => Finding::warn(
             "durability",
-            format!("{class}: what is acknowledged survives a killed process, not power loss"),
+            format!("{durability}: acknowledged work survives a killed process, not power loss"),
             "leave out --durability normal where that matters",
         ),
     }
@@ -95,7 +95,7 @@ fn dead_letters(queues: &[QueueRecord]) -> Finding {
     Finding::warn(
         "dead",
         counted(dead, "dead letter"),
-        "look at them with onward task list --state dead; onward task retry TASK",
+        "list them with onward task list --state dead; retry one with onward task retry TASK",
     )
 }
 
@@ -104,7 +104,7 @@ async fn pauses(store: &dyn Store) -> anyhow::Result<Vec<Finding>> {
     let finding = |pause: &onward_store::PauseRecord| {
         let until = optional(pause.until, moment);
         let found = format!("{} is paused until: {until}", scope_text(&pause.scope));
-        Finding::warn("paused", found, "nothing of it starts; end it with onward queue resume")
+        Finding::warn("paused", found, "no task of it starts; end it with onward queue resume")
     };
     Ok(pauses.iter().map(finding).collect())
 }
@@ -117,8 +117,10 @@ fn abandoned(runs: &[RunRecord]) -> Vec<Finding> {
         let of = run.program.as_ref().map(|program| format!(" (of `{program}`)")).unwrap_or_default();
         let found =
             format!("{lines} of the run {}{of}, submitted {since}, wait and no process works on them", run.name);
-        let remedy =
-            format!("run the same onward each again to go on, or forget them with onward each --forget {}", run.name);
+        let remedy = format!(
+            "run the same onward each again to continue, or forget them with onward each --forget {}",
+            run.name
+        );
         Finding::warn("run", found, remedy)
     };
     abandoned.take(RUNS_SHOWN).map(finding).collect()

@@ -10,7 +10,7 @@ use onward_store::rules::retry::{Backoff, RetryPolicy};
 
 use super::halt::Halt;
 use super::record::HEADER_BYTES;
-use super::template::Way;
+use super::template::LineInput;
 use crate::input::Delimiter;
 use crate::process::Limits;
 use crate::values::{Jobs, Rate, parse_backoff, parse_bytes, parse_duration, parse_positive_duration};
@@ -25,7 +25,7 @@ fn parse_capture(text: &str) -> Result<usize, String> {
     let bytes = parse_bytes(text)?;
     if bytes > CAPTURE_MAXIMUM {
         return Err(format!(
-            "it may be at most {}MiB, since both streams are kept in the store; write more to files of the command's own",
+            "the limit is {}MiB, because both streams are kept in the store; have the command write more to its own files",
             CAPTURE_MAXIMUM >> 20
         ));
     }
@@ -125,22 +125,22 @@ pub(crate) enum Order {
 }
 
 const AFTER_HELP: &str = "\
-A line is finished when its result is in the store. Run the same command again after any interruption: it goes on
-where it was and repeats nothing that finished. Run it once more after that, and it shows the results without
+A line is finished when its result is in the store. After any interruption, run the same command again: it resumes
+where it stopped and repeats no finished line. Run it once more after the end, and it shows the results without
 running anything. Empty lines are left out.
 
 Without --name the input is read completely before the first command starts: a file is read twice, a pipe is
-copied to a temporary file. With --name commands start while the input is still coming.
+copied to a temporary file. With --name commands start while the input still arrives.
 
-Of a command that fails at most the first 2 KiB of stdout and the last 5 KiB of stderr are kept, whatever --capture
-says. What is not whole is marked in --results, named on stderr, and counted at the end. The stderr of a command that succeeds is
-passed on to that of onward each where its stdout is passed on, too.
+If a command fails, at most the first 2 KiB of its stdout and the last 5 KiB of its stderr are kept, regardless of
+--capture. Cut output is marked in --results, reported on stderr and counted at the end. If a command succeeds, its
+stderr is passed on to the stderr of onward each wherever its stdout is passed on.
 
-In the arguments {} stands for the line, {.} for the line without its extension, {/} for what stands behind its last slash, {//} for what
-stands before that, and {/.} for {/} without its extension. With --colsep {1} stands for the first column, and so on; without any of
-them the columns come last, one by one.
+In the arguments, {} stands for the line, {.} for the line without its extension, {/} for the part after its last
+slash, {//} for the part before that slash, and {/.} for {/} without its extension. With --colsep, {1} stands for the
+first column, and so on; without any of these placeholders the columns come last, one by one.
 
-The command sees ONWARD_ATTEMPT (1 for the first) and ONWARD_TASK_ID in its environment.
+The environment of the command has ONWARD_ATTEMPT (1 for the first) and ONWARD_TASK_ID.
 
 Examples:
   ls *.png | onward each --jobs 4 -- optipng -quiet {}
@@ -158,8 +158,8 @@ impl Arguments {
     }
 
     /// Returns the way in which the command receives a line.
-    pub(super) fn way(&self) -> Way {
-        Way { stdin: self.stdin, separator: self.colsep.clone().map(String::into_bytes) }
+    pub(super) fn way(&self) -> LineInput {
+        LineInput { stdin: self.stdin, separator: self.colsep.clone().map(String::into_bytes) }
     }
 
     /// Returns the retry policy of a line.

@@ -8,16 +8,17 @@ use tokio::sync::mpsc;
 
 use super::arguments::Arguments;
 use super::identity::Identity;
-use super::opening::Opening;
+use super::open_run::OpenedRun;
 use crate::apply::{apply_one, unexpected};
 use crate::input::Line;
 
 /// The remedy when the store fails while lines remain.
-pub(super) const GO_ON: &str = "not every line was done; what finished is kept, and the same command run again goes on";
+pub(super) const RESUME_REMEDY: &str =
+    "not every line is done; finished lines are kept, and the same command resumes where it stopped";
 
 /// A line with its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fed {
+pub(super) struct SubmittedLine {
     /// The position of the line among the lines processed, counted from 0.
     pub(super) position: u64,
     /// The number of the line in the input.
@@ -35,7 +36,7 @@ pub(super) struct Feed {
     arguments: Arc<Arguments>,
     identity: Identity,
     batches: mpsc::Receiver<anyhow::Result<Vec<Line>>>,
-    fed: u64,
+    submitted: u64,
     ended: bool,
     /// The time at which this process began. A task that it takes over from a killed process may
     /// end before its line has been read.
@@ -44,10 +45,10 @@ pub(super) struct Feed {
 
 impl Feed {
     /// Creates the feed of a run.
-    pub(super) fn new(store: Arc<dyn Store>, arguments: Arc<Arguments>, opening: Opening) -> Self {
-        let Opening { identity, batches, .. } = opening;
+    pub(super) fn new(store: Arc<dyn Store>, arguments: Arc<Arguments>, opened: OpenedRun) -> Self {
+        let OpenedRun { identity, batches, .. } = opened;
         let began = store.clock().now();
-        Self { store, arguments, identity, batches, fed: 0, ended: false, began }
+        Self { store, arguments, identity, batches, submitted: 0, ended: false, began }
     }
 
     /// Returns true if the input has ended.
@@ -56,8 +57,8 @@ impl Feed {
     }
 
     /// Returns the number of lines that have their task.
-    pub(super) fn fed(&self) -> u64 {
-        self.fed
+    pub(super) fn submitted(&self) -> u64 {
+        self.submitted
     }
 
     /// Returns the next lines, or none if the input has ended. Cancel-safe.
@@ -72,15 +73,15 @@ impl Feed {
     }
 
     /// Submits lines in one commit, and reads the tasks of lines that already have one.
-    pub(super) async fn submit(&mut self, lines: Vec<Line>) -> anyhow::Result<Vec<Fed>> {
+    pub(super) async fn submit(&mut self, lines: Vec<Line>) -> anyhow::Result<Vec<SubmittedLine>> {
         let numbers: Vec<u64> = lines.iter().map(|line| line.number).collect();
         let task = |(position, line)| {
             let task = self.identity.task(line, position == 0, &self.arguments);
             task.map(|task| Write::Submit(Box::new(task)))
         };
-        let writes = (self.fed..).zip(lines).map(task).collect::<anyhow::Result<Vec<_>>>()?;
-        let outcomes = self.store.apply(writes).await.context(GO_ON)?;
-        let mut fed = Vec::with_capacity(outcomes.len());
+        let writes = (self.submitted..).zip(lines).map(task).collect::<anyhow::Result<Vec<_>>>()?;
+        let outcomes = self.store.apply(writes).await.context(RESUME_REMEDY)?;
+        let mut submitted_lines = Vec::with_capacity(outcomes.len());
         for (line, outcome) in numbers.into_iter().zip(outcomes) {
             let submitted = match outcome {
                 Outcome::Submitted(submitted) => submitted,
@@ -88,10 +89,10 @@ impl Feed {
                 other => return Err(unexpected(other)),
             };
             let earlier = !submitted.is_new() && self.ended_earlier(submitted).await?;
-            fed.push(Fed { position: self.fed, line, task: submitted.id(), earlier });
-            self.fed += 1;
+            submitted_lines.push(SubmittedLine { position: self.submitted, line, task: submitted.id(), earlier });
+            self.submitted += 1;
         }
-        Ok(fed)
+        Ok(submitted_lines)
     }
 
     /// Returns true if the existing task of a line had ended before this process began. With

@@ -20,7 +20,7 @@ impl FromStr for Halt {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` does not say when to halt; write it as soon,fail=1 or now,fail=3");
+        let wrong = || format!("`{text}` is not a halt condition; write it as soon,fail=1 or now,fail=3");
         let (when, failures) = text.split_once(",fail=").ok_or_else(wrong)?;
         let failures = failures.parse().ok().filter(|failures| *failures > 0).ok_or_else(wrong)?;
         match when {

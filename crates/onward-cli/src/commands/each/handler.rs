@@ -78,7 +78,7 @@ fn not_run(template: &Template, why: NotRun) -> Failure {
         }
         NotRun::Lost(error) => {
             let program = template.program().display();
-            Failure::not_counted(format!("it cannot be told how `{program}` ended: {error}"), AFTER_LOSS)
+            Failure::not_counted(format!("the end of `{program}` is unknown: {error}"), AFTER_LOSS)
         }
     }
 }

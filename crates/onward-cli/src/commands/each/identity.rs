@@ -49,7 +49,7 @@ impl Identity {
     /// the directory, the command, the way in which it receives its line, and every line of the
     /// input. The directory counts because relative paths depend on it.
     pub(super) fn of_input(arguments: &Arguments, mut lines: Lines) -> anyhow::Result<(Self, u64)> {
-        let directory = std::env::current_dir().context("cannot tell the current directory")?;
+        let directory = std::env::current_dir().context("cannot determine the current directory")?;
         let mut digest = Sha256::new();
         add(&mut digest, directory.as_os_str().as_bytes());
         add_command(&mut digest, arguments);

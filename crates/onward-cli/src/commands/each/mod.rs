@@ -14,12 +14,12 @@
 
 mod arguments;
 mod dry_run;
+mod ended_lines;
 mod feed;
 mod halt;
 mod handler;
 mod identity;
-mod opening;
-mod order;
+mod open_run;
 mod record;
 mod report;
 mod run;

@@ -177,7 +177,7 @@ impl LineResult {
     }
 }
 
-/// Reads the first line of an error, after its opening parenthesis. Returns the length of stderr
+/// Reads the first line of an error, after its opened parenthesis. Returns the length of stderr
 /// and of stdout, each with whether it was cut.
 fn lengths(text: &str) -> Option<((usize, bool), (usize, bool))> {
     let (stderr, rest) = text.split_once(" bytes of stderr and ")?;

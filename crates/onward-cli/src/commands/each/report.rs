@@ -88,7 +88,7 @@ impl Report {
 /// Reports the position at which the output of a line was cut.
 fn show_cut(result: &LineResult) {
     let stdout =
-        result.stdout.cut.then(|| format!("stdout is cut behind its first {} bytes", result.stdout.bytes.len()));
+        result.stdout.cut.then(|| format!("stdout is cut after its first {} bytes", result.stdout.bytes.len()));
     let stderr =
         result.stderr.cut.then(|| format!("stderr is cut before its last {} bytes", result.stderr.bytes.len()));
     let where_cut: Vec<String> = stdout.into_iter().chain(stderr).collect();

@@ -14,12 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::arguments::Arguments;
 use super::dry_run;
-use super::feed::{Fed, Feed, GO_ON};
+use super::ended_lines::EndedLines;
+use super::feed::{Feed, RESUME_REMEDY, SubmittedLine};
 use super::halt::{FailureCount, Halt};
 use super::handler::LineWork;
 use super::identity::Identity;
-use super::opening::{self, Opening};
-use super::order::Ended;
+use super::open_run::{self, OpenedRun};
 use super::record::{HEADER_BYTES, LineResult};
 use super::report::Report;
 use super::runs;
@@ -28,7 +28,7 @@ use super::token_bucket::TokenBucket;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{is_output_closed, remark};
-use crate::process::{Interrupts, Runner, find_program, room_for};
+use crate::process::{Interrupts, Runner, find_program, job_limit};
 use crate::store_file;
 
 /// The largest number of lines with a task that has not ended. It bounds memory; a larger number
@@ -48,7 +48,7 @@ const GRACE_MARGIN: Duration = Duration::from_secs(5);
 
 /// The outcome of the work on the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Work {
+enum RunEnd {
     Finished,
     Interrupted,
     /// The reader of standard output closed it.
@@ -75,15 +75,15 @@ async fn run_lines(options: &GlobalOptions, arguments: Arguments) -> anyhow::Res
     }
     let arguments = Arc::new(arguments);
     let limit = arguments.capture.saturating_mul(2).saturating_add(HEADER_BYTES);
-    let opening = opening::open(&arguments)?;
+    let opened = open_run::open(&arguments)?;
     let store = store_file::open_with_payload_limit(options, limit.max(bounds::PAYLOAD_BYTES)).await?;
     if arguments.again {
-        opening::forget(options, &*store, &opening.identity).await?;
+        open_run::forget(options, &*store, &opened.identity).await?;
     } else if !arguments.changed_command {
-        opening::check_command(&*store, &opening.identity).await?;
+        open_run::check_command(&*store, &opened.identity).await?;
     }
     let interrupts = Interrupts::listen()?;
-    let report = Report::open(options, &arguments, opening.total)?;
+    let report = Report::open(options, &arguments, opened.total)?;
     let work = Arc::new(LineWork {
         template,
         limits: arguments.limits(),
@@ -91,10 +91,10 @@ async fn run_lines(options: &GlobalOptions, arguments: Arguments) -> anyhow::Res
         runner: Runner::start(report.notices())?,
         failures: Arc::new(FailureCount::new(arguments.halt)),
     });
-    let engine = engine(&arguments, &opening.identity, &store, &work).await?;
-    let identity = opening.identity.clone();
+    let engine = engine(&arguments, &opened.identity, &store, &work).await?;
+    let identity = opened.identity.clone();
     let before = store.clock().steady();
-    let lines = Lines::new(engine, store, arguments, opening, report);
+    let lines = Lines::new(engine, store, arguments, opened, report);
     let (outcome, lines) = lines.run(interrupts, &work).await?;
     let took = lines.store.clock().steady().saturating_sub(before);
     Ok(conclude(options, &lines, &identity, outcome, took))
@@ -106,7 +106,7 @@ async fn engine(
     store: &Arc<dyn Store>,
     work: &Arc<LineWork>,
 ) -> anyhow::Result<Engine> {
-    let room = room_for(arguments.jobs(), FILES_EACH)?;
+    let room = job_limit(arguments.jobs(), FILES_EACH)?;
     room.notice(arguments.jobs()).iter().for_each(remark);
     let engine = Engine::builder()
         .store(Arc::clone(store))
@@ -133,7 +133,7 @@ async fn engine(
     Ok(engine)
 }
 
-fn conclude(options: &GlobalOptions, lines: &Lines, identity: &Identity, outcome: Work, took: Duration) -> ExitCode {
+fn conclude(options: &GlobalOptions, lines: &Lines, identity: &Identity, outcome: RunEnd, took: Duration) -> ExitCode {
     lines.report.close();
     let tally = lines.report.tally();
     if options.json {
@@ -143,21 +143,21 @@ fn conclude(options: &GlobalOptions, lines: &Lines, identity: &Identity, outcome
         tally.cut_text().iter().for_each(remark);
     }
     match outcome {
-        Work::Interrupted => {
+        RunEnd::Interrupted => {
             remark(format_args!(
-                "interrupted; what finished is kept in {}. Run the same command on the same input to go on",
+                "interrupted; finished lines are kept in {}. Run the same command on the same input to continue",
                 options.store
             ));
             ExitCode::Interrupted
         }
-        Work::OutputClosed => {
+        RunEnd::OutputClosed => {
             remark(format_args!(
-                "standard output was closed before the end; what finished is kept in {}. Run the same command on the same input to go on",
+                "standard output was closed before the end; finished lines are kept in {}. Run the same command on the same input to continue",
                 options.store
             ));
             ExitCode::OutputClosed
         }
-        Work::Halted => {
+        RunEnd::Halted => {
             remark(format_args!(
                 "halted, as --halt says; what finished is kept in {}. Run the same command on the same input to go on, with --retry-failed \
                  to try again what failed",
@@ -165,8 +165,8 @@ fn conclude(options: &GlobalOptions, lines: &Lines, identity: &Identity, outcome
             ));
             ExitCode::Failed
         }
-        Work::Finished if tally.failed > 0 => ExitCode::Failed,
-        Work::Finished => ExitCode::Done,
+        RunEnd::Finished if tally.failed > 0 => ExitCode::Failed,
+        RunEnd::Finished => ExitCode::Done,
     }
 }
 
@@ -175,26 +175,32 @@ struct Lines {
     engine: Engine,
     store: Arc<dyn Store>,
     feed: Feed,
-    unfinished: FuturesUnordered<BoxFuture<'static, anyhow::Result<Fed>>>,
+    unfinished: FuturesUnordered<BoxFuture<'static, anyhow::Result<SubmittedLine>>>,
     /// The lines of these futures, by position.
-    pending: BTreeMap<u64, Fed>,
-    ended: Ended,
+    pending: BTreeMap<u64, SubmittedLine>,
+    ended: EndedLines,
     count: u64,
     report: Report,
     halt: Option<Halt>,
 }
 
 impl Lines {
-    fn new(engine: Engine, store: Arc<dyn Store>, arguments: Arc<Arguments>, opening: Opening, report: Report) -> Self {
-        let (ended, halt, pending) = (Ended::new(arguments.order), arguments.halt, BTreeMap::new());
-        let feed = Feed::new(Arc::clone(&store), arguments, opening);
+    fn new(
+        engine: Engine,
+        store: Arc<dyn Store>,
+        arguments: Arc<Arguments>,
+        opened: OpenedRun,
+        report: Report,
+    ) -> Self {
+        let (ended, halt, pending) = (EndedLines::new(arguments.order), arguments.halt, BTreeMap::new());
+        let feed = Feed::new(Arc::clone(&store), arguments, opened);
         Self { engine, store, feed, unfinished: FuturesUnordered::new(), pending, ended, count: 0, report, halt }
     }
 
     /// Works until every line has ended and is reported, until an interrupt, or until enough lines
     /// have failed. Then stops the engine and waits for it. A further interrupt kills the running
     /// commands.
-    async fn run(mut self, mut interrupts: Interrupts, work: &LineWork) -> anyhow::Result<(Work, Self)> {
+    async fn run(mut self, mut interrupts: Interrupts, work: &LineWork) -> anyhow::Result<(RunEnd, Self)> {
         let (engine, stopped) = (self.engine.clone(), CancellationToken::new());
         let guard = stopped.clone().drop_guard();
         let running = tokio::spawn(async move {
@@ -202,11 +208,11 @@ impl Lines {
             engine.run().await
         });
         let outcome = match self.work(&mut interrupts, work, &stopped).await {
-            Err(error) if is_output_closed(&error) => Ok(Work::OutputClosed),
+            Err(error) if is_output_closed(&error) => Ok(RunEnd::OutputClosed),
             outcome => outcome,
         };
         // `soon` lets running commands end, so they have to end before the engine is stopped.
-        if matches!(outcome, Ok(Work::Halted)) && self.halt.is_some_and(|halt| !halt.now) {
+        if matches!(outcome, Ok(RunEnd::Halted)) && self.halt.is_some_and(|halt| !halt.now) {
             tokio::select! {
                 () = work.runner.wind_down() => {}
                 () = interrupts.next() => {}
@@ -215,9 +221,9 @@ impl Lines {
         self.engine.stop();
         tokio::select! {
             ended = running => {
-                ended?.context(GO_ON)?;
+                ended?.context(RESUME_REMEDY)?;
                 let outcome = outcome?;
-                if outcome == Work::Halted {
+                if outcome == RunEnd::Halted {
                     self.report_what_ended().await?;
                 }
                 Ok((outcome, self))
@@ -225,7 +231,7 @@ impl Lines {
             () = interrupts.next() => {
                 work.runner.kill_all();
                 outcome?;
-                Ok((Work::Interrupted, self))
+                Ok((RunEnd::Interrupted, self))
             }
         }
     }
@@ -237,19 +243,19 @@ impl Lines {
         interrupts: &mut Interrupts,
         work: &LineWork,
         stopped: &CancellationToken,
-    ) -> anyhow::Result<Work> {
+    ) -> anyhow::Result<RunEnd> {
         while !self.is_done() {
             let has_room = self.has_room();
             tokio::select! {
                 lines = self.feed.next(), if has_room => self.submit(lines?).await?,
-                Some(fed) = self.unfinished.next() => self.take_ended(fed?).await?,
-                () = interrupts.next() => return Ok(Work::Interrupted),
-                () = work.failures.reached() => return Ok(Work::Halted),
-                why = work.runner.given_up() => anyhow::bail!("{why}; {GO_ON}"),
+                Some(submitted) = self.unfinished.next() => self.take_ended(submitted?).await?,
+                () = interrupts.next() => return Ok(RunEnd::Interrupted),
+                () = work.failures.reached() => return Ok(RunEnd::Halted),
+                why = work.runner.given_up() => anyhow::bail!("{why}; {RESUME_REMEDY}"),
                 () = stopped.cancelled() => anyhow::bail!("the engine stopped; run the same command again to go on"),
             }
         }
-        Ok(Work::Finished)
+        Ok(RunEnd::Finished)
     }
 
     fn is_done(&self) -> bool {
@@ -262,19 +268,19 @@ impl Lines {
 
     async fn submit(&mut self, lines: Vec<crate::input::Line>) -> anyhow::Result<()> {
         if lines.is_empty() {
-            self.report.total(self.feed.fed());
+            self.report.total(self.feed.submitted());
             return Ok(());
         }
-        for fed in self.feed.submit(lines).await? {
-            if fed.earlier {
-                self.take_ended(fed).await?;
+        for submitted in self.feed.submit(lines).await? {
+            if submitted.earlier {
+                self.take_ended(submitted).await?;
                 continue;
             }
             let engine = self.engine.clone();
-            self.pending.insert(fed.position, fed);
+            self.pending.insert(submitted.position, submitted);
             self.unfinished.push(Box::pin(async move {
-                engine.wait(fed.task).await?;
-                Ok(fed)
+                engine.wait(submitted.task).await?;
+                Ok(submitted)
             }));
         }
         Ok(())
@@ -283,24 +289,24 @@ impl Lines {
     /// Reports the lines that have ended, even if earlier lines have not.
     async fn report_what_ended(&mut self) -> anyhow::Result<()> {
         let held = self.ended.take_all();
-        for fed in std::mem::take(&mut self.pending).into_values().chain(held) {
-            if let Some(record) = self.store.task(fed.task).await?.filter(|record| record.state.is_ended()) {
-                self.report.line(&LineResult::of(fed.line, record), fed.earlier)?;
+        for submitted in std::mem::take(&mut self.pending).into_values().chain(held) {
+            if let Some(record) = self.store.task(submitted.task).await?.filter(|record| record.state.is_ended()) {
+                self.report.line(&LineResult::of(submitted.line, record), submitted.earlier)?;
             }
         }
         Ok(())
     }
 
-    async fn take_ended(&mut self, fed: Fed) -> anyhow::Result<()> {
-        self.pending.remove(&fed.position);
+    async fn take_ended(&mut self, submitted: SubmittedLine) -> anyhow::Result<()> {
+        self.pending.remove(&submitted.position);
         self.count += 1;
         self.report.ended(self.count);
-        self.ended.push(fed);
-        while let Some(fed) = self.ended.pop() {
-            let record = self.store.task(fed.task).await?;
-            let pruned = || LineResult { line: fed.line, ..LineResult::default() };
-            let result = record.map_or_else(pruned, |record| LineResult::of(fed.line, record));
-            self.report.line(&result, fed.earlier)?;
+        self.ended.push(submitted);
+        while let Some(submitted) = self.ended.pop() {
+            let record = self.store.task(submitted.task).await?;
+            let pruned = || LineResult { line: submitted.line, ..LineResult::default() };
+            let result = record.map_or_else(pruned, |record| LineResult::of(submitted.line, record));
+            self.report.line(&result, submitted.earlier)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use onward_store::{Name, Page, QueueRecord, SessionRecord, Store, StoreReads, Ta
 use serde_json::{Value, json};
 
 use super::identity::{COMMAND_TAG, program_of};
-use super::opening::forget_queue;
+use super::open_run::forget_queue;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::{Align, Table, counted, moment, optional, print_json, print_line, print_table, remark};
@@ -80,7 +80,7 @@ pub(super) async fn list(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
     if options.json {
         runs.iter().try_for_each(|run| print_json(&json_of(run)))?;
     } else if runs.is_empty() {
-        remark("no runs; onward each -- COMMAND begins one");
+        remark("no runs; onward each -- COMMAND starts one");
     } else {
         print_table(table(&runs))?;
     }
@@ -118,7 +118,7 @@ pub(super) async fn forget(options: &GlobalOptions, name: &str) -> anyhow::Resul
     let queue = queue.map_err(|error| wrong_usage(format!("--forget {name:?}: {error}")))?;
     let store = store_file::open_existing(options).await?;
     let Some(lines) = forget_queue(options, &*store, &queue, "--forget").await? else {
-        anyhow::bail!("--forget {name}: {} has no such run; onward each --list names those it has", options.store);
+        anyhow::bail!("--forget {name}: {} has no such run; onward each --list lists its runs", options.store);
     };
     if options.json {
         print_json(&json!({ "run": name, "forgotten": lines }))?;

@@ -111,10 +111,10 @@ fn write_streams(directory: &Path, result: &LineResult) -> io::Result<()> {
 fn stopped_writing(flag: &str, path: &Path) -> String {
     let path = path.display();
     format!(
-        "{flag} {path}: not everything could be written; what finished is kept, so mend that and run the same command again"
+        "{flag} {path}: the output is incomplete; finished lines are kept, so fix the cause and run the same command again"
     )
 }
 
 fn cannot_write(flag: &str, path: &Path, error: &io::Error) -> anyhow::Error {
-    wrong_usage(format!("{flag} {}: {error}; name a place that can be written", path.display()))
+    wrong_usage(format!("{flag} {}: {error}; name a path that can be written", path.display()))
 }

@@ -35,7 +35,7 @@ enum Part {
 
 /// The way in which a command receives its line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Way {
+pub(super) struct LineInput {
     /// True to write the line to stdin. Placeholders then have no effect.
     pub(super) stdin: bool,
     /// The text between the columns of a line; `None` if a line has no columns.
@@ -47,13 +47,13 @@ pub(super) struct Way {
 pub(super) struct Template {
     program: OsString,
     arguments: Vec<OsString>,
-    place: Place,
+    place: LinePosition,
     separator: Option<Vec<u8>>,
 }
 
 /// The place of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum LinePosition {
     /// In place of each placeholder.
     Placeholder,
     /// After the last argument. The columns are separate arguments.
@@ -64,15 +64,15 @@ enum Place {
 
 impl Template {
     /// Creates the template of a command. Returns `None` if there is no program.
-    pub(super) fn new(command: &[OsString], way: Way) -> Option<Self> {
+    pub(super) fn new(command: &[OsString], way: LineInput) -> Option<Self> {
         let (program, arguments) = command.split_first()?;
-        let Way { stdin, separator } = way;
+        let LineInput { stdin, separator } = way;
         let has_columns = separator.is_some();
         let has_placeholder = arguments.iter().any(|argument| find(argument.as_bytes(), has_columns).is_some());
         let place = match (stdin, has_placeholder) {
-            (true, _) => Place::Stdin,
-            (false, true) => Place::Placeholder,
-            (false, false) => Place::Last,
+            (true, _) => LinePosition::Stdin,
+            (false, true) => LinePosition::Placeholder,
+            (false, false) => LinePosition::Last,
         };
         Some(Self { program: program.clone(), arguments: arguments.to_vec(), place, separator })
     }
@@ -87,16 +87,16 @@ impl Template {
         let mut arguments = self.arguments.clone();
         let columns = self.separator.as_ref().map(|separator| columns(line, separator));
         match (self.place, columns) {
-            (Place::Placeholder, columns) => {
+            (LinePosition::Placeholder, columns) => {
                 arguments.iter_mut().for_each(|argument| *argument = replaced(argument, line, columns.as_deref()));
             }
-            (Place::Last, None) => arguments.push(OsStr::from_bytes(line).to_owned()),
-            (Place::Last, Some(columns)) => {
+            (LinePosition::Last, None) => arguments.push(OsStr::from_bytes(line).to_owned()),
+            (LinePosition::Last, Some(columns)) => {
                 arguments.extend(columns.into_iter().map(|column| OsStr::from_bytes(column).to_owned()));
             }
-            (Place::Stdin, _) => {}
+            (LinePosition::Stdin, _) => {}
         }
-        let stdin = (self.place == Place::Stdin).then(|| line.clone());
+        let stdin = (self.place == LinePosition::Stdin).then(|| line.clone());
         Invocation { program: self.program.clone(), arguments, environment, stdin }
     }
 }
@@ -178,17 +178,17 @@ fn replaced(argument: &OsStr, line: &[u8], columns: Option<&[&[u8]]>) -> OsStrin
 mod tests {
     use super::*;
 
-    fn filled_by(command: &[&str], way: Way, line: &'static str) -> Invocation {
+    fn filled_by(command: &[&str], way: LineInput, line: &'static str) -> Invocation {
         let command: Vec<OsString> = command.iter().map(Into::into).collect();
         Template::new(&command, way).unwrap().fill(&line.into(), vec![])
     }
 
     fn filled(command: &[&str], stdin: bool, line: &'static str) -> Invocation {
-        filled_by(command, Way { stdin, separator: None }, line)
+        filled_by(command, LineInput { stdin, separator: None }, line)
     }
 
     fn by_columns(command: &[&str], separator: &str, line: &'static str) -> Vec<OsString> {
-        filled_by(command, Way { stdin: false, separator: Some(separator.into()) }, line).arguments
+        filled_by(command, LineInput { stdin: false, separator: Some(separator.into()) }, line).arguments
     }
 
     #[test]

@@ -17,17 +17,17 @@ pub(crate) struct Scoped {
     #[arg(long)]
     group: Option<Name>,
     /// The tasks of each group with this name prefix, each group by itself: tenant-* or *
-    #[arg(long, value_name = "BEGINNING*", value_parser = parse_beginning)]
+    #[arg(long, value_name = "PREFIX*", value_parser = parse_prefix)]
     groups: Option<String>,
     /// All tasks together
     #[arg(long)]
     all: bool,
 }
 
-fn parse_beginning(text: &str) -> Result<String, String> {
-    let beginning = text.strip_suffix('*').filter(|beginning| !beginning.contains('*'));
-    let beginning = beginning.map(str::to_owned);
-    beginning.ok_or_else(|| "write the beginning of the names and one * behind it, such as 'tenant-*'".to_owned())
+fn parse_prefix(text: &str) -> Result<String, String> {
+    let prefix = text.strip_suffix('*').filter(|prefix| !prefix.contains('*'));
+    let prefix = prefix.map(str::to_owned);
+    prefix.ok_or_else(|| "write the prefix of the names and one * after it, such as 'tenant-*'".to_owned())
 }
 
 impl Scoped {
@@ -50,6 +50,6 @@ pub(crate) fn scope_text(scope: &LimitScope) -> String {
         LimitScope::Queue(queue) => format!("queue {queue}"),
         LimitScope::Kind(kind) => format!("kind {kind}"),
         LimitScope::Group(group) => format!("group {group}"),
-        LimitScope::Groups(beginning) => format!("each group {beginning}*"),
+        LimitScope::Groups(prefix) => format!("each group {prefix}*"),
     }
 }

@@ -2,12 +2,12 @@
 
 use clap::Subcommand;
 
-use super::named::{One, Orchestrations};
-use super::{
-    cancel, check, delete, export, fork, history, list, pause, query, record, retry, show, signal, start, status,
-    terminate, tree, update, wait,
-};
-use crate::commands::task::Chosen;
+use super::control::{cancel, delete, fork, pause, retry, start, terminate};
+use super::messages::{signal, update};
+use super::reading::{history, list, show, status, tree, wait};
+use super::replay::{check, export, query, record};
+use super::selection::{OneOrchestration, Orchestrations};
+use crate::commands::task::TaskSelection;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 
@@ -23,7 +23,7 @@ pub(crate) enum Command {
     /// Print the status and the values that orchestrations have set
     Status(Orchestrations),
     /// Print the events of an orchestration and the reactions of its code, in order
-    History(One),
+    History(OneOrchestration),
     /// Show orchestrations with their activities and the orchestrations that they started; with
     /// --json each as in a list, without payload and result
     Tree(Orchestrations),
@@ -40,9 +40,9 @@ pub(crate) enum Command {
     Terminate(terminate::Arguments),
     /// Pause orchestrations, by number or by a filter: they run no turn, and messages to them are
     /// kept
-    Pause(Box<Chosen>),
+    Pause(Box<TaskSelection>),
     /// Resume paused orchestrations, by number or by a filter
-    Resume(Box<Chosen>),
+    Resume(Box<TaskSelection>),
     /// Let ended orchestrations continue where they stopped, after the cause of the failure is
     /// fixed
     Retry(Orchestrations),

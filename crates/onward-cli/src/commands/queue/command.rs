@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use onward_store::Name;
 
-use super::{collections, delete, history, list, mode, pause, purge, resume, scope, set, show, wait};
+use super::{delete, history, list, mode, pause, pending_batches, purge, resume, scope, set, show, wait};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 
@@ -18,7 +18,7 @@ pub(crate) enum Command {
     History(history::Arguments),
     /// List the pending batches, the next first, each with the time at which it is ready if no more
     /// tasks are added
-    Collections(collections::Arguments),
+    Batches(pending_batches::Arguments),
     /// Change the weight, the concurrency or the affinity wait of a queue, while workers run
     Set(set::Arguments),
     /// Show or change how workers choose among queues, while workers run
@@ -49,7 +49,7 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::List => list::run(options).await,
         Command::Show(queue) => show::run(options, queue).await,
         Command::History(arguments) => history::run(options, arguments).await,
-        Command::Collections(arguments) => collections::run(options, arguments).await,
+        Command::Batches(arguments) => pending_batches::run(options, arguments).await,
         Command::Set(arguments) => set::run(options, arguments).await,
         Command::Mode(arguments) => mode::run(options, arguments).await,
         Command::Pause(arguments) => pause::run(options, arguments).await,

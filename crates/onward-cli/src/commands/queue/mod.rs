@@ -1,12 +1,12 @@
 //! `onward queue …`
 
-mod collections;
 mod command;
 mod delete;
 mod history;
 mod list;
 mod mode;
 mod pause;
+mod pending_batches;
 mod purge;
 mod resume;
 mod scope;

@@ -34,7 +34,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let now = store.clock().now();
     if let Some(until) = arguments.until.filter(|until| *until <= now) {
         return Err(wrong_usage(format!(
-            "--until {}: that has passed; a pause ends in the future, or when it is resumed",
+            "--until {}: this time has passed; a pause ends in the future, or when it is resumed",
             moment(until)
         )));
     }

@@ -46,7 +46,7 @@ fn parse_wait(text: &str) -> Result<Duration, String> {
     if wait <= bounds::AFFINITY_WAIT_MAXIMUM {
         return Ok(wait);
     }
-    Err("it may be at most 1h; what must run in one place needs a queue that only this worker serves".to_owned())
+    Err("the limit is 1h; tasks that must run on one worker need a queue that only this worker serves".to_owned())
 }
 
 /// Reads a concurrency limit, or `none`.
@@ -57,7 +57,7 @@ pub(crate) fn parse_concurrency(text: &str) -> Result<ConcurrencyLimit, String> 
     let limit = text.parse().ok().filter(|limit| (1..=bounds::QUEUE_CONCURRENCY).contains(limit));
     limit.map(ConcurrencyLimit::AtMost).ok_or_else(|| {
         format!(
-            "it may be 1 to {}, or `none`; to have nothing run, pause it (onward queue pause)",
+            "it may be 1 to {}, or `none`; to run nothing, pause it (onward queue pause)",
             bounds::QUEUE_CONCURRENCY
         )
     })

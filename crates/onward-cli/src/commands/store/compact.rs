@@ -9,7 +9,7 @@ use crate::store_file;
 
 /// Returns the space of removed tasks to the disk.
 pub(crate) async fn run(options: &GlobalOptions) -> anyhow::Result<ExitCode> {
-    let file = options.store.file("autovacuum reuses the room there, and VACUUM FULL gives it back to the disk")?;
+    let file = options.store.file("autovacuum reuses the space there, and VACUUM FULL returns it to the disk")?;
     let store = store_file::open_existing_file(options, file).await?;
     let compacted = store.compact().await?;
     if options.json {

@@ -29,7 +29,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         print_json(&json!({ "from": from.to_string(), "to": to.to_string(), "tasks": tasks }))?;
     } else {
         let tasks = counted(tasks, "task");
-        print_line(format_args!("copied {from} with {tasks} to {to}; take {from} out of use now"))?;
+        print_line(format_args!("copied {from} with {tasks} to {to}; stop using {from} now"))?;
     }
     Ok(ExitCode::Done)
 }

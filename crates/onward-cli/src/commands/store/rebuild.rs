@@ -28,7 +28,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let file = options.store.file("onward store copy writes a store there")?;
     if file.exists() {
         return Err(wrong_usage(format!(
-            "the store {} exists and is not written over; name a new file with --store",
+            "the store {} exists and is not overwritten; name a new file with --store",
             options.store
         )));
     }

@@ -25,7 +25,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         .file("use pg_restore for a backup of pg_dump, or onward store copy FILE URL for a backup of a file")?;
     if file.exists() {
         return Err(wrong_usage(format!(
-            "the store {} exists and is not written over; move it away first, or name another with --store",
+            "the store {} exists and is not overwritten; move it away first, or name another with --store",
             options.store
         )));
     }

@@ -48,7 +48,7 @@ pub(super) async fn within(
     let Some(timeout) = timeout else { return waiting.await };
     tokio::time::timeout(timeout, waiting).await.unwrap_or_else(|_| {
         Err(anyhow::anyhow!(
-            "no end within {timeout:?} (--wait-timeout); the work goes on, and onward task wait waits again"
+            "not ended within {timeout:?} (--wait-timeout); the work continues, and onward task wait waits again"
         ))
     })
 }
@@ -87,8 +87,8 @@ pub(crate) fn said(submitted: Submitted) -> String {
         Submitted::PriorityRaised { id } => {
             format!("task {id} has the key already and is now as urgent as the new one")
         }
-        Submitted::Requeued { id } => format!("task {id} has the key and runs; the new one is taken when it ends"),
-        Submitted::Superseded { id, old } => format!("task {id} submitted in the place of task {old}"),
+        Submitted::Requeued { id } => format!("task {id} has the key and runs; the new task follows when it ends"),
+        Submitted::Superseded { id, old } => format!("task {id} replaces task {old}"),
         Submitted::Rejected { id } => format!("rejected: task {id} has the key"),
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct TaskOptions {
     group: Option<Name>,
     /// The affinity key: the task prefers the worker that last ran a task with this key (see onward
     /// queue set --affinity-wait)
-    #[arg(long, value_name = "SERIES")]
+    #[arg(long, value_name = "AFFINITY-KEY")]
     affinity: Option<Name>,
     /// The priority: low (32), normal (128), high (192), urgent (255), or 0 to 255; higher first
     #[arg(long, value_parser = parse_priority, default_value = "normal")]

@@ -4,8 +4,8 @@ use onward::{BulkSummary, Engine};
 use onward_store::{BulkVerb, StateCounts, Store, StoreReads, TaskFilter, rules};
 use serde_json::json;
 
-use super::chosen::ByFilter;
-use super::consent::{self, Consent};
+use super::confirmation::{self, Confirmation};
+use super::selection::ByFilter;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 use crate::output::{counted, print_json, print_line};
@@ -33,7 +33,7 @@ pub(crate) async fn run(options: &GlobalOptions, verb: BulkVerb, chosen: ByFilte
     let [_, would] = words(&verb);
     if chosen.dry_run {
         report(options, would, counts, 0, 0)?;
-    } else if consent::to(&summary_text(would, counts), counts.sum(), chosen.yes)? == Consent::Refused {
+    } else if confirmation::ask(&summary_text(would, counts), counts.sum(), chosen.yes)? == Confirmation::Refused {
         return Ok(ExitCode::Failed);
     } else {
         let engine = Engine::builder().store(store).open().await?;

@@ -2,10 +2,12 @@
 
 use clap::Subcommand;
 
-use super::chosen::Chosen;
 use super::filter::FilterArguments;
-use super::named::Tasks;
-use super::{cancel, count, delete, finish, kill, list, moving, retry, run_now, show, tree, wait, why};
+use super::numbers::Tasks;
+use super::selection::TaskSelection;
+use super::{
+    cancel, count, delete, external_completion, kill, list, move_tasks, retry, run_now, show, tree, wait, why,
+};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
 
@@ -24,26 +26,26 @@ pub(crate) enum Command {
     /// result
     Tree(Tasks),
     /// End tasks that have not started, and ask running ones to stop
-    Cancel(Box<Chosen>),
+    Cancel(Box<TaskSelection>),
     /// Make ended tasks wait again, with their attempts counted from zero; a filter includes
     /// completed ones only with --state completed
-    Retry(Box<Chosen>),
+    Retry(Box<TaskSelection>),
     /// Remove tasks permanently, except running ones
-    Delete(Box<Chosen>),
+    Delete(Box<TaskSelection>),
     /// Make scheduled tasks due now, including those that wait for their next attempt
-    Run(Box<Chosen>),
+    Run(Box<TaskSelection>),
     /// End tasks that are not running as dead letters, for inspection or a retry
-    Kill(Box<Chosen>),
+    Kill(Box<TaskSelection>),
     /// Wait until tasks have ended; exit with 1 if one of them did not complete
     Wait(wait::Arguments),
     /// Complete a task whose handler waits for external completion
-    Complete(finish::CompleteArguments),
+    Complete(external_completion::CompleteArguments),
     /// Fail an attempt that waits for external completion; the retry policy then applies
-    Fail(finish::FailArguments),
+    Fail(external_completion::FailArguments),
     /// Extend the time limit of an external completion
-    Extend(finish::ExtendArguments),
+    Extend(external_completion::ExtendArguments),
     /// Move tasks to another queue; running ones move when their attempt ends
-    Move(Box<moving::Arguments>),
+    Move(Box<move_tasks::Arguments>),
 }
 
 /// Runs a verb.
@@ -60,9 +62,9 @@ pub(crate) async fn run(options: &GlobalOptions, command: Command) -> anyhow::Re
         Command::Kill(chosen) => kill::run(options, *chosen).await,
         Command::Tree(tasks) => tree::run(options, tasks).await,
         Command::Wait(arguments) => wait::run(options, arguments).await,
-        Command::Complete(arguments) => finish::complete(options, arguments).await,
-        Command::Fail(arguments) => finish::fail(options, arguments).await,
-        Command::Extend(arguments) => finish::extend(options, arguments).await,
-        Command::Move(arguments) => moving::run(options, *arguments).await,
+        Command::Complete(arguments) => external_completion::complete(options, arguments).await,
+        Command::Fail(arguments) => external_completion::fail(options, arguments).await,
+        Command::Extend(arguments) => external_completion::extend(options, arguments).await,
+        Command::Move(arguments) => move_tasks::run(options, *arguments).await,
     }
 }

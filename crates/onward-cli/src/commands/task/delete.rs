@@ -4,7 +4,7 @@ use onward_store::{BulkVerb, Write};
 use serde_json::json;
 
 use super::bulk;
-use super::chosen::Chosen;
+use super::selection::TaskSelection;
 use crate::apply::{apply_one, for_each};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -12,7 +12,7 @@ use crate::output::{print_json, print_line};
 use crate::store_file;
 
 /// Removes each of the tasks permanently, or all tasks that a filter selects.
-pub(crate) async fn run(options: &GlobalOptions, chosen: Chosen) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(options: &GlobalOptions, chosen: TaskSelection) -> anyhow::Result<ExitCode> {
     let Some(tasks) = chosen.tasks()? else { return bulk::run(options, BulkVerb::Delete, chosen.by).await };
     let store = store_file::open_existing(options).await?;
     for_each(tasks, options, async |task| {

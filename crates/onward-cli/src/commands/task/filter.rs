@@ -38,7 +38,7 @@ pub(crate) struct FilterArguments {
     parent: Option<TaskId>,
     /// Only items of this batch
     #[arg(long, value_name = "TASK")]
-    bundle: Option<TaskId>,
+    batch: Option<TaskId>,
     /// Only tasks submitted at or after this time: 1h (ago), 'yesterday 9:00', '2026-11-27 12:00',
     /// 12:00 (the last), 2026-11-27T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = parse_past_time)]
@@ -92,7 +92,7 @@ impl FilterArguments {
             priority_from: self.min_priority,
             priority_to: self.max_priority,
             cancel_requested: None,
-            bundle: self.bundle,
+            bundle: self.batch,
             orchestration: None,
         })
     }

@@ -100,7 +100,7 @@ fn table(tasks: &[TaskRecord]) -> Table {
             optional(task.key.as_deref(), |key| one_line(key, KEY_COLUMNS)),
         ];
         let told = task.progress.as_ref().filter(|_| says(task));
-        cells.extend(with_progress.then(|| optional(told, |told| one_line(&progress(told), PROGRESS_COLUMNS))));
+        cells.extend(with_progress.then(|| optional(told, |reported| one_line(&progress(reported), PROGRESS_COLUMNS))));
         table.row(cells);
     }
     table

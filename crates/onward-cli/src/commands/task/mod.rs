@@ -2,28 +2,28 @@
 
 mod bulk;
 mod cancel;
-mod chosen;
 mod command;
-mod consent;
+mod confirmation;
 mod count;
 mod delete;
+mod external_completion;
 mod filter;
-mod finish;
 mod kill;
 mod list;
-mod moving;
-mod named;
+mod move_tasks;
+mod numbers;
 mod retry;
 mod run_now;
+mod selection;
 mod show;
 mod tree;
 mod wait;
 mod why;
 
 pub(crate) use bulk::run as run_bulk;
-pub(crate) use chosen::Chosen;
 pub(crate) use command::{Command, run};
 pub(crate) use filter::FilterArguments;
+pub(crate) use selection::TaskSelection;
 pub(crate) use show::Shown;
 pub(crate) use tree::show_tree;
 pub(crate) use wait::wait_for_all_within;

@@ -6,7 +6,7 @@ use onward::Forecast;
 use onward::orchestration::{HistoryEvent, decode_history};
 use onward_store::{InstanceRecord, Refusal, Store, StoreReads, TaskId, TaskRecord, TaskState};
 
-use super::named::Tasks;
+use super::numbers::Tasks;
 use crate::apply::for_each;
 use crate::commands::orchestration::Waiting;
 use crate::exit_code::ExitCode;

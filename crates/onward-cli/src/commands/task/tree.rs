@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use onward_store::{Page, Refusal, Store, StoreReads, TaskFilter, TaskId, TaskRecord, bounds};
 
-use super::named::Tasks;
+use super::numbers::Tasks;
 use crate::apply::for_each;
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use onward_store::{Store, TaskId, TaskRecord, TaskState};
 
-use super::named::Tasks;
+use super::numbers::Tasks;
 use crate::apply::{for_each, wait_for_end};
 use crate::exit_code::ExitCode;
 use crate::options::GlobalOptions;
@@ -43,7 +43,7 @@ pub(crate) async fn wait_for_all_within(
     let Some(timeout) = timeout else { return waiting.await };
     match tokio::time::timeout(timeout, waiting).await {
         Ok(ended) => ended,
-        Err(_) => Err(anyhow::anyhow!("not all of the tasks ended within {timeout:?}; they go on as they are")),
+        Err(_) => Err(anyhow::anyhow!("not all of the tasks ended within {timeout:?}; they continue")),
     }
 }
 

@@ -3,7 +3,7 @@
 use onward_store::{Refusal, SessionRecord, Store, StoreReads, TaskId, WaitReason, bounds};
 use serde_json::json;
 
-use super::named::Tasks;
+use super::numbers::Tasks;
 use crate::apply::for_each;
 use crate::commands::orchestration::Waiting;
 use crate::exit_code::ExitCode;
@@ -82,8 +82,8 @@ fn what_follows(record: &onward_store::TaskRecord, reasons: &[WaitReason], is_he
     match (reasons.is_empty(), record.state.is_ended(), record.session) {
         (false, ..) => ":",
         (true, true, _) => "; it waits for nothing",
-        (true, false, Some(_)) if is_held => "; a worker has it",
+        (true, false, Some(_)) if is_held => "; a worker holds it",
         (true, false, Some(_)) => "; its worker is gone, and the next one that runs its kind takes it over",
-        (true, false, None) => "; nothing holds it back: a worker that runs its kind will take it when a slot is free",
+        (true, false, None) => "; nothing delays it: a worker that runs its kind claims it when a slot is free",
     }
 }

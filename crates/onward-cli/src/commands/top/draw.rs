@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::model::Model;
 use super::overlay::{Overlay, Question};
-use super::pane::{self, Pane, Tone};
+use super::pane::{self, Pane, RowStyle};
 use crate::commands::queue::scope_text;
 use crate::output::{Align, show_task};
 
@@ -25,10 +25,10 @@ tab, 1 to 6  another pane; shift-tab goes back
 enter        show the selected task
 p            pause the selected queue, or resume it
 R            end all pauses
-r            try the selected dead letter again, after a question
-c            cancel the selected running task, after a question
-/            filter all panes by a text; esc takes the filter away
-any key      closes this
+r            retry the selected dead letter, after a confirmation
+c            cancel the selected running task, after a confirmation
+/            filter all panes by a text; esc removes the filter
+any key      closes this help
 
 Rates are of the last ten seconds. `onward stats --json` has the same for programs.";
 
@@ -49,7 +49,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model) {
 /// Draws the view of a store that does not exist yet.
 pub(super) fn draw_missing(frame: &mut Frame<'_>, location: &str) {
     let text = format!(
-        "onward top  {location}\n\nThere is no store at {location} yet. This view begins when a command makes it, \
+        "onward top  {location}\n\nThere is no store at {location} yet. This view starts when a command creates it, \
          such as onward submit or onward work.\n\nq quit"
     );
     frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), frame.area());
@@ -112,7 +112,7 @@ fn draw_pane(frame: &mut Frame<'_>, area: Rect, model: &Model, pane: Pane) {
         cells.map(|(cell, (_, align))| aligned(cell.clone(), *align)).collect::<Vec<_>>()
     };
     let titles: Vec<String> = columns.iter().map(|(title, _)| (*title).to_owned()).collect();
-    let body = rows.iter().map(|row| Row::new(shown(&row.cells)).style(style(row.tone)));
+    let body = rows.iter().map(|row| Row::new(shown(&row.cells)).style(style(row.style)));
     let table = Table::new(body, widths.iter().map(|width| Constraint::Length(*width)))
         .column_spacing(GAP)
         .header(Row::new(shown(&titles)).style(bold()));
@@ -146,11 +146,11 @@ fn aligned(cell: String, align: Align) -> Cell<'static> {
     })
 }
 
-fn style(tone: Tone) -> Style {
-    match tone {
-        Tone::Plain => Style::new(),
-        Tone::Held => Style::new().fg(Color::Yellow),
-        Tone::Alarm => Style::new().fg(Color::Red),
+fn style(style: RowStyle) -> Style {
+    match style {
+        RowStyle::Plain => Style::new(),
+        RowStyle::Held => Style::new().fg(Color::Yellow),
+        RowStyle::Alarm => Style::new().fg(Color::Red),
     }
 }
 

@@ -5,7 +5,7 @@ use onward_store::{Name, QueueRecord, TaskId, TaskRecord};
 use super::overlay::{Overlay, Question};
 use super::pane::{Pane, Row};
 use super::rates::{Rate, Rates};
-use super::reading::{Moment, Reading};
+use super::reading::{Reading, ReadingTime};
 
 /// The number of rows that a page key moves.
 const PAGE: usize = 10;
@@ -36,7 +36,7 @@ pub(super) enum Key {
 
 /// An action that the model requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum Action {
     Quit,
     Pause(Name),
     Resume(Name),
@@ -73,7 +73,7 @@ pub(super) struct Model {
     location: String,
     reading: Reading,
     rates: Rates,
-    now: Moment,
+    now: ReadingTime,
     focus: Focus,
     cursors: [Cursor; Pane::ALL.len()],
     /// The number of columns after the first one that each pane leaves out.
@@ -112,7 +112,7 @@ impl Model {
     }
 
     /// Sets the current time.
-    pub(super) fn tick(&mut self, now: Moment) {
+    pub(super) fn tick(&mut self, now: ReadingTime) {
         self.now = now;
     }
 
@@ -122,15 +122,15 @@ impl Model {
     }
 
     /// Shows a note until the next key.
-    pub(super) fn say(&mut self, note: impl Into<String>) {
+    pub(super) fn show_note(&mut self, note: impl Into<String>) {
         self.note = Some(note.into());
     }
 
     /// Handles a key, and returns the action that it requests.
-    pub(super) fn press(&mut self, key: Key) -> Option<Wish> {
+    pub(super) fn press(&mut self, key: Key) -> Option<Action> {
         self.note = None;
         if key == Key::Interrupt {
-            return Some(Wish::Quit);
+            return Some(Action::Quit);
         }
         match &mut self.overlay {
             Overlay::None => self.command(key),
@@ -142,24 +142,24 @@ impl Model {
                 _ => self.close(),
             },
             Overlay::Ask(question) => {
-                let wish = match *question {
-                    Question::Retry(task) => Wish::Retry(task),
-                    Question::Cancel(task) => Wish::Cancel(task),
+                let action = match *question {
+                    Question::Retry(task) => Action::Retry(task),
+                    Question::Cancel(task) => Action::Cancel(task),
                 };
                 self.close();
-                (key == Key::Character('y')).then_some(wish)
+                (key == Key::Character('y')).then_some(action)
             }
         }
     }
 
-    fn close(&mut self) -> Option<Wish> {
+    fn close(&mut self) -> Option<Action> {
         self.overlay = Overlay::None;
         None
     }
 
-    fn command(&mut self, key: Key) -> Option<Wish> {
+    fn command(&mut self, key: Key) -> Option<Action> {
         match key {
-            Key::Character('q') => return Some(Wish::Quit),
+            Key::Character('q') => return Some(Action::Quit),
             Key::Character('?') => self.overlay = Overlay::Help,
             Key::Character('/') => self.overlay = Overlay::Filter,
             Key::Character('p') => return self.pause_or_resume(),
@@ -168,7 +168,7 @@ impl Model {
             Key::Character('R') => return self.resume_all(),
             Key::Right | Key::Character('l') => self.shift(1),
             Key::Left | Key::Character('h') => self.shift(-1),
-            Key::Enter => return self.selected_task().map(Wish::Show),
+            Key::Enter => return self.selected_task().map(Action::Show),
             Key::Tab => self.turn_to(self.focus.pane.index() + 1),
             Key::BackTab => self.turn_to(self.focus.pane.index() + Pane::ALL.len() - 1),
             Key::Character(digit @ '1'..='6') => self.turn_to(digit as usize - '1' as usize),
@@ -202,7 +202,7 @@ impl Model {
         self.focus = Focus { pane, below };
     }
 
-    fn type_filter(&mut self, key: Key) -> Option<Wish> {
+    fn type_filter(&mut self, key: Key) -> Option<Action> {
         match key {
             Key::Character(character) if self.filter.chars().count() < FILTER => self.filter.push(character),
             Key::Backspace => drop(self.filter.pop()),
@@ -217,35 +217,35 @@ impl Model {
         None
     }
 
-    fn pause_or_resume(&mut self) -> Option<Wish> {
+    fn pause_or_resume(&mut self) -> Option<Action> {
         let Some(queue) = self.selected_queue().filter(|_| self.focus.pane == Pane::Queues) else {
-            self.say("select a queue to pause or resume it: 1 turns to the queues");
+            self.show_note("select a queue to pause or resume it: press 1 for the queues");
             return None;
         };
         let (name, paused) = (queue.name.clone(), queue.paused);
-        Some(if paused { Wish::Resume(name) } else { Wish::Pause(name) })
+        Some(if paused { Action::Resume(name) } else { Action::Pause(name) })
     }
 
     fn ask_to_retry(&mut self) {
         match self.selected_task().filter(|_| self.focus.pane == Pane::Dead) {
             Some(task) => self.overlay = Overlay::Ask(Question::Retry(task)),
-            None => self.say("select a dead letter to try it again: 3 turns to them"),
+            None => self.show_note("select a dead letter to retry it: press 3 for the dead letters"),
         }
     }
 
     fn ask_to_cancel(&mut self) {
         match self.selected_task().filter(|_| self.focus.pane == Pane::Running) {
             Some(task) => self.overlay = Overlay::Ask(Question::Cancel(task)),
-            None => self.say("select a running task to cancel it: 2 turns to them"),
+            None => self.show_note("select a running task to cancel it: press 2 for the running tasks"),
         }
     }
 
-    fn resume_all(&mut self) -> Option<Wish> {
+    fn resume_all(&mut self) -> Option<Action> {
         if self.reading.pauses.is_empty() {
-            self.say("nothing is paused");
+            self.show_note("nothing is paused");
             return None;
         }
-        Some(Wish::ResumeAll)
+        Some(Action::ResumeAll)
     }
 
     /// Moves the columns after the first one sideways. The last column always stays visible.
@@ -263,7 +263,7 @@ impl Model {
     }
 }
 
-fn scroll(line: &mut u16, by: i16) -> Option<Wish> {
+fn scroll(line: &mut u16, by: i16) -> Option<Action> {
     *line = line.saturating_add_signed(by);
     None
 }

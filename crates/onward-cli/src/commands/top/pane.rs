@@ -5,7 +5,7 @@ use std::time::Duration;
 use onward_store::{LimitRecord, Name, QueueRecord, SessionRecord, TaskRecord, Timestamp};
 
 use super::group::{Group, groups};
-use super::reading::{Moment, Reading};
+use super::reading::{Reading, ReadingTime};
 use crate::commands::limit;
 use crate::output::{Align, duration_text, one_line, optional};
 
@@ -25,7 +25,7 @@ pub(super) enum Pane {
 
 /// The appearance of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Tone {
+pub(super) enum RowStyle {
     #[default]
     Plain,
     /// Paused, at its limit, or asked to cancel.
@@ -41,7 +41,7 @@ pub(super) struct Row {
     pub(super) id: String,
     /// One cell per column of the pane.
     pub(super) cells: Vec<String>,
-    pub(super) tone: Tone,
+    pub(super) style: RowStyle,
 }
 
 /// Columns by importance: the last ones are left out on a narrow terminal.
@@ -149,7 +149,7 @@ impl Pane {
     }
 
     /// Returns the rows that the pane shows of a reading.
-    pub(super) fn rows(self, reading: &Reading, now: Moment) -> Vec<Row> {
+    pub(super) fn rows(self, reading: &Reading, now: ReadingTime) -> Vec<Row> {
         match self {
             Self::Queues => reading.queues.iter().map(|queue| of_queue(queue, now.wall)).collect(),
             // The task that has run longest comes first.
@@ -185,7 +185,7 @@ fn of_queue(queue: &QueueRecord, now: Timestamp) -> Row {
         number(ended.cancelled),
         number(ended.expired),
     ];
-    Row { id: queue.name.to_string(), cells, tone: if queue.paused { Tone::Held } else { Tone::Plain } }
+    Row { id: queue.name.to_string(), cells, style: if queue.paused { RowStyle::Held } else { RowStyle::Plain } }
 }
 
 fn of_running(task: &TaskRecord, now: Timestamp) -> Row {
@@ -202,7 +202,7 @@ fn of_running(task: &TaskRecord, now: Timestamp) -> Row {
         optional(task.group.as_ref(), ToString::to_string),
         progress.and_then(|progress| progress.message.as_deref()).map_or_else(String::new, text),
     ];
-    Row { id: task.id.to_string(), cells, tone: if task.cancel_requested { Tone::Held } else { Tone::Plain } }
+    Row { id: task.id.to_string(), cells, style: if task.cancel_requested { RowStyle::Held } else { RowStyle::Plain } }
 }
 
 fn of_dead(task: &TaskRecord, now: Timestamp) -> Row {
@@ -214,7 +214,7 @@ fn of_dead(task: &TaskRecord, now: Timestamp) -> Row {
         task.attempts.to_string(),
         task.errors.last().map_or_else(String::new, |error| text(&error.message)),
     ];
-    Row { id: task.id.to_string(), cells, tone: Tone::Alarm }
+    Row { id: task.id.to_string(), cells, style: RowStyle::Alarm }
 }
 
 fn of_limit(record: &LimitRecord) -> Row {
@@ -231,7 +231,7 @@ fn of_limit(record: &LimitRecord) -> Row {
         optional(limit.rate, limit::rate_text),
         optional(limit.rate, |rate| rate.burst.to_string()),
     ];
-    Row { id: scope, cells, tone: if is_full { Tone::Held } else { Tone::Plain } }
+    Row { id: scope, cells, style: if is_full { RowStyle::Held } else { RowStyle::Plain } }
 }
 
 fn of_group(name: &Name, group: Group) -> Row {
@@ -249,7 +249,7 @@ fn of_group(name: &Name, group: Group) -> Row {
         optional(limit.weight, |weight| weight.to_string()),
         optional(limit.minimum, |minimum| minimum.to_string()),
     ];
-    Row { id: name.to_string(), cells, tone: if is_full { Tone::Held } else { Tone::Plain } }
+    Row { id: name.to_string(), cells, style: if is_full { RowStyle::Held } else { RowStyle::Plain } }
 }
 
 /// Returns the used share of a limit in percent.
@@ -266,7 +266,7 @@ fn of_session(session: &SessionRecord, now: Timestamp) -> Row {
         whole_seconds(session.lease),
         text(&session.serves.to_string()),
     ];
-    Row { id: session.id.to_string(), cells, tone: Tone::Plain }
+    Row { id: session.id.to_string(), cells, style: RowStyle::Plain }
 }
 
 fn text(text: &str) -> String {

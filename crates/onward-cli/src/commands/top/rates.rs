@@ -11,11 +11,11 @@ use super::reading::Reading;
 const WINDOW: Duration = Duration::from_secs(10);
 
 /// The largest number of counts kept. At the fastest refresh the window contains fewer.
-const LOOKS: usize = 256;
+const MAX_COUNTS: usize = 256;
 
 /// The counts of one reading.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Look {
+struct Counts {
     steady: Duration,
     submitted: u64,
     ended: EndedCounts,
@@ -42,7 +42,7 @@ impl Rate {
 /// The counts of the last seconds.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Rates {
-    looks: VecDeque<Look>,
+    counts: VecDeque<Counts>,
 }
 
 impl Rates {
@@ -50,16 +50,16 @@ impl Rates {
     pub(super) fn add(&mut self, reading: &Reading) {
         let newest = reading.newest.and_then(|task| u64::try_from(task.0).ok()).unwrap_or(0);
         // The newest task may have been deleted since the last reading.
-        let submitted = self.looks.back().map_or(newest, |last| last.submitted.max(newest));
-        self.looks.push_back(Look { steady: reading.at.steady, submitted, ended: reading.ended });
+        let submitted = self.counts.back().map_or(newest, |last| last.submitted.max(newest));
+        self.counts.push_back(Counts { steady: reading.at.steady, submitted, ended: reading.ended });
         self.forget(reading.at.steady);
     }
 
     /// Drops old counts. Keeps those within the window, and the last one before it as the base.
     fn forget(&mut self, now: Duration) {
         let begin = now.saturating_sub(WINDOW);
-        while self.looks.len() > LOOKS || self.looks.get(1).is_some_and(|second| second.steady <= begin) {
-            self.looks.pop_front();
+        while self.counts.len() > MAX_COUNTS || self.counts.get(1).is_some_and(|second| second.steady <= begin) {
+            self.counts.pop_front();
         }
     }
 
@@ -67,8 +67,8 @@ impl Rates {
     /// because a change causes a newer one.
     pub(super) fn at(&self, now: Duration) -> Rate {
         let begin = now.saturating_sub(WINDOW);
-        let before = self.looks.iter().rev().find(|look| look.steady <= begin);
-        let (Some(from), Some(to)) = (before.or(self.looks.front()), self.looks.back()) else {
+        let before = self.counts.iter().rev().find(|counted| counted.steady <= begin);
+        let (Some(from), Some(to)) = (before.or(self.counts.front()), self.counts.back()) else {
             return Rate::default();
         };
         let elapsed = now.saturating_sub(from.steady.max(begin)).as_secs_f64();
@@ -94,17 +94,17 @@ mod tests {
     use onward_store::TaskId;
 
     use super::*;
-    use crate::commands::top::reading::Moment;
+    use crate::commands::top::reading::ReadingTime;
 
     fn look(seconds: u64, submitted: i64, completed: u64) -> Reading {
-        let at = Moment { steady: Duration::from_secs(seconds), ..Moment::default() };
+        let at = ReadingTime { steady: Duration::from_secs(seconds), ..ReadingTime::default() };
         let ended = EndedCounts { completed, ..EndedCounts::default() };
         Reading { at, ended, newest: Some(TaskId(submitted)), ..Reading::default() }
     }
 
-    fn rates(looks: &[(u64, i64, u64)]) -> Rates {
+    fn rates(counts: &[(u64, i64, u64)]) -> Rates {
         let mut rates = Rates::default();
-        looks.iter().for_each(|(seconds, submitted, completed)| rates.add(&look(*seconds, *submitted, *completed)));
+        counts.iter().for_each(|(seconds, submitted, completed)| rates.add(&look(*seconds, *submitted, *completed)));
         rates
     }
 
@@ -113,12 +113,12 @@ mod tests {
     }
 
     #[test]
-    fn one_look_has_no_rate() {
+    fn one_reading_has_no_rate() {
         assert!(rates(&[(5, 100, 90)]).at(Duration::from_secs(6)).is_zero());
     }
 
     #[test]
-    fn a_rate_is_what_came_since_the_first_look() {
+    fn a_rate_is_what_came_since_the_first_reading() {
         assert_eq!(shown(rates(&[(5, 100, 90), (9, 120, 94)]).at(Duration::from_secs(9))), [5.0, 1.0]);
     }
 

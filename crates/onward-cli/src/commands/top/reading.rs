@@ -12,19 +12,19 @@ pub(super) const LISTED: usize = 200;
 
 /// The time of a reading, by the wall clock and by the steady clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Moment {
+pub(super) struct ReadingTime {
     pub(super) wall: Timestamp,
     pub(super) steady: Duration,
 }
 
-impl Default for Moment {
+impl Default for ReadingTime {
     /// Returns the moment before the first reading.
     fn default() -> Self {
         Self { wall: Timestamp::from_microseconds(0), steady: Duration::ZERO }
     }
 }
 
-impl Moment {
+impl ReadingTime {
     /// Returns the current moment, by a store's clock.
     pub(super) fn now(store: &dyn Store) -> Self {
         let clock = store.clock();
@@ -35,7 +35,7 @@ impl Moment {
 /// The result of reading a store once.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Reading {
-    pub(super) at: Moment,
+    pub(super) at: ReadingTime,
     pub(super) queues: Vec<QueueRecord>,
     pub(super) mode: QueueMode,
     /// The number of tasks that have ended since the store was created, by outcome.
@@ -67,7 +67,7 @@ impl Reading {
             limits: store.limits().await?,
             pauses: store.pauses().await?,
             sessions: store.sessions().await?,
-            at: Moment::now(store),
+            at: ReadingTime::now(store),
             queues,
         })
     }

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 
 use super::draw::{draw, draw_missing};
 use super::keys::{self, Input};
-use super::model::{Key, Model, Wish};
-use super::reading::{Moment, Reading};
+use super::model::{Action, Key, Model};
+use super::reading::{Reading, ReadingTime};
 use crate::apply::apply_one;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::location::Location;
@@ -40,14 +40,14 @@ pub(crate) struct Arguments {
 /// Shows the activity of a store until the user quits.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     if options.json || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
-        return Err(wrong_usage("`onward top` is for terminals; `onward stats --json` says the same to programs"));
+        return Err(wrong_usage("`onward top` needs a terminal; `onward stats --json` prints the same for programs"));
     }
     // A failure to open the store is reported before the terminal changes. A missing store is
     // awaited.
     let opened = if is_missing(options) { None } else { Some(store_file::open_to_stay(options).await?) };
     let mut interrupts = Interrupts::listen()?;
     let mut terminal = ratatui::try_init().context("the terminal cannot be drawn on")?;
-    let restored = Restored;
+    let restored = TerminalGuard;
     let mut inputs = keys::listen();
     let store = match opened {
         Some(store) => store,
@@ -59,7 +59,11 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let view = View {
         model: Model::new(options.store.to_string()),
         changes: store.changes(),
-        pace: Pace { gap: Duration::from_secs(1) / arguments.refresh, next: Instant::now(), stale: true },
+        schedule: ReadingSchedule {
+            gap: Duration::from_secs(1) / arguments.refresh,
+            next: Instant::now(),
+            stale: true,
+        },
         store: &*store,
         terminal,
     };
@@ -96,16 +100,16 @@ async fn awaited(
 }
 
 /// A guard that restores the terminal, however the view ends.
-struct Restored;
+struct TerminalGuard;
 
-impl Drop for Restored {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
         ratatui::restore();
     }
 }
 
 /// The schedule of the readings.
-struct Pace {
+struct ReadingSchedule {
     gap: Duration,
     /// The earliest time of the next reading.
     next: Instant,
@@ -113,7 +117,7 @@ struct Pace {
     stale: bool,
 }
 
-impl Pace {
+impl ReadingSchedule {
     /// Waits until a reading is due. Never completes if nothing has changed.
     async fn due(&self) {
         if self.stale {
@@ -124,7 +128,7 @@ impl Pace {
     }
 
     /// Schedules the next reading after one that took `took`.
-    fn looked(&mut self, took: Duration) {
+    fn finished(&mut self, took: Duration) {
         (self.next, self.stale) = (Instant::now() + self.gap.max(took * REST), false);
     }
 }
@@ -133,7 +137,7 @@ struct View<'a> {
     model: Model,
     store: &'a dyn Store,
     changes: Changes,
-    pace: Pace,
+    schedule: ReadingSchedule,
     terminal: DefaultTerminal,
 }
 
@@ -148,57 +152,57 @@ impl View<'_> {
                     None => return Ok(()),
                     Some(Input::Resized) => {}
                     Some(Input::Key(key)) => match self.model.press(key) {
-                        Some(Wish::Quit) => return Ok(()),
-                        Some(wish) => self.fulfil(wish).await,
+                        Some(Action::Quit) => return Ok(()),
+                        Some(action) => self.carry_out(action).await,
                         None => {}
                     },
                 },
-                () = self.pace.due() => self.look().await?,
-                hint = self.changes.changed(), if !self.pace.stale => match hint {
-                    Some(_) => { self.pace.stale = true; continue; }
+                () = self.schedule.due() => self.read().await?,
+                hint = self.changes.changed(), if !self.schedule.stale => match hint {
+                    Some(_) => { self.schedule.stale = true; continue; }
                     None => return Err(onward_store::Error::closed().into()),
                 },
                 () = tokio::time::sleep(TICK), if moves => {}
             }
-            self.model.tick(Moment::now(self.store));
+            self.model.tick(ReadingTime::now(self.store));
             self.terminal.draw(|frame| draw(frame, &self.model))?;
         }
     }
 
-    async fn look(&mut self) -> anyhow::Result<()> {
+    async fn read(&mut self) -> anyhow::Result<()> {
         // Hints that arrive from here on may report changes that the reading lacks.
         self.changes.hint();
         let began = self.store.clock().steady();
         let reading = Reading::of(self.store).await?;
         self.model.read(reading);
-        self.pace.looked(self.store.clock().steady().saturating_sub(began));
+        self.schedule.finished(self.store.clock().steady().saturating_sub(began));
         Ok(())
     }
 
     /// Carries out an action and shows its result.
-    async fn fulfil(&mut self, wish: Wish) {
-        let said = match wish {
-            Wish::Quit => return,
-            Wish::Show(task) => self.show(task).await,
-            Wish::Pause(queue) => {
+    async fn carry_out(&mut self, action: Action) {
+        let outcome = match action {
+            Action::Quit => return,
+            Action::Show(task) => self.show(task).await,
+            Action::Pause(queue) => {
                 let pause = Write::Pause { scope: Scope::Queue(queue.clone()), until: None };
                 self.write(pause, format!("paused queue {queue}")).await
             }
-            Wish::Resume(queue) => {
+            Action::Resume(queue) => {
                 let resume = Write::Resume { scope: Scope::Queue(queue.clone()) };
                 self.write(resume, format!("resumed queue {queue}")).await
             }
-            Wish::ResumeAll => self.resume_all().await,
-            Wish::Cancel(task) => {
+            Action::ResumeAll => self.resume_all().await,
+            Action::Cancel(task) => {
                 let cancel = Write::Cancel { task };
                 self.write(cancel, format!("task {task} is cancelled, or will be when its attempt has stopped")).await
             }
-            Wish::Retry(task) => self.write(Write::Retry { task }, format!("task {task} waits again")).await,
+            Action::Retry(task) => self.write(Write::Retry { task }, format!("task {task} waits again")).await,
         };
-        match said {
-            Ok(Some(note)) => self.model.say(note),
+        match outcome {
+            Ok(Some(note)) => self.model.show_note(note),
             Ok(None) => {}
-            Err(error) => self.model.say(format!("{error:#}")),
+            Err(error) => self.model.show_note(format!("{error:#}")),
         }
     }
 
@@ -222,7 +226,7 @@ impl View<'_> {
 
     async fn write(&mut self, write: Write, done: String) -> anyhow::Result<Option<String>> {
         apply_one(self.store, write).await?;
-        self.pace.stale = true;
+        self.schedule.stale = true;
         Ok(Some(done))
     }
 }

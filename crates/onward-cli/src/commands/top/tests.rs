@@ -12,9 +12,9 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::draw::draw;
-use super::model::{Key, Model, Wish};
+use super::model::{Action, Key, Model};
 use super::overlay::Overlay;
-use super::reading::{LISTED, Moment, Reading};
+use super::reading::{LISTED, Reading, ReadingTime};
 
 /// A store with a model that reads it.
 struct View {
@@ -31,7 +31,7 @@ impl View {
     async fn new() -> Self {
         let mut view = Self::empty();
         view.fill().await;
-        view.look().await;
+        view.read().await;
         view
     }
 
@@ -97,16 +97,16 @@ impl View {
         self.store.apply(vec![write]).await.unwrap().try_into().unwrap()
     }
 
-    async fn look(&mut self) {
+    async fn read(&mut self) {
         self.model.read(Reading::of(&self.store).await.unwrap());
     }
 
     fn pass(&mut self, time: Duration) {
         self.clock.advance(time);
-        self.model.tick(Moment::now(&self.store));
+        self.model.tick(ReadingTime::now(&self.store));
     }
 
-    fn press(&mut self, keys: &str) -> Option<Wish> {
+    fn press(&mut self, keys: &str) -> Option<Action> {
         keys.chars().fold(None, |_, key| {
             self.model.press(match key {
                 '\t' => Key::Tab,
@@ -134,7 +134,7 @@ impl View {
 
 /// Shows: Q10
 #[tokio::test]
-async fn a_look_shows_queues_running_tasks_and_what_they_add_up_to() {
+async fn a_reading_shows_queues_running_tasks_and_what_they_add_up_to() {
     let mut view = View::new().await;
     view.pass(Duration::from_secs(75));
     insta::assert_snapshot!(view.picture(), @"
@@ -170,7 +170,7 @@ fn turn(lease: Lease, next: AfterTurn) -> Turn {
 async fn orchestrations_and_their_activities_are_shown_as_the_tasks_that_they_are() {
     let mut view = View::empty();
     view.fill_with_orchestrations().await;
-    view.look().await;
+    view.read().await;
     view.pass(Duration::from_secs(75));
     // Waiting, running, scheduled, blocked and dead.
     assert_eq!(view.words_of("flows")[1..6], ["1", "0", "0", "0", "1"]);
@@ -206,7 +206,7 @@ async fn groups_show_what_runs_of_each_beside_the_limit_that_holds_for_it() {
     view.apply(limit(LimitScope::Group(name("tenant-2")), 4)).await;
     view.apply(limit(LimitScope::Group(name("tenant-3")), 8)).await;
     view.claim(4).await;
-    view.look().await;
+    view.read().await;
     view.press("6");
     assert_eq!(view.words_of("│tenant-1")[1..4], ["2", "2", "100%"]);
     assert_eq!(view.words_of("│tenant-2")[1..4], ["1", "4", "25%"]);
@@ -223,11 +223,11 @@ async fn where_more_runs_than_is_read_a_group_says_that_there_may_be_more() {
         view.apply(Write::Submit(Box::new(task))).await;
     }
     view.claim(LISTED + 1).await;
-    view.look().await;
+    view.read().await;
     view.press("6");
     assert_eq!(view.words_of("│guest")[1], format!("{LISTED}+"));
     view.apply(Write::SetLimit(SetLimit::new(LimitScope::Group(name("guest"))).concurrency(1000))).await;
-    view.look().await;
+    view.read().await;
     assert_eq!(view.words_of("│guest")[1], (LISTED + 1).to_string());
 }
 
@@ -239,7 +239,7 @@ async fn rates_are_what_happened_in_the_last_seconds() {
         view.submit("send", "mail").await;
     }
     view.clock.advance(Duration::from_secs(10));
-    view.look().await;
+    view.read().await;
     assert!(view.picture().contains("per second: submitted 2.0  completed 0.0"), "{}", view.picture());
     view.pass(Duration::from_secs(10));
     assert!(view.picture().contains("per second: submitted 0.0"), "{}", view.picture());
@@ -249,11 +249,11 @@ async fn rates_are_what_happened_in_the_last_seconds() {
 #[tokio::test]
 async fn p_pauses_the_selected_queue_and_resumes_it() {
     let mut view = View::new().await;
-    assert_eq!(view.press("jp"), Some(Wish::Pause(name("video"))));
+    assert_eq!(view.press("jp"), Some(Action::Pause(name("video"))));
     view.apply(Write::Pause { scope: Scope::Queue(name("video")), until: None }).await;
-    view.look().await;
+    view.read().await;
     assert!(view.picture().contains("paused: queue video"), "{}", view.picture());
-    assert_eq!(view.press("p"), Some(Wish::Resume(name("video"))));
+    assert_eq!(view.press("p"), Some(Action::Resume(name("video"))));
 }
 
 /// Shows: Q10
@@ -271,7 +271,7 @@ async fn r_retries_a_dead_letter_once_it_is_confirmed() {
     assert_eq!(view.press("3r"), None);
     assert!(view.picture().contains("Try task 2 again"), "{}", view.picture());
     assert_eq!(view.press("n"), None);
-    assert_eq!(view.press("ry"), Some(Wish::Retry(TaskId(2))));
+    assert_eq!(view.press("ry"), Some(Action::Retry(TaskId(2))));
     assert_eq!(view.model.overlay, Overlay::None);
 }
 
@@ -281,7 +281,7 @@ async fn c_cancels_a_running_task_once_it_is_confirmed() {
     let mut view = View::new().await;
     assert_eq!(view.press("2c"), None);
     assert!(view.picture().contains("Cancel task 1, which runs?"), "{}", view.picture());
-    assert_eq!(view.press("y"), Some(Wish::Cancel(TaskId(1))));
+    assert_eq!(view.press("y"), Some(Action::Cancel(TaskId(1))));
 }
 
 /// Shows: Q10, T14
@@ -291,8 +291,8 @@ async fn a_capital_r_ends_all_pauses_where_there_are_any() {
     assert_eq!(view.press("R"), None);
     assert!(view.picture().contains("nothing is paused"), "{}", view.picture());
     view.apply(Write::Pause { scope: Scope::All, until: None }).await;
-    view.look().await;
-    assert_eq!(view.press("R"), Some(Wish::ResumeAll));
+    view.read().await;
+    assert_eq!(view.press("R"), Some(Action::ResumeAll));
 }
 
 /// Shows: Q10
@@ -320,7 +320,7 @@ async fn a_dead_letter_is_listed_with_its_error() {
 #[tokio::test]
 async fn enter_shows_the_selected_task_without_colours_of_the_table() {
     let mut view = View::new().await;
-    assert_eq!(view.press("2\n"), Some(Wish::Show(TaskId(1))));
+    assert_eq!(view.press("2\n"), Some(Action::Show(TaskId(1))));
     view.model.show(view.store.task(TaskId(1)).await.unwrap().unwrap());
     let picture = view.picture();
     assert!(picture.contains("state        running") && !picture.contains('\u{1b}'), "{picture}");
@@ -352,17 +352,17 @@ async fn a_selection_stays_on_its_queue_when_another_comes_before_it() {
     let mut view = View::new().await;
     view.press("j");
     view.submit("any", "alpha").await;
-    view.look().await;
-    assert_eq!(view.press("p"), Some(Wish::Pause(name("video"))));
+    view.read().await;
+    assert_eq!(view.press("p"), Some(Action::Pause(name("video"))));
 }
 
 /// Shows: Q10
 #[tokio::test]
 async fn q_and_an_interrupt_quit() {
     let mut view = View::new().await;
-    assert_eq!(view.press("q"), Some(Wish::Quit));
+    assert_eq!(view.press("q"), Some(Action::Quit));
     view.press("/");
-    assert_eq!(view.model.press(Key::Interrupt), Some(Wish::Quit));
+    assert_eq!(view.model.press(Key::Interrupt), Some(Action::Quit));
 }
 
 /// Shows: Q10

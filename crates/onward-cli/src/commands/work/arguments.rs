@@ -65,26 +65,26 @@ pub(crate) struct Arguments {
 }
 
 const AFTER_HELP: &str = "\
-The command gets the payload on stdin; what it writes to stdout is the result. Its environment has ONWARD_TASK_ID,
+The command receives the payload on stdin, and its stdout is the result. Its environment has ONWARD_TASK_ID,
 ONWARD_KIND, ONWARD_QUEUE, ONWARD_ATTEMPT and ONWARD_REPORT.
-For a bundle (onward submit --aggregate-size) it gets a line of JSON for each member, {\"payload\":\"…\",\"task\":7}, and
-ONWARD_MEMBERS says how many there are.
+For a batch (onward submit --aggregate-size) stdin has a line of JSON for each item, {\"payload\":\"…\",\"task\":7}, and
+ONWARD_BATCH_ITEMS is their number.
 
-How it ends:
+Its end decides the outcome of the attempt:
   exit 0            completed
-  exit 100          failed, and trying again cannot help
-  any other exit    failed, and is tried again as the task's retry policy says (75 by convention)
-  by a signal       failed, and is tried again
-Of a failure, the end of stderr is kept as the error. Of a command that succeeds, the end of stderr is shown on the worker's.
+  exit 100          failed permanently; a retry cannot help
+  any other exit    failed; retried by the task's retry policy (75 by convention)
+  by a signal       failed; retried by the task's retry policy
+After a failure, the end of stderr is kept as the error. After a success, the end of stderr is shown on the stderr of the worker.
 
-On stderr the worker says what it serves, which attempts fail and why, and in the end how many tasks ended how; with --json as
-lines of JSON, and with --quiet not at all.
+On stderr the worker reports the kinds and queues that it serves, failed attempts with their errors, and at the end
+the number of tasks by outcome; with --json as lines of JSON, with --quiet nothing.
 
-ONWARD_REPORT is a pipe into which the command may write lines while it runs:
-  progress 0.42 halfway there    how far it is, and what it is doing
-  heartbeat                      it is alive (onward submit --heartbeat-timeout); progress says so too
-  retry-after 30s                if it fails, try again after this long
-  fail no such account           whatever its exit, it has failed and trying again cannot help
+ONWARD_REPORT is a pipe to which the command may write lines while it runs:
+  progress 0.42 halfway there    the completed fraction, and what the command does
+  heartbeat                      the command is alive (onward submit --heartbeat-timeout); progress counts as one
+  retry-after 30s                if it fails, retry after this long
+  fail no such account           failed permanently, regardless of the exit code; a retry cannot help
 
 Example:
   onward work --kind resize --jobs 4 -- ./resize.sh";

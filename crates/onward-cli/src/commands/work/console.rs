@@ -28,18 +28,18 @@ pub(super) struct Console {
     store: Arc<dyn Store>,
     json: bool,
     quiet: bool,
-    second: Mutex<Second>,
+    second: Mutex<CurrentSecond>,
 }
 
 /// The failures shown in the current second.
 #[derive(Debug, Default)]
-struct Second {
+struct CurrentSecond {
     began: Duration,
     shown: u32,
     left_out: u64,
 }
 
-impl Second {
+impl CurrentSecond {
     /// Counts a failure. Returns the number of failures left out before it, or `None` if this one
     /// is left out too.
     fn take(&mut self, now: Duration, missed: u64) -> Option<u64> {
@@ -67,7 +67,7 @@ impl Console {
         let names = |names: &[onward_store::Name]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let (kinds, queues, process) = (names(&arguments.kinds), names(&arguments.queues), std::process::id());
         let store = options.store.to_string();
-        self.tell(
+        self.report(
             || json!({ "event": "started", "process": process, "store": store, "kinds": kinds, "queues": queues, "jobs": jobs }),
             || {
                 let from =
@@ -95,10 +95,10 @@ impl Console {
         let now = self.store.clock().steady();
         let left_out = self.lock().take(now, transition.missed.saturating_sub(u64::from(!is_failure)));
         let Some(left_out) = left_out else { return };
-        self.tell_left_out(left_out);
+        self.report_left_out(left_out);
         if is_failure {
             let error = self.error(transition.task, transition.attempt).await;
-            self.tell(|| failure_json(&transition, &error), || failure_text(&transition, &error));
+            self.report(|| failure_json(&transition, &error), || failure_text(&transition, &error));
         }
     }
 
@@ -117,7 +117,7 @@ impl Console {
         }
         let from = stderr.bytes.len().saturating_sub(SHOWN_BYTES);
         let (text, is_cut) = (String::from_utf8_lossy(&stderr.bytes[from..]), stderr.cut || from > 0);
-        self.tell(
+        self.report(
             || json!({ "event": "stderr", "task": task, "text": text, "cut": is_cut }),
             || {
                 let mark = is_cut.then(|| format!("task {task}: […] the last {SHOWN_BYTES} bytes of standard error:"));
@@ -130,10 +130,10 @@ impl Console {
     /// Reports the summary of the work.
     pub(super) fn ended(&self, summary: DrainSummary, took: Duration) {
         let left_out = std::mem::take(&mut self.lock().left_out);
-        self.tell_left_out(left_out);
+        self.report_left_out(left_out);
         let DrainSummary { completed, failed, dead, cancelled, retried, lost, .. } = summary;
         let retried = counted(retried, "attempt");
-        self.tell(
+        self.report(
             || {
                 let mut summary = json!(summary);
                 summary["event"] = "ended".into();
@@ -142,7 +142,7 @@ impl Console {
             },
             || {
                 format!(
-                    "{completed} completed, {failed} failed, {dead} dead, {cancelled} cancelled; {retried} to be tried again, \
+                    "{completed} completed, {failed} failed, {dead} dead, {cancelled} cancelled; {retried} to be retried, \
                      {lost} lost; {}",
                     duration_text(took)
                 )
@@ -150,17 +150,17 @@ impl Console {
         );
     }
 
-    fn tell_left_out(&self, count: u64) {
+    fn report_left_out(&self, count: u64) {
         if count > 0 {
             let what = counted(count, "failure");
-            self.tell(
+            self.report(
                 || json!({ "event": "left_out", "failures": count }),
                 || format!("{what} not shown here; see onward task list"),
             );
         }
     }
 
-    fn tell(&self, value: impl FnOnce() -> Value, text: impl FnOnce() -> String) {
+    fn report(&self, value: impl FnOnce() -> Value, text: impl FnOnce() -> String) {
         match (self.quiet, self.json) {
             (true, _) => {}
             (false, true) => remark(value()),
@@ -168,7 +168,7 @@ impl Console {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Second> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, CurrentSecond> {
         self.second.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -194,11 +194,11 @@ fn failure_text(transition: &Transition, error: &str) -> String {
         Change::Dead => format!("task {task} ({kind}) is dead after {attempts}: {error}"),
         Change::Retrying { after, .. } => {
             format!(
-                "task {task} ({kind}) failed in attempt {attempt}, and is tried again in {}: {error}",
+                "task {task} ({kind}) failed in attempt {attempt}, and is retried in {}: {error}",
                 duration_text(*after)
             )
         }
-        _ => format!("task {task} ({kind}) failed for good after {attempts}: {error}"),
+        _ => format!("task {task} ({kind}) failed permanently after {attempts}: {error}"),
     }
 }
 
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn of_many_failures_in_a_second_some_are_shown_and_the_others_counted() {
-        let (mut second, now) = (Second::default(), Duration::from_secs(100));
+        let (mut second, now) = (CurrentSecond::default(), Duration::from_secs(100));
         let shown = (0..100).filter(|_| second.take(now, 0).is_some()).count();
         assert_eq!(shown, SHOWN_EACH_SECOND as usize);
         assert_eq!(second.take(now + Duration::from_secs(1), 0), Some(90));

@@ -9,12 +9,12 @@ use bytes::Bytes;
 use onward::{Context, Failure, Interruption};
 use tokio_util::sync::CancellationToken;
 
+use super::batch_input;
 use super::console::Console;
-use super::mailbox::Mailbox;
-use super::members;
+use super::outcome::{Reported, outcome};
 use super::output_directory::OutputDirectory;
 use super::report::Report;
-use super::verdict::{Said, judge};
+use super::report_pipe::ReportPipe;
 use crate::process::{End, Finished, Invocation, Limits, NotRun, Program, Runner};
 
 /// The delay after which a task is due again after a fault of the worker.
@@ -27,7 +27,7 @@ pub(super) struct TaskWork {
     pub(super) arguments: Vec<OsString>,
     pub(super) limits: Limits,
     pub(super) runner: Runner,
-    pub(super) mailboxes: PathBuf,
+    pub(super) report_pipes: PathBuf,
     pub(super) console: Arc<Console>,
     pub(super) output_directory: Option<OutputDirectory>,
 }
@@ -36,18 +36,18 @@ impl TaskWork {
     /// Runs one attempt.
     pub(super) async fn attempt(self: Arc<Self>, context: Context) -> Result<Bytes, Failure> {
         let stop = context.cancelled();
-        let Some(mailbox) = alive(&context, self.mailbox(&context, &stop)).await else {
-            return Err(given_back(&context));
+        let Some(report_pipe) = alive(&context, self.report_pipe(&context, &stop)).await else {
+            return Err(returned(&context));
         };
-        let stdin = members::stdin(&context).await.map_err(|error| of_worker(error.message()))?;
-        let invocation = self.invocation(&context, &mailbox, stdin);
-        let (finished, said) = match alive(&context, self.runner.begin(invocation, &stop)).await {
-            Ok(program) => self.finish(&context, mailbox, program).await,
+        let stdin = batch_input::stdin(&context).await.map_err(|error| worker_failure(error.message()))?;
+        let invocation = self.invocation(&context, &report_pipe, stdin);
+        let (finished, reported) = match alive(&context, self.runner.begin(invocation, &stop)).await {
+            Ok(program) => self.finish(&context, report_pipe, program).await,
             Err(why) => Err(why),
         }
         .map_err(|why| self.not_run(&context, why))?;
         self.show(&context, &finished).await;
-        judge(finished, said, self.limits.capture)
+        outcome(finished, reported, self.limits.capture)
     }
 
     /// Writes the command's output to files and to standard error, as requested. A failed write is
@@ -65,11 +65,11 @@ impl TaskWork {
         }
     }
 
-    async fn mailbox(&self, context: &Context, stop: &CancellationToken) -> Option<Mailbox> {
+    async fn report_pipe(&self, context: &Context, stop: &CancellationToken) -> Option<ReportPipe> {
         let name = format!("task-{}-{}", context.id(), context.attempt());
         let make = || {
-            Mailbox::open(&self.mailboxes, &name)
-                .map_err(|error| format!("cannot make a pipe for reports in {}: {error}", self.mailboxes.display()))
+            ReportPipe::open(&self.report_pipes, &name)
+                .map_err(|error| format!("cannot make a pipe for reports in {}: {error}", self.report_pipes.display()))
         };
         self.runner.prepare(stop, make).await
     }
@@ -77,49 +77,49 @@ impl TaskWork {
     async fn finish(
         &self,
         context: &Context,
-        mut mailbox: Mailbox,
+        mut report_pipe: ReportPipe,
         program: Program<'_>,
-    ) -> Result<(Finished, Said), NotRun> {
-        let (stop, mut said) = (context.cancelled(), Said::default());
+    ) -> Result<(Finished, Reported), NotRun> {
+        let (stop, mut reported) = (context.cancelled(), Reported::default());
         let running = program.finish(self.limits, &stop);
         tokio::pin!(running);
         let finished = loop {
             tokio::select! {
                 finished = &mut running => break finished?,
-                line = mailbox.next() => take(context, &mut said, &line.map_err(NotRun::Lost)?),
+                line = report_pipe.next() => take(context, &mut reported, &line.map_err(NotRun::Lost)?),
             }
         };
-        mailbox.rest().iter().for_each(|line| take(context, &mut said, line));
-        Ok((finished, said))
+        report_pipe.rest().iter().for_each(|line| take(context, &mut reported, line));
+        Ok((finished, reported))
     }
 
     /// Returns the failure of a command that did not run. The arguments come from the command line
     /// and not from the task, so the worker gives up if the system rejects them.
     fn not_run(&self, context: &Context, why: NotRun) -> Failure {
         match why {
-            NotRun::Stopped => given_back(context),
+            NotRun::Stopped => returned(context),
             NotRun::Refused(error) => {
                 self.runner.give_up(format!("cannot start `{}` with these arguments: {error}", self.program.display()));
-                given_back(context)
+                returned(context)
             }
-            NotRun::Lost(error) => of_worker(&format!("it cannot be told how the command ended: {error}")),
+            NotRun::Lost(error) => worker_failure(&format!("the end of the command is unknown: {error}")),
         }
     }
 
-    fn invocation(&self, context: &Context, mailbox: &Mailbox, stdin: Bytes) -> Invocation {
+    fn invocation(&self, context: &Context, report_pipe: &ReportPipe, stdin: Bytes) -> Invocation {
         let mut environment = vec![
             ("ONWARD_TASK_ID", context.id().to_string().into()),
             ("ONWARD_KIND", context.kind().as_str().into()),
             ("ONWARD_QUEUE", context.queue().as_str().into()),
             ("ONWARD_ATTEMPT", context.attempt().to_string().into()),
             ("ONWARD_TOKEN", context.completion_token().to_string().into()),
-            ("ONWARD_REPORT", mailbox.path().as_os_str().to_owned()),
+            ("ONWARD_REPORT", report_pipe.path().as_os_str().to_owned()),
         ];
         if let Some(at) = context.scheduled_at() {
             environment.push(("ONWARD_SCHEDULED_AT", at.to_string().into()));
         }
         if context.member_count() > 0 {
-            environment.push(("ONWARD_MEMBERS", context.member_count().to_string().into()));
+            environment.push(("ONWARD_BATCH_ITEMS", context.member_count().to_string().into()));
         }
         let (program, arguments) = (self.program.clone(), self.arguments.clone());
         Invocation { program, arguments, environment, stdin: Some(stdin) }
@@ -128,7 +128,7 @@ impl TaskWork {
 
 /// Returns a task that was not started to its queue. The attempt is not counted, even if its
 /// timeout has expired.
-fn given_back(context: &Context) -> Failure {
+fn returned(context: &Context) -> Failure {
     match context.interruption() {
         Some(Interruption::TimedOut | Interruption::Silent) => Failure::move_to(context.queue().as_str()),
         _ => Failure::not_counted("stopped before it was started", AFTER_FAULT),
@@ -137,7 +137,7 @@ fn given_back(context: &Context) -> Failure {
 
 /// Returns the failure for a fault of this process or of its store, which does not count as an
 /// attempt.
-fn of_worker(message: &str) -> Failure {
+fn worker_failure(message: &str) -> Failure {
     Failure::not_counted(message, AFTER_FAULT)
 }
 
@@ -148,22 +148,22 @@ async fn alive<T>(context: &Context, waiting: impl Future<Output = T>) -> T {
     loop {
         tokio::select! {
             biased;
-            answer = &mut waiting => return answer,
+            output = &mut waiting => return output,
             () = tokio::time::sleep(limit / 4) => context.heartbeat(),
         }
     }
 }
 
-fn take(context: &Context, said: &mut Said, line: &str) {
+fn take(context: &Context, reported: &mut Reported, line: &str) {
     match Report::parse(line) {
         Ok(Report::Progress(fraction, Some(message))) => context.progress_message(fraction, message),
         Ok(Report::Progress(fraction, None)) => context.progress(fraction),
         Ok(Report::Heartbeat) => context.heartbeat(),
-        Ok(Report::RetryAfter(after)) => said.retry_after = Some(after),
-        Ok(Report::Fail(message)) => said.fail = Some(message),
-        Ok(Report::FinishLater(None)) => said.instead = Some(Failure::await_completion()),
-        Ok(Report::FinishLater(Some(within))) => said.instead = Some(Failure::await_completion_within(within)),
-        Ok(Report::Move(queue)) => said.instead = Some(Failure::move_to(queue.as_str())),
-        Err(wrong) => tracing::warn!(task = %context.id(), "the command reported what has no meaning: {wrong}"),
+        Ok(Report::RetryAfter(after)) => reported.retry_after = Some(after),
+        Ok(Report::Fail(message)) => reported.fail = Some(message),
+        Ok(Report::CompleteLater(None)) => reported.instead = Some(Failure::await_completion()),
+        Ok(Report::CompleteLater(Some(within))) => reported.instead = Some(Failure::await_completion_within(within)),
+        Ok(Report::Move(queue)) => reported.instead = Some(Failure::move_to(queue.as_str())),
+        Err(wrong) => tracing::warn!(task = %context.id(), "the command sent an invalid report: {wrong}"),
     }
 }

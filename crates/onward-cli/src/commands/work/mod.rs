@@ -1,20 +1,20 @@
 //! `onward work`: a command per task.
 //!
 //! In reading order: [`arguments`], which documents the convention between worker and command;
-//! [`report`] (the command's reports while it runs); [`mailbox`] (their pipe); [`verdict`] (the
+//! [`report`] (the command's reports while it runs); [`report_pipe`] (their pipe); [`verdict`] (the
 //! outcome of the task); [`members`] (the input for a batch); [`handler`]; [`console`] and
 //! [`output_directory`] (output for people); [`pressure`] (when only urgent tasks start); [`run`].
 
 mod arguments;
+mod batch_input;
 mod console;
 mod handler;
-mod mailbox;
-mod members;
+mod outcome;
 mod output_directory;
 mod pressure;
 mod report;
+mod report_pipe;
 mod run;
-mod verdict;
 
 pub(crate) use arguments::Arguments;
 pub(crate) use run::run;

@@ -19,7 +19,7 @@ impl OutputDirectory {
     /// Wrong usage, if it cannot be created.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         std::fs::create_dir_all(path).map_err(|error| {
-            wrong_usage(format!("--output-dir {}: {error}; name a place that can be written", path.display()))
+            wrong_usage(format!("--output-dir {}: {error}; name a path that can be written", path.display()))
         })?;
         Ok(Self(path.to_owned()))
     }

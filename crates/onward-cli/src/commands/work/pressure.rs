@@ -50,12 +50,12 @@ impl FromStr for Bandwidth {
             "send" => IoKind::NetworkSent,
             _ => {
                 return Err(format!(
-                    "`{text}` is no bandwidth; write it as read, write, receive or send =SIZE, such as receive=50MiB"
+                    "`{text}` is not a bandwidth; write it as read, write, receive or send =SIZE, such as receive=50MiB"
                 ));
             }
         };
         match parse_size(size)? {
-            0 => Err("a bandwidth of 0 would let nothing start; leave it out for any number".to_owned()),
+            0 => Err("a bandwidth of 0 would let nothing start; leave it out for no limit".to_owned()),
             bytes => Ok(Self { kind, bytes }),
         }
     }
@@ -86,7 +86,7 @@ fn add(builder: EngineBuilder, resource: Resource) -> anyhow::Result<EngineBuild
 
 #[cfg(not(target_os = "linux"))]
 fn add(_builder: EngineBuilder, _resource: Resource) -> anyhow::Result<EngineBuilder> {
-    Err(wrong_usage("--pressure needs Linux, which tells how long programs wait; leave it out"))
+    Err(wrong_usage("--pressure needs Linux, which reports how long programs wait; leave it out"))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(super) enum Report {
     /// It has failed permanently, with this error.
     Fail(String),
     /// If it exits with 0, the task is completed externally, within this time.
-    FinishLater(Option<Duration>),
+    CompleteLater(Option<Duration>),
     /// If it exits with 0, the task moves to this queue.
     Move(Name),
 }
@@ -34,11 +34,11 @@ impl Report {
             "retry-after" => parse_duration(rest).map(Self::RetryAfter),
             "fail" if rest.is_empty() => Err("`fail` needs a message".to_owned()),
             "fail" => Ok(Self::Fail(rest.to_owned())),
-            "finish-later" if rest.is_empty() => Ok(Self::FinishLater(None)),
-            "finish-later" => parse_positive_duration(rest).map(|within| Self::FinishLater(Some(within))),
+            "complete-later" if rest.is_empty() => Ok(Self::CompleteLater(None)),
+            "complete-later" => parse_positive_duration(rest).map(|within| Self::CompleteLater(Some(within))),
             "move" => Name::new(rest).map(Self::Move).map_err(|error| error.to_string()),
             _ => Err(format!(
-                "`{word}` is not a report; the reports are progress, heartbeat, retry-after, fail, finish-later and move"
+                "`{word}` is not a report; the reports are progress, heartbeat, retry-after, fail, complete-later and move"
             )),
         }
     }
@@ -71,14 +71,14 @@ mod tests {
     }
 
     #[test]
-    fn what_becomes_of_the_task_instead_is_read() {
-        assert_eq!(Report::parse("finish-later"), Ok(Report::FinishLater(None)));
-        assert_eq!(Report::parse("finish-later 2h"), Ok(Report::FinishLater(Some(Duration::from_secs(7200)))));
+    fn another_outcome_is_read() {
+        assert_eq!(Report::parse("complete-later"), Ok(Report::CompleteLater(None)));
+        assert_eq!(Report::parse("complete-later 2h"), Ok(Report::CompleteLater(Some(Duration::from_secs(7200)))));
         assert_eq!(Report::parse("move slow"), Ok(Report::Move(Name::new("slow").unwrap())));
     }
 
     #[test]
-    fn what_is_none_of_these_is_told() {
+    fn other_lines_are_errors() {
         for line in ["", "progress", "progress 7", "progress NaN", "retry-after soon", "fail", "done"] {
             assert!(Report::parse(line).is_err(), "{line}");
         }

@@ -19,7 +19,7 @@ use super::output_directory::OutputDirectory;
 use crate::exit_code::{ExitCode, wrong_usage};
 use crate::options::GlobalOptions;
 use crate::output::print_json;
-use crate::process::{Interrupts, Limits, Runner, find_program, room_for};
+use crate::process::{Interrupts, Limits, Runner, find_program, job_limit};
 use crate::store_file;
 
 /// Open files of this process for each command: both ends of the pipes for its three streams, until
@@ -39,7 +39,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     }
     let store = store_file::open_or_create_to_stay(options).await?;
     let interrupts = Interrupts::listen()?;
-    let mailboxes = tempfile::tempdir().context("cannot make a directory for the commands' reports; set TMPDIR")?;
+    let report_pipes = tempfile::tempdir().context("cannot make a directory for the commands' reports; set TMPDIR")?;
     let capture = store.info().payload_limit;
     let console = Arc::new(Console::new(options, &arguments, &store));
     let faults = Arc::clone(&console);
@@ -48,7 +48,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         arguments: rest.to_vec(),
         limits: Limits { capture, timeout: None, grace: arguments.grace },
         runner: Runner::start(move |message| faults.fault(message))?,
-        mailboxes: mailboxes.path().to_owned(),
+        report_pipes: report_pipes.path().to_owned(),
         console,
         output_directory: arguments.output_dir.as_deref().map(OutputDirectory::open).transpose()?,
     });
@@ -59,15 +59,15 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let (ended, summary) = serve(&engine, arguments.until_idle, interrupts, &work.runner).await?;
     conclude(options, &arguments, &work.console, summary, store.clock().steady().saturating_sub(before))?;
     match ended {
-        Ended::Idle => Ok(ExitCode::Done),
-        Ended::Interrupted => Ok(ExitCode::Interrupted),
-        Ended::Fault(why) => Err(anyhow::anyhow!("{why}; the worker stops, and its tasks wait for another")),
+        EndReason::Idle => Ok(ExitCode::Done),
+        EndReason::Interrupted => Ok(ExitCode::Interrupted),
+        EndReason::Fault(why) => Err(anyhow::anyhow!("{why}; the worker stops, and its tasks wait for another worker")),
     }
 }
 
 /// Returns the number of commands that can run at once. Reports a bound below the requested number.
 fn jobs(arguments: &Arguments, console: &Console) -> anyhow::Result<usize> {
-    let room = room_for(arguments.jobs(), FILES_EACH)?;
+    let room = job_limit(arguments.jobs(), FILES_EACH)?;
     room.notice(arguments.jobs()).iter().for_each(|notice| console.fault(notice));
     Ok(room.jobs)
 }
@@ -122,7 +122,7 @@ async fn engine(
 }
 
 /// The reason why the work ended.
-enum Ended {
+enum EndReason {
     Idle,
     Interrupted,
     /// No command could be started, for this reason.
@@ -136,16 +136,16 @@ async fn serve(
     until_idle: bool,
     mut interrupts: Interrupts,
     runner: &Runner,
-) -> anyhow::Result<(Ended, Option<DrainSummary>)> {
+) -> anyhow::Result<(EndReason, Option<DrainSummary>)> {
     let running = async { if until_idle { engine.run_until_idle().await } else { engine.run_until_stopped().await } };
     tokio::pin!(running);
-    let mut ended = Ended::Idle;
+    let mut ended = EndReason::Idle;
     loop {
         tokio::select! {
             summary = &mut running => return Ok((ended, Some(summary?))),
-            why = runner.given_up(), if matches!(ended, Ended::Idle) => ended = Ended::Fault(why),
+            why = runner.given_up(), if matches!(ended, EndReason::Idle) => ended = EndReason::Fault(why),
             () = interrupts.next() => match ended {
-                Ended::Idle => ended = Ended::Interrupted,
+                EndReason::Idle => ended = EndReason::Interrupted,
                 _ => {
                     runner.kill_all();
                     return Ok((ended, None));

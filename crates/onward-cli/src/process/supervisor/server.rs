@@ -16,7 +16,7 @@ use rustix::process::{Resource, Rlimit, WaitId, WaitIdOptions, WaitOptions, Wait
 
 use super::jobs::{Jobs, mark};
 use super::names::{ARGUMENT, MARK, NAME};
-use super::wire::{Arrived, JobId, Reply, Request, Start};
+use super::wire::{JobId, Reply, Request, RequestBuffer, Start};
 use crate::process::Interrupts;
 
 /// Octets that are read from the worker at a time.
@@ -79,7 +79,7 @@ struct Server {
 impl Server {
     /// Executes requests until the worker is gone.
     fn take_requests(&self, socket: &OwnedFd) -> io::Result<()> {
-        let (mut arrived, mut chunk) = (Arrived::default(), vec![0; CHUNK]);
+        let (mut requests, mut chunk) = (RequestBuffer::default(), vec![0; CHUNK]);
         loop {
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
             let mut beside = RecvAncillaryBuffer::new(&mut space);
@@ -92,12 +92,12 @@ impl Server {
                 RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
                 _ => None,
             });
-            arrived.descriptors.extend(rights.flatten().inspect(keep_from_commands));
+            requests.descriptors.extend(rights.flatten().inspect(keep_from_commands));
             if message.bytes == 0 {
                 return Ok(());
             }
-            arrived.bytes.extend(&chunk[..message.bytes]);
-            while let Some(request) = arrived.next() {
+            requests.bytes.extend(&chunk[..message.bytes]);
+            while let Some(request) = requests.next() {
                 self.carry_out(request)?;
             }
         }

@@ -91,23 +91,23 @@ fn framed(kind: u8, job: JobId, text: &[u8]) -> io::Result<Vec<u8>> {
 
 fn push(text: &mut Vec<u8>, word: &OsStr) -> io::Result<()> {
     if word.as_bytes().contains(&0) {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "an argument has a NUL octet in it"));
+        return Err(io::Error::new(ErrorKind::InvalidInput, "an argument contains a NUL byte"));
     }
     text.extend_from_slice(word.as_bytes());
     text.push(0);
     Ok(())
 }
 
-/// Requests that have arrived, possibly in pieces.
+/// Requests that have requests, possibly in pieces.
 #[derive(Debug, Default)]
-pub(super) struct Arrived {
+pub(super) struct RequestBuffer {
     pub(super) bytes: VecDeque<u8>,
-    /// Descriptors that arrived with the bytes, in order. A request is complete only after its
+    /// Descriptors that requests with the bytes, in order. A request is complete only after its
     /// descriptors.
     pub(super) descriptors: VecDeque<OwnedFd>,
 }
 
-impl Arrived {
+impl RequestBuffer {
     /// Removes and returns the next complete request.
     pub(super) fn next(&mut self) -> Option<Request> {
         let bytes = self.bytes.make_contiguous();
@@ -177,10 +177,10 @@ mod tests {
     #[test]
     fn requests_that_arrive_octet_by_octet_are_read_whole() {
         let sent = [start(7, &invocation("a b"), 0).unwrap(), end(7, false).unwrap(), end(8, true).unwrap()].concat();
-        let (mut arrived, mut requests) = (Arrived::default(), Vec::new());
+        let (mut buffer, mut requests) = (RequestBuffer::default(), Vec::new());
         for byte in sent {
-            arrived.bytes.push_back(byte);
-            requests.extend(arrived.next());
+            buffer.bytes.push_back(byte);
+            requests.extend(buffer.next());
         }
         let [Request::Start(7, start), Request::Terminate(7), Request::Kill(8)] = &requests[..] else {
             panic!("{requests:?}")

@@ -9,7 +9,7 @@ use onward_store::{
     AfterFailure, Claim, Claimed, Error, Lease, ManualClock, MemoryStore, NewTask, OnDuplicate, OpenSession, Outcome,
     SessionId, SqliteOptions, SqliteStore, Store, TaskId, Write,
 };
-use onward_testkit::{Fault, agreement, keyed, task};
+use onward_testkit::{Fault, keyed, model_based, task};
 
 use super::plan::{Armed, Plan};
 use super::vfs;
@@ -61,7 +61,7 @@ impl Earlier {
         self.plan.mend();
         drop(opened);
         let store = self.options.open(path).await.expect("a store opens when the disk is mended");
-        let difference = agreement::difference(&store, &self.twin, TaskId(EARLIER as i64)).await;
+        let difference = model_based::difference(&store, &self.twin, TaskId(EARLIER as i64)).await;
         (has_failed, difference.expect("both can be read"))
     }
 }
@@ -115,7 +115,7 @@ impl Twins {
     /// Returns the difference between the stores once the disk is repaired.
     pub(super) async fn difference(&self) -> Option<String> {
         self.plan.mend();
-        let difference = agreement::difference(&self.store, &self.twin, TaskId(self.tasks)).await;
+        let difference = model_based::difference(&self.store, &self.twin, TaskId(self.tasks)).await;
         difference.expect("both can be read")
     }
 
@@ -130,7 +130,7 @@ impl Twins {
         if !report.integrity.is_empty() || !report.consistency.is_empty() {
             return Some(format!("{:?} {:?}", report.integrity, report.consistency));
         }
-        agreement::difference(&store, &self.twin, TaskId(self.tasks)).await.expect("both can be read")
+        model_based::difference(&store, &self.twin, TaskId(self.tasks)).await.expect("both can be read")
     }
 
     /// Applies writes, repeatedly until the call succeeds. The twin applies them once.

@@ -8,8 +8,8 @@ use onward_store::{
     AfterTurn, Claim, CopyEnd, EventCursor, ManualClock, NewTask, OpenSession, Outcome, PostgresStore, Prune,
     Recipient, Signal, SqliteStore, Store, StoreReads, Submitted, TaskFilter, TaskId, Turn, Write, copy,
 };
-use onward_testkit::agreement::{self, Step};
-use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, Place, close_sessions, soak};
+use onward_testkit::model_based::{self, Step};
+use onward_testkit::{Conditions, Fixture, MemoryFixture, Opening, StoreLocation, close_sessions, soak};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
@@ -42,12 +42,12 @@ impl Kept {
 }
 
 impl Fixture for Kept {
-    fn place(&self) -> Box<dyn Place> {
+    fn location(&self) -> Box<dyn StoreLocation> {
         Box::new(self.clone())
     }
 }
 
-impl Place for Kept {
+impl StoreLocation for Kept {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         let Conditions { clock, payload_limit, .. } = conditions.clone();
         Box::pin(async move {
@@ -71,7 +71,7 @@ fn made_up(seed: u64, count: u64) -> Vec<[Vec<Step>; 2]> {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
-    let mut sequence = |steps| agreement::sequences(steps).new_tree(&mut runner).unwrap().current();
+    let mut sequence = |steps| model_based::sequences(steps).new_tree(&mut runner).unwrap().current();
     (0..count).map(|_| STEPS.map(&mut sequence)).collect()
 }
 
@@ -80,7 +80,7 @@ fn made_up(seed: u64, count: u64) -> Vec<[Vec<Step>; 2]> {
 async fn play(one: &dyn Fixture, other: &dyn Fixture, steps: Vec<Step>) {
     // The first step lets the player learn which tasks exist.
     let steps: Vec<Step> = std::iter::once(Step::Advance(Duration::ZERO)).chain(steps).collect();
-    if let Err(difference) = agreement::check(one, other, &steps).await {
+    if let Err(difference) = model_based::check(one, other, &steps).await {
         panic!("{difference}");
     }
 }

@@ -29,7 +29,7 @@ impl Encrypting {
         server.stop("fast");
         server
             .configure("ssl = on\nssl_cert_file = 'server.crt'\nssl_key_file = 'server.key'\nssl_ca_file = 'ca.crt'\n");
-        server.go_on();
+        server.start_stopped();
         Some(Self { server, files })
     }
 
@@ -37,7 +37,7 @@ impl Encrypting {
     fn admit(&self, lines: &str) {
         self.server.stop("fast");
         std::fs::write(self.server.data().join("pg_hba.conf"), lines).unwrap();
-        self.server.go_on();
+        self.server.start_stopped();
     }
 
     fn file(&self, name: &str) -> String {

@@ -372,7 +372,7 @@ async fn a_server_that_is_not_there_is_named_with_the_reason_and_the_remedy() {
     for part in [&format!("127.0.0.1:{}", server.port()), "refused", "check that it runs"] {
         assert!(text.contains(part), "no `{part}`: {text}");
     }
-    server.go_on();
+    server.start_stopped();
 }
 
 /// Shows: B4

@@ -9,7 +9,7 @@ use onward_store::{
     Answer, Changes, Clock, Durability, Lease, NewsReceiver, Outcome, PostgresOptions, PostgresStore, Store,
     StoreDecorator, StoreInfo, Write,
 };
-use onward_testkit::{Conditions, Fixture, Opening, Place, close_sessions};
+use onward_testkit::{Conditions, Fixture, Opening, StoreLocation, close_sessions};
 use tokio_postgres::{Client, NoTls};
 
 use super::schemas::{self, Schema};
@@ -39,19 +39,19 @@ pub(crate) struct ThroughPooler;
 pub(crate) struct InTurn;
 
 #[derive(Debug)]
-struct ServerPlace {
+struct ServerLocation {
     way: Way,
     nodes: usize,
     schema: Option<Schema>,
 }
 
-fn place(way: Way, nodes: usize) -> Box<dyn Place> {
-    Box::new(ServerPlace { way, nodes, schema: None })
+fn server_location(way: Way, nodes: usize) -> Box<dyn StoreLocation> {
+    Box::new(ServerLocation { way, nodes, schema: None })
 }
 
 impl Fixture for Direct {
-    fn place(&self) -> Box<dyn Place> {
-        place(Way::Direct, 1)
+    fn location(&self) -> Box<dyn StoreLocation> {
+        server_location(Way::Direct, 1)
     }
 
     fn missing(&self) -> Option<String> {
@@ -60,8 +60,8 @@ impl Fixture for Direct {
 }
 
 impl Fixture for ThroughPooler {
-    fn place(&self) -> Box<dyn Place> {
-        place(Way::Pooler, 1)
+    fn location(&self) -> Box<dyn StoreLocation> {
+        server_location(Way::Pooler, 1)
     }
 
     fn missing(&self) -> Option<String> {
@@ -70,8 +70,8 @@ impl Fixture for ThroughPooler {
 }
 
 impl Fixture for InTurn {
-    fn place(&self) -> Box<dyn Place> {
-        place(Way::Direct, 2)
+    fn location(&self) -> Box<dyn StoreLocation> {
+        server_location(Way::Direct, 2)
     }
 
     fn missing(&self) -> Option<String> {
@@ -79,7 +79,7 @@ impl Fixture for InTurn {
     }
 }
 
-impl Place for ServerPlace {
+impl StoreLocation for ServerLocation {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         let conditions = conditions.clone();
         Box::pin(async move {
@@ -89,7 +89,7 @@ impl Place for ServerPlace {
     }
 }
 
-impl ServerPlace {
+impl ServerLocation {
     async fn open_nodes(&mut self, conditions: &Conditions) -> Vec<PostgresStore> {
         let url = self.way.url().expect("there is a server");
         if self.schema.is_none() {
@@ -143,8 +143,8 @@ impl StoreDecorator for Turns {
 pub(crate) struct CompletedByFunction;
 
 impl Fixture for CompletedByFunction {
-    fn place(&self) -> Box<dyn Place> {
-        Box::new(FunctionPlace { server: ServerPlace { way: Way::Direct, nodes: 1, schema: None } })
+    fn location(&self) -> Box<dyn StoreLocation> {
+        Box::new(FunctionLocation { server: ServerLocation { way: Way::Direct, nodes: 1, schema: None } })
     }
 
     fn missing(&self) -> Option<String> {
@@ -153,11 +153,11 @@ impl Fixture for CompletedByFunction {
 }
 
 #[derive(Debug)]
-struct FunctionPlace {
-    server: ServerPlace,
+struct FunctionLocation {
+    server: ServerLocation,
 }
 
-impl Place for FunctionPlace {
+impl StoreLocation for FunctionLocation {
     fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
         let conditions = conditions.clone();
         Box::pin(async move {

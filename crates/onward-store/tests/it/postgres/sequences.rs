@@ -1,6 +1,6 @@
 //! Compares stores on PostgreSQL with the specification, on random sequences.
 
-use onward_testkit::{MemoryFixture, agreement};
+use onward_testkit::{MemoryFixture, model_based};
 
 use super::fixture::{CompletedByFunction, Direct, InTurn, ThroughPooler};
 
@@ -9,30 +9,30 @@ use super::fixture::{CompletedByFunction, Direct, InTurn, ThroughPooler};
 const SEQUENCES: u64 = 12;
 
 /// After each step one read in this many is compared.
-const TURNS: usize = 12;
+const ONE_IN: usize = 12;
 
 #[test]
 fn postgres_agrees_with_the_specification() {
-    agreement::run_by_turns(&MemoryFixture, &Direct, SEQUENCES, TURNS);
+    model_based::run_sampled(&MemoryFixture, &Direct, SEQUENCES, ONE_IN);
 }
 
 /// Shows: B6
 #[test]
 fn postgres_explains_exactly_why_tasks_wait() {
-    agreement::explain(&Direct, SEQUENCES);
+    model_based::check_wait_reasons(&Direct, SEQUENCES);
 }
 
 #[test]
 fn postgres_where_tasks_are_completed_by_the_function_agrees_with_the_specification() {
-    agreement::run_by_turns(&MemoryFixture, &CompletedByFunction, SEQUENCES, TURNS);
+    model_based::run_sampled(&MemoryFixture, &CompletedByFunction, SEQUENCES, ONE_IN);
 }
 
 #[test]
 fn two_nodes_used_in_turn_agree_with_the_specification() {
-    agreement::run_by_turns(&MemoryFixture, &InTurn, SEQUENCES, TURNS);
+    model_based::run_sampled(&MemoryFixture, &InTurn, SEQUENCES, ONE_IN);
 }
 
 #[test]
 fn postgres_behind_a_pooler_agrees_with_the_specification() {
-    agreement::run_by_turns(&MemoryFixture, &ThroughPooler, SEQUENCES, TURNS);
+    model_based::run_sampled(&MemoryFixture, &ThroughPooler, SEQUENCES, ONE_IN);
 }

@@ -1,0 +1,197 @@
+//! The steps of a sequence.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use onward_store::{
+    AfterFailure, BulkVerb, ByteProgress, CompletionWait, Finish, FireSchedule, Io, KindSelection, Name, NewTask,
+    NextFiring, OnDependencyFailure, Priority, Prune, QueueMode, QueueSelection, Scope, Served, SetLimit, SetQueue,
+    SetSchedule, TaskFilter, TaskState,
+};
+
+/// One step of a sequence.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Applies writes in one call.
+    Apply(Vec<Operation>),
+    /// Moves the clock forward.
+    Advance(Duration),
+    /// Sets wall time back. Steady time stands still.
+    SetBack(Duration),
+    /// Closes the store and opens it again.
+    Reopen,
+}
+
+/// A write that names sessions, leases and tasks by [`Pick`]s among those known when it is run.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each is the write of the same name")]
+pub enum Operation {
+    OpenSession {
+        lease: Duration,
+        serves: Served,
+    },
+    RenewSession(Pick),
+    CloseSession(Pick),
+    Retire(Pick),
+    Submit(Box<NewTask>),
+    Claim {
+        session: Pick,
+        queues: QueueSelection,
+        kinds: KindSelection,
+        orchestrations: bool,
+        limit: usize,
+        mode: Option<QueueMode>,
+        random: u64,
+        least: Option<Priority>,
+    },
+    Complete {
+        lease: Pick,
+        result: Option<Bytes>,
+    },
+    Fail {
+        lease: Pick,
+        next: AfterFailure,
+    },
+    Release {
+        lease: Pick,
+        after: Duration,
+    },
+    AwaitChildren {
+        lease: Pick,
+        memo: Bytes,
+        on_failure: OnDependencyFailure,
+    },
+    ConfirmCancel(Pick),
+    AwaitCompletion {
+        lease: Pick,
+        wait: CompletionWait,
+    },
+    Finish {
+        lease: Pick,
+        by_number: bool,
+        finish: Finish,
+    },
+    Move {
+        task: Pick,
+        queue: Name,
+    },
+    Report {
+        lease: Pick,
+        fraction: Option<f32>,
+        bytes: Option<ByteProgress>,
+    },
+    KeepMemo(Pick),
+    RecordIo {
+        lease: Pick,
+        io: Io,
+    },
+    Cancel(Pick),
+    Retry(Pick),
+    RunNow(Pick),
+    Kill(Pick),
+    Delete(Pick),
+    Pause {
+        scope: Scope,
+        for_: Option<Duration>,
+    },
+    Resume(Scope),
+    SetQueue(SetQueue),
+    SetLimit(SetLimit),
+    SetQueueMode(QueueMode),
+    SetSchedule(Box<SetSchedule>),
+    DeleteSchedule(Name),
+    PauseSchedule(Name),
+    ResumeSchedule {
+        schedule: Name,
+        revision: Pick,
+        next: Option<NextFiring>,
+    },
+    FireSchedule {
+        fire: Box<FireSchedule>,
+        revision: Pick,
+    },
+    Purge {
+        queue: Name,
+        states: Vec<TaskState>,
+        limit: usize,
+    },
+    DeleteQueue(Name),
+    Prune(Prune),
+    Bulk {
+        verb: BulkVerb,
+        filter: Box<TaskFilter>,
+        before: Option<Pick>,
+        limit: usize,
+    },
+    Sweep,
+    Turn(Box<TurnOperation>),
+    Signal(Pick),
+    Terminate(Pick),
+    SignalKeyOrStart {
+        kind: Name,
+        key: String,
+        keep_for: Duration,
+    },
+    PauseOrchestration(Pick),
+    ResumeOrchestration(Pick),
+    SignalKey {
+        kind: Name,
+        key: String,
+    },
+    All(Vec<Operation>),
+}
+
+/// A turn of an orchestration.
+#[derive(Debug, Clone)]
+pub struct TurnOperation {
+    pub lease: Pick,
+    pub events: u64,
+    /// The number of events by which the history that the turn was made from is behind.
+    pub behind: u64,
+    /// The number of waiting messages that the turn consumes, if there are as many.
+    pub consumed: u64,
+    pub status: Option<Bytes>,
+    pub values: Vec<(String, Option<Bytes>)>,
+    pub tags: Vec<(String, Option<String>)>,
+    /// The tasks to submit. Any parent stands for the orchestration itself.
+    pub submits: Vec<NewTask>,
+    pub cancels: Vec<Pick>,
+    pub leaves_unread: bool,
+    pub next: NextTurn,
+}
+
+/// The action after a turn.
+#[derive(Debug, Clone)]
+pub enum NextTurn {
+    Continue,
+    Park(Option<Duration>),
+    Complete(Option<Bytes>),
+    Fail,
+    Dead,
+    Cancelled,
+    ContinueAsNew { payload: Bytes, events: u64 },
+}
+
+/// An index into the known things, from the newest at 0. Past the oldest it wraps around.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pick(pub usize);
+
+impl Pick {
+    /// Returns the picked thing, or `None` if there is none.
+    #[must_use]
+    pub fn of<T: Copy>(self, oldest_first: &[T]) -> Option<T> {
+        let newest = oldest_first.len().checked_sub(1)?;
+        oldest_first.get(newest - self.0 % oldest_first.len()).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pick_counts_from_the_newest() {
+        let picked = [0, 1, 2, 3].map(|index| Pick(index).of(&['a', 'b', 'c']));
+        assert_eq!(picked, [Some('c'), Some('b'), Some('a'), Some('c')]);
+    }
+}

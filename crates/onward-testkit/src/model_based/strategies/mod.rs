@@ -1,0 +1,8 @@
+//! Strategies that generate sequences.
+
+mod orchestrations;
+mod schedules;
+mod sequences;
+
+pub use sequences::sequences;
+pub(super) use sequences::sequences_with_orchestrations;

@@ -1,0 +1,193 @@
+//! Tests of the harness itself. It must find stores that are wrong, and its sequences must reach
+//! everything that can happen.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use onward_store::{
+    Answer, Clock, ManualClock, MemoryStore, Outcome, Read, ReadReply, Refusal, Store, StoreReads, Write,
+};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, TestRunner};
+
+use super::check::{Trace, check};
+use super::run::{STEPS, find_difference, generator};
+use super::strategies::sequences;
+use crate::faulty_store::{Fault, FaultyStore, Side};
+use crate::fixture::{Conditions, Fixture, MemoryFixture, Opening, StoreLocation};
+use crate::soak::Tally;
+
+/// A fixture of stores that are wrong in the way of its function.
+#[derive(Debug, Clone)]
+struct Wrong(Open);
+
+/// A function that opens a store, given the one that was open before.
+type Open = fn(&Conditions, Option<Arc<dyn Store>>) -> Arc<dyn Store>;
+
+#[derive(Debug)]
+struct WrongLocation(Wrong, Option<Arc<dyn Store>>);
+
+impl Fixture for Wrong {
+    fn location(&self) -> Box<dyn StoreLocation> {
+        Box::new(WrongLocation(self.clone(), None))
+    }
+}
+
+impl StoreLocation for WrongLocation {
+    fn open(&mut self, conditions: &Conditions) -> Opening<'_> {
+        let store = (self.0.0)(conditions, self.1.take());
+        self.1 = Some(Arc::clone(&store));
+        Box::pin(async {
+            close_sessions(&*store).await;
+            store
+        })
+    }
+}
+
+/// Closes every session, as a store does when it is closed. Ignores an error, because a store that
+/// fails on purpose may fail here.
+async fn close_sessions(store: &dyn Store) {
+    let sessions = store.sessions().await.expect("the sessions can be read");
+    let closes = sessions.into_iter().map(|session| Write::CloseSession { session: session.id });
+    drop(store.apply(closes.collect()).await);
+}
+
+fn memory(clock: Arc<dyn Clock>, payload_limit: usize) -> Arc<dyn Store> {
+    Arc::new(MemoryStore::with_clock(clock).with_payload_limit(payload_limit))
+}
+
+fn difference(wrong: Wrong) -> String {
+    find_difference(&MemoryFixture, &wrong, 256, 1, 7).difference.expect("the difference should have been found")
+}
+
+#[test]
+fn a_store_that_forgets_what_it_had_is_found() {
+    let found = difference(Wrong(|conditions, _| memory(conditions.clock.clone(), conditions.payload_limit)));
+    assert!(found.contains("Reopen"), "{found}");
+}
+
+#[test]
+fn a_store_with_a_clock_of_its_own_is_found() {
+    let found = difference(Wrong(|conditions, last| {
+        last.unwrap_or_else(|| memory(Arc::<ManualClock>::default(), conditions.payload_limit))
+    }));
+    assert!(found.contains("Advance") || found.contains("SetBack"), "{found}");
+}
+
+#[test]
+fn a_store_that_takes_too_large_a_payload_is_found() {
+    let found = difference(Wrong(|conditions, last| {
+        last.unwrap_or_else(|| memory(conditions.clock.clone(), conditions.payload_limit + 1))
+    }));
+    assert!(found.contains("Submit") || found.contains("SetSchedule"), "{found}");
+}
+
+#[test]
+fn a_store_that_fails_is_found() {
+    let found = difference(Wrong(|conditions, last| {
+        last.unwrap_or_else(|| {
+            let faulty = FaultyStore::new(memory(conditions.clock.clone(), conditions.payload_limit));
+            faulty.fail_once(3, Side::After, Fault::Io);
+            Arc::new(faulty)
+        })
+    }));
+    assert!(found.contains("a store failed"), "{found}");
+}
+
+/// A store that forgets how many tasks ended on each day.
+#[derive(Debug)]
+struct WithoutHistory(Arc<dyn Store>);
+
+impl onward_store::StoreDecorator for WithoutHistory {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
+    fn read(&self, read: Read) -> Answer<'_, ReadReply> {
+        match read {
+            Read::History { .. } => Box::pin(std::future::ready(Ok(ReadReply::History(Vec::new())))),
+            _ => self.0.read(read),
+        }
+    }
+}
+
+#[test]
+fn a_store_that_forgets_its_days_is_found() {
+    let found = difference(Wrong(|conditions, last| {
+        last.unwrap_or_else(|| Arc::new(WithoutHistory(memory(conditions.clock.clone(), conditions.payload_limit))))
+    }));
+    assert!(found.contains("QueueDay"), "{found}");
+}
+
+#[test]
+fn a_found_sequence_is_short() {
+    let found = difference(Wrong(|conditions, _| memory(conditions.clock.clone(), conditions.payload_limit)));
+    let steps = found.matches("Apply(").count() + found.matches("Reopen").count();
+    assert!(steps <= 3, "{found}");
+}
+
+#[test]
+fn equal_sequences_are_counted() {
+    let Tally { attempted, acknowledged, lost, recovered, seed, .. } =
+        find_difference(&MemoryFixture, &MemoryFixture, 20, 1, 7).tally;
+    assert_eq!((attempted, acknowledged, lost, seed), (20, 20, 0, 7));
+    assert!(recovered > 0, "no sequence had a restart");
+}
+
+#[test]
+fn a_mismatch_is_counted_once() {
+    let wrong = Wrong(|conditions, _| memory(conditions.clock.clone(), conditions.payload_limit));
+    let Tally { attempted, acknowledged, lost, .. } = find_difference(&MemoryFixture, &wrong, 256, 1, 7).tally;
+    assert_eq!((acknowledged, lost), (attempted - 1, 1));
+}
+
+/// Runs sequences from a fixed seed, so that what they reach does not change from run to run.
+fn run_some(cases: usize) -> Vec<Trace> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime can be made");
+    let mut runner = TestRunner::new_with_rng(Config::default(), generator(1));
+    let run = |_| {
+        let steps = sequences(STEPS).new_tree(&mut runner).expect("sequences are not filtered").current();
+        runtime.block_on(check(&MemoryFixture, &MemoryFixture, &steps)).expect("memory agrees with itself")
+    };
+    (0..cases).map(run).collect()
+}
+
+fn variant(value: &impl std::fmt::Debug) -> String {
+    format!("{value:?}").split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned()
+}
+
+fn variants_of(outcome: &Outcome, into: &mut BTreeSet<String>) {
+    into.insert(variant(outcome));
+    match outcome {
+        Outcome::Submitted(submitted) => drop(into.insert(variant(submitted))),
+        Outcome::ScheduleFired(fired) => into.extend(fired.firings.iter().map(variant)),
+        Outcome::Refused(Refusal::Member { refusal, .. }) => into.extend(["Member".to_owned(), variant(refusal)]),
+        Outcome::Refused(refusal) => drop(into.insert(variant(refusal))),
+        Outcome::All(outcomes) => outcomes.iter().for_each(|outcome| variants_of(outcome, into)),
+        _ => {}
+    }
+}
+
+#[test]
+fn sequences_reach_every_outcome() {
+    let mut reached = BTreeSet::new();
+    run_some(1600).iter().flat_map(|trace| &trace.outcomes).for_each(|outcome| variants_of(outcome, &mut reached));
+    let outcomes = "Done Refused SessionOpened Renewed Submitted Claimed Failed AwaitsChildren Cancelled CancelRequested Removed QueueSet LimitSet Bulk ScheduleSet ScheduleFired Swept All";
+    let submitted = "Inserted Duplicate PriorityRaised Requeued Superseded Rejected";
+    let refusals = "Invalid TaskNotFound DependencyNotFound QueueNotFound SessionLost LeaseLost AlreadyEnded NotEnded KeyTaken QueueInUse ScheduleNotFound ScheduleChanged Member";
+    let firings = "Skipped Held Failed";
+    for expected in [outcomes, submitted, refusals, firings].iter().flat_map(|names| names.split(' ')) {
+        assert!(reached.contains(expected), "no sequence reached {expected}, only {reached:?}");
+    }
+}
+
+#[test]
+fn sequences_reach_every_change() {
+    let changes = run_some(600).into_iter().flat_map(|trace| trace.changes);
+    let reached: BTreeSet<String> = changes.map(|change| variant(&change)).collect();
+    let expected = "Submitted Started Completed Retrying Failed Dead CancelRequested Cancelled Expired Released LeaseLost \
+                    Retried PriorityRaised Purged Unblocked Blocked Bundled";
+    for expected in expected.split_whitespace() {
+        assert!(reached.contains(expected), "no sequence reached {expected}, only {reached:?}");
+    }
+}

@@ -1,0 +1,8 @@
+//! The needs of the tests beyond cargo: stores, servers and programs of other implementations.
+
+mod libzmq;
+pub(crate) mod postgres;
+mod python_zmq;
+mod ready;
+
+pub(crate) use ready::{Ready, prepare, prepare_only};
