@@ -7,7 +7,7 @@ use crate::api::error::{Error, Result};
 use crate::api::outcome::Outcome;
 use crate::api::store::Store;
 use crate::api::write::Write;
-use crate::postgres::{Counters, Difference, ItemRow};
+use crate::postgres::{ChangeSet, Counters, SmallStateRow};
 use crate::postgres::{PostgresSource, PostgresTarget};
 use crate::sqlite::{SqliteSource, SqliteTarget};
 
@@ -39,7 +39,7 @@ pub(crate) struct Begun {
 /// Reads a store in pieces; everything that is no task comes first.
 pub(crate) trait Source {
     /// The next piece; `None` behind the last.
-    async fn next(&mut self) -> Result<Option<Difference>>;
+    async fn next(&mut self) -> Result<Option<ChangeSet>>;
 
     /// Fails if somebody has changed the store meanwhile.
     async fn end(self) -> Result<()>;
@@ -50,7 +50,7 @@ pub(crate) trait Target {
     /// The steady time of its clock.
     fn steady(&self) -> Duration;
 
-    async fn put(&mut self, piece: Difference) -> Result<()>;
+    async fn put(&mut self, piece: ChangeSet) -> Result<()>;
 
     /// Makes it a store.
     async fn end(self, counters: Counters) -> Result<()>;
@@ -150,7 +150,7 @@ struct Later {
 }
 
 impl Later {
-    fn shift(&self, items: &mut [ItemRow]) -> Result<()> {
+    fn shift(&self, items: &mut [SmallStateRow]) -> Result<()> {
         for item in items.iter_mut().filter(|item| item.sort == "bucket") {
             let full_at: Duration = item.body()?;
             let left = full_at.saturating_sub(self.from);

@@ -59,25 +59,25 @@ mod state;
 mod sweep;
 mod tasks;
 
-pub(crate) use event_log::Log;
-pub(crate) use state::{Moment, State};
+pub(crate) use event_log::EventLog;
+pub(crate) use state::{Now, State};
 #[cfg(feature = "postgres")]
 pub(crate) use {
-    attempts::external_completion::Awaited,
-    batches::index::Bundles,
-    coverage::known::Known,
-    coverage::load_request::Want,
-    coverage::loaded::{Frontier, Holders, Part, RunningRows},
-    coverage::more_waiting::MoreWaiting,
-    dependencies::dependents::Waits,
-    event_log::Logged,
-    limits::fair_share::QueueShares,
-    limits::running::{RunningCounts, RunningLine},
-    reads::daily_counts::History,
-    tasks::keys::{Keys, Taken},
-    tasks::sub_queue::Lane,
-    tasks::table::Tasks,
+    attempts::external_completion::AwaitedCompletion,
+    batches::index::Batches,
+    coverage::known::Coverage,
+    coverage::load_request::LoadRequest,
+    coverage::loaded::{Loaded, LoadedUpTo, RunningCountRows, RunningSessions},
+    coverage::more_waiting::PartialSubQueues,
+    dependencies::dependents::DependencyIndex,
+    event_log::LoggedChange,
+    limits::fair_share::FairShares,
+    limits::running::{RunningCounts, RunningKey},
+    reads::daily_counts::DailyCounts,
+    tasks::keys::{TakenKey, UniqueKeys},
+    tasks::sub_queue::SubQueue,
+    tasks::table::TaskTable,
     tasks::task::{End, Task},
 };
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
-pub(crate) use {batches::index::Line, dependencies::dependents::Over};
+pub(crate) use {batches::index::BatchKey, dependencies::dependents::UnsettledEnd};

@@ -38,7 +38,7 @@ use crate::postgres::connect::connection::{Address, connect};
 use crate::postgres::connect::options::PostgresOptions;
 use crate::postgres::connect::pool::Pool;
 use crate::postgres::connect::pool::are_pooled;
-use crate::postgres::connect::retry_budget::{Patience, is_not_ready, is_passing};
+use crate::postgres::connect::retry_budget::{RetryBudget, is_not_ready, is_passing};
 use crate::postgres::connect::server_clock;
 use crate::postgres::migrations::migrate::migrate;
 use crate::postgres::reads;
@@ -94,7 +94,7 @@ impl PostgresStore {
 
     pub(super) async fn open_with(address: Address, options: PostgresOptions) -> Result<Self> {
         let location = location(&address.config, &options.schema);
-        let mut patience = Patience::new(options.patience);
+        let mut patience = RetryBudget::new(options.patience);
         let mut is_told = false;
         loop {
             match Self::open_there(address.clone(), options.clone()).await {
@@ -181,7 +181,7 @@ impl PostgresStore {
         F: Future<Output = Result<T>> + Send + 'static,
     {
         Box::pin(async move {
-            let mut patience = Patience::new(self.shared.options.patience);
+            let mut patience = RetryBudget::new(self.shared.options.patience);
             loop {
                 let reading = tokio::spawn(read(Arc::clone(&self.shared)));
                 match reading.await.unwrap_or_else(|_| Err(Error::closed())) {

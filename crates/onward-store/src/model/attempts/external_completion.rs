@@ -18,7 +18,7 @@ use crate::rules::retry::FailureClass;
 
 /// A wait to be finished from elsewhere; there while the task is blocked for it.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Awaited {
+pub(crate) struct AwaitedCompletion {
     pub(crate) wait: CompletionWait,
     /// When the attempt has failed unless it was finished.
     pub(crate) until: Option<Timestamp>,
@@ -47,7 +47,7 @@ impl State {
             task.state = TaskState::Blocked;
             task.session = None;
             task.lost = 0;
-            task.awaited = Some(Awaited { wait, until, expires_at: task.expires_at.take() });
+            task.awaited = Some(AwaitedCompletion { wait, until, expires_at: task.expires_at.take() });
         });
         self.log(lease.task, Change::Blocked);
         self.settle_move(lease.task);

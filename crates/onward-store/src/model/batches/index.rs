@@ -7,18 +7,18 @@ use crate::api::task::{NewTask, TaskId};
 use crate::rules::aggregate::Collection;
 
 /// Queue, kind and group: what is collected together.
-pub(crate) type Line = (Name, Name, Option<Name>);
+pub(crate) type BatchKey = (Name, Name, Option<Name>);
 
 /// What is being collected, and who is a member of which bundle.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Bundles {
-    pub(crate) collections: BTreeMap<Line, (Collection, BTreeSet<TaskId>)>,
+pub(crate) struct Batches {
+    pub(crate) collections: BTreeMap<BatchKey, (Collection, BTreeSet<TaskId>)>,
     pub(crate) bundle_of: BTreeMap<TaskId, TaskId>,
     /// A bundle and a member, live or ended.
     pub(crate) members: BTreeSet<(TaskId, TaskId)>,
 }
 
-impl Bundles {
+impl Batches {
     pub(in crate::model) fn bundle_of(&self, member: TaskId) -> Option<TaskId> {
         self.bundle_of.get(&member).copied()
     }
@@ -51,6 +51,6 @@ impl Bundles {
     }
 }
 
-pub(in crate::model) fn line_of(new: &NewTask) -> Line {
+pub(in crate::model) fn batch_key_of(new: &NewTask) -> BatchKey {
     (new.queue.clone(), new.kind.clone(), new.group.clone())
 }

@@ -5,8 +5,8 @@ use crate::api::news::TaskNews;
 use crate::api::outcome::Refusal;
 use crate::api::reason::WaitReason;
 use crate::api::task::{NewTask, TaskId, TaskState};
-use crate::model::batches::index::line_of;
-use crate::model::dependencies::dependents::Over;
+use crate::model::batches::index::batch_key_of;
+use crate::model::dependencies::dependents::UnsettledEnd;
 use crate::model::state::State;
 use crate::model::tasks::task::Task;
 use crate::rules::aggregate::{self, Collection};
@@ -77,12 +77,12 @@ impl State {
     }
 
     /// The next member that is to end with a bundle that is over.
-    pub(in crate::model) fn next_member(&self, over: Over) -> Option<TaskId> {
+    pub(in crate::model) fn next_member(&self, over: UnsettledEnd) -> Option<TaskId> {
         self.bundles.member_from(over.task, over.next_member)
     }
 
     /// Ends a member with its bundle.
-    pub(in crate::model) fn end_member(&mut self, member: TaskId, over: Over) {
+    pub(in crate::model) fn end_member(&mut self, member: TaskId, over: UnsettledEnd) {
         if self.live_state(member).is_none() {
             return;
         }
@@ -131,7 +131,7 @@ impl State {
         if let Some(bundle) = self.bundles.bundle_of(task.id) {
             return Some(WaitReason::InBundle { bundle });
         }
-        let (collection, _) = self.bundles.collections.get(&line_of(&task.new))?;
+        let (collection, _) = self.bundles.collections.get(&batch_key_of(&task.new))?;
         let Collection { members, size, ripe_at, .. } = *collection;
         Some(WaitReason::Collecting { members, size, ripe_at })
     }

@@ -8,8 +8,8 @@ use crate::api::name::Name;
 use crate::api::task::{NewTask, TaskId};
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
-use crate::model::batches::index::Line;
-use crate::model::batches::index::line_of;
+use crate::model::batches::index::BatchKey;
+use crate::model::batches::index::batch_key_of;
 use crate::model::state::State;
 use crate::model::tasks::task::Task;
 use crate::rules::aggregate::{self, Collection, MemberFacts};
@@ -19,24 +19,24 @@ impl State {
     pub(in crate::model) fn collect(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return };
         let Some(aggregate) = task.new.aggregate else { return };
-        let (line, bytes, now) = (line_of(&task.new), bytes_of(&task.new), self.now.wall);
+        let (key, bytes, now) = (batch_key_of(&task.new), bytes_of(&task.new), self.now.wall);
         let has_room = |(collection, _): &(Collection, _)| collection.has_room_for(bytes);
-        if !self.bundles.collections.get(&line).is_none_or(has_room) {
-            self.hand_over(&line);
+        if !self.bundles.collections.get(&key).is_none_or(has_room) {
+            self.hand_over(&key);
         }
         let (before, mut members) =
-            self.bundles.collections.remove(&line).map_or((None, BTreeSet::new()), |(before, of)| (Some(before), of));
+            self.bundles.collections.remove(&key).map_or((None, BTreeSet::new()), |(before, of)| (Some(before), of));
         members.insert(id);
         let collection = Collection::joined(before, id, aggregate, bytes, now);
-        self.bundles.collections.insert(line.clone(), (collection, members));
+        self.bundles.collections.insert(key.clone(), (collection, members));
         if collection.is_full() {
-            self.hand_over(&line);
+            self.hand_over(&key);
         }
     }
 
     /// Makes a bundle of what is collected; answers how many members it has.
-    fn hand_over(&mut self, line: &Line) -> usize {
-        let Some((_, members)) = self.bundles.collections.remove(line) else { return 0 };
+    fn hand_over(&mut self, key: &BatchKey) -> usize {
+        let Some((_, members)) = self.bundles.collections.remove(key) else { return 0 };
         let tasks: Vec<&Task> = members.iter().filter_map(|member| self.tasks.get(*member)).collect();
         let Some(oldest) = tasks.first() else { return 0 };
         let mut new = NewTask::of(oldest.new.kind.clone());
@@ -56,14 +56,14 @@ impl State {
         let now = self.now.wall;
         let ripe = self.bundles.collections.iter().filter(|(_, (collection, _))| collection.ripe_at <= now);
         let place = |collection: &Collection| (collection.ripe_at, collection.began_with);
-        let mut ripe: Vec<_> = ripe.map(|(line, (collection, _))| (place(collection), line.clone())).collect();
+        let mut ripe: Vec<_> = ripe.map(|(key, (collection, _))| (place(collection), key.clone())).collect();
         ripe.sort_unstable();
         let (mut bundles, mut members) = (0, 0);
-        for (_, line) in ripe {
+        for (_, key) in ripe {
             if members >= bounds::SWEEP {
                 break;
             }
-            members += self.hand_over(&line);
+            members += self.hand_over(&key);
             bundles += 1;
         }
         bundles
@@ -75,14 +75,14 @@ impl State {
     }
 
     pub(in crate::model) fn leave_collection(&mut self, id: TaskId, new: &NewTask) {
-        let line = line_of(new);
-        let Some((collection, members)) = self.bundles.collections.get_mut(&line) else { return };
+        let key = batch_key_of(new);
+        let Some((collection, members)) = self.bundles.collections.get_mut(&key) else { return };
         if !members.remove(&id) {
             return;
         }
         match collection.left(bytes_of(new)) {
             Some(left) => *collection = left,
-            None => drop(self.bundles.collections.remove(&line)),
+            None => drop(self.bundles.collections.remove(&key)),
         }
     }
 
@@ -91,8 +91,8 @@ impl State {
         let is_wanted = |queue: &Name| which.queue.as_ref().is_none_or(|wanted| wanted == queue);
         let mut found: Vec<_> = self.bundles.collections.iter().filter(|((queue, ..), _)| is_wanted(queue)).collect();
         found.sort_unstable_by_key(|(_, (collection, _))| (collection.ripe_at, collection.began_with));
-        let record = |(line, (collection, _)): (&Line, &(Collection, _))| {
-            let (queue, kind, group) = line.clone();
+        let record = |(key, (collection, _)): (&BatchKey, &(Collection, _))| {
+            let (queue, kind, group) = key.clone();
             let Collection { members, size, bytes: payload_bytes, began_at, ripe_at, .. } = *collection;
             CollectionRecord { queue, kind, group, members, size, payload_bytes, began_at, ripe_at }
         };

@@ -12,7 +12,7 @@ use crate::rules;
 
 /// The session that a series prefers.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Preferred {
+pub(crate) struct PreferredSession {
     pub(in crate::model) session: SessionId,
     /// A start of one of its tasks that is not long ago.
     noted_at: Timestamp,
@@ -36,7 +36,7 @@ impl State {
         let Some(series) = self.tasks.get(id).and_then(|task| task.new.affinity.clone()) else { return };
         let known = self.affinities.get(&series).filter(|known| known.session == session);
         if known.is_none_or(|known| rules::affinity::is_to_be_noted(known.noted_at, now)) {
-            self.affinities.insert(series, Preferred { session, noted_at: now });
+            self.affinities.insert(series, PreferredSession { session, noted_at: now });
         }
     }
 

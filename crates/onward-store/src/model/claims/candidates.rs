@@ -8,19 +8,19 @@ use crate::api::task::{SessionId, TaskId};
 use crate::api::timestamp::Timestamp;
 use crate::api::write::{Claim, QueueSelection};
 use crate::model::claims::affinity::{SeriesLine, line_of};
-use crate::model::limits::headroom::Room;
-use crate::model::state::{Moment, State};
-use crate::model::tasks::sub_queue::Lane;
+use crate::model::limits::headroom::Headroom;
+use crate::model::state::{Now, State};
+use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::Task;
 use crate::rules::choice::{Chooser, Line};
 use crate::rules::order::Place;
 use crate::rules::share::Rank;
 
 /// The lines of tasks among which a claim chooses, each with the first task that it may take.
-pub(super) struct Lines<'a> {
+pub(super) struct Candidates<'a> {
     claim: &'a Claim,
     /// What limits leave.
-    pub(super) room: Room,
+    pub(super) room: Headroom,
     /// What stands behind it is not urgent enough.
     last: Option<Place>,
     mode: QueueMode,
@@ -41,11 +41,11 @@ pub(super) struct Lines<'a> {
     reserved: BTreeSet<SeriesLine>,
 }
 
-impl<'a> Lines<'a> {
-    pub(in crate::model) fn of(state: &State, claim: &'a Claim, now: Moment) -> Self {
+impl<'a> Candidates<'a> {
+    pub(in crate::model) fn of(state: &State, claim: &'a Claim, now: Now) -> Self {
         let mut lines = Self {
             claim,
-            room: Room::at(state, now.steady),
+            room: Headroom::at(state, now.steady),
             last: claim.last_place(now.wall),
             mode: claim.choice.mode.unwrap_or(state.mode),
             choice: claim.choice.clone(),
@@ -118,9 +118,10 @@ impl<'a> Lines<'a> {
         for (known, task) in state.tasks.more_waiting() {
             let may_have = self.line_of(state, &task.new.queue) == *line && self.wants(task);
             if may_have && self.may_start(state, task) {
-                let lane = Lane::of(task);
-                let is_next =
-                    |at: Place, one: &Task| at <= known && !self.looked_at.contains(&at.task) && Lane::of(one) == lane;
+                let lane = SubQueue::of(task);
+                let is_next = |at: Place, one: &Task| {
+                    at <= known && !self.looked_at.contains(&at.task) && SubQueue::of(one) == lane
+                };
                 if !state.tasks.any_waiting(is_next) {
                     state.tasks.want_lane_of(task);
                 }

@@ -8,8 +8,8 @@ use crate::api::queue::QueueTurn;
 use crate::api::task::{ClaimedTask, SessionId, TaskId, TaskRecord, TaskState};
 use crate::api::write::{Claim, Scope};
 use crate::bounds;
-use crate::model::claims::candidates::Lines;
-use crate::model::state::{Moment, State};
+use crate::model::claims::candidates::Candidates;
+use crate::model::state::{Now, State};
 use crate::model::tasks::task::Task;
 use crate::rules;
 
@@ -38,7 +38,7 @@ impl State {
 
     fn take(&mut self, claim: &Claim) -> (Vec<ClaimedTask>, QueueTurn) {
         let now = self.now.wall;
-        let mut lines = Lines::of(self, claim, self.now);
+        let mut lines = Candidates::of(self, claim, self.now);
         let most = claim.limit.min(bounds::CLAIM);
         let mut tasks = Vec::with_capacity(most.min(self.tasks.waiting_here()));
         while tasks.len() < most
@@ -57,7 +57,7 @@ impl State {
             tasks.extend(self.start(id, claim.session));
             lines.took(self);
         }
-        let Lines { room, choice, .. } = lines;
+        let Candidates { room, choice, .. } = lines;
         room.settle(self);
         (tasks, choice.turn)
     }
@@ -69,7 +69,7 @@ impl State {
         if taken >= claim.limit.min(bounds::CLAIM) {
             return None;
         }
-        let mut lines = Lines::of(self, claim, self.now);
+        let mut lines = Candidates::of(self, claim, self.now);
         let mut place = Some(last);
         while let Some((next, task)) = self.tasks.waiting_behind(place) {
             if lines.wants(task) && lines.may_start(self, task) {
@@ -104,8 +104,8 @@ impl State {
     }
 
     /// What [`take`](Self::take) would hand out first.
-    pub(crate) fn peek(&self, claim: &Claim, now: Moment) -> Option<TaskRecord> {
-        let mut lines = Lines::of(self, claim, now);
+    pub(crate) fn peek(&self, claim: &Claim, now: Now) -> Option<TaskRecord> {
+        let mut lines = Candidates::of(self, claim, now);
         while let Some(task) = lines.next(self).and_then(|id| self.tasks.get(id)) {
             if !task.has_expired(now.wall) {
                 return Some(task.record(true));

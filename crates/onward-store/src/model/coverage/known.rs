@@ -2,7 +2,7 @@
 //!
 //! The memory store holds everything, and nothing here concerns it. A store that keeps its tasks
 //! elsewhere decides with the same code over a part of them: whatever a write looks for and the
-//! part does not have is noted here as a [`Want`], and the write is decided again when it has been
+//! part does not have is noted here as a [`LoadRequest`], and the write is decided again when it has been
 //! loaded. So what a store decides is what the specification says, however little is loaded.
 
 use std::collections::BTreeSet;
@@ -11,40 +11,44 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::api::limit::LimitScope;
 use crate::api::name::Name;
 use crate::api::task::{SessionId, TaskId};
-use crate::model::coverage::load_request::Want;
-use crate::model::coverage::loaded::{Frontier, Part};
-use crate::model::coverage::more_waiting::MoreWaiting;
+use crate::model::coverage::load_request::LoadRequest;
+use crate::model::coverage::loaded::{Loaded, LoadedUpTo};
+use crate::model::coverage::more_waiting::PartialSubQueues;
 use crate::model::limits::running::RunningCounts;
-use crate::model::tasks::sub_queue::Lane;
+use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::Task;
 use crate::rules::order::Place;
 
 /// What a state knows of the store. A clone notes what it wants in the same place.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Known {
-    part: Option<Arc<Part>>,
-    wants: Arc<Mutex<BTreeSet<Want>>>,
+pub(crate) struct Coverage {
+    part: Option<Arc<Loaded>>,
+    wants: Arc<Mutex<BTreeSet<LoadRequest>>>,
 }
 
-impl Known {
-    pub(crate) fn part(&self) -> Option<&Part> {
+impl Coverage {
+    pub(crate) fn part(&self) -> Option<&Loaded> {
         self.part.as_deref()
     }
 
     /// Notes what is to be loaded.
-    pub(in crate::model) fn want(&self, want: Want) {
+    pub(in crate::model) fn want(&self, want: LoadRequest) {
         self.wants.lock().unwrap_or_else(PoisonError::into_inner).insert(want);
     }
 
     /// Notes that a task was looked for that is not here.
     pub(in crate::model) fn miss(&self, task: TaskId) {
         if self.part().is_some_and(|part| task.0 > 0 && task.0 <= part.last_task && !part.tasks.contains(&task)) {
-            self.want(Want::Task(task));
+            self.want(LoadRequest::Task(task));
         }
     }
 
     /// Whether a part of what is asked for may be elsewhere; then it is noted as wanted.
-    pub(in crate::model) fn lacks(&self, is_known: impl FnOnce(&Part) -> bool, want: impl FnOnce() -> Want) -> bool {
+    pub(in crate::model) fn lacks(
+        &self,
+        is_known: impl FnOnce(&Loaded) -> bool,
+        want: impl FnOnce() -> LoadRequest,
+    ) -> bool {
         let lacks = self.part().is_some_and(|part| !is_known(part));
         if lacks {
             self.want(want());
@@ -59,7 +63,7 @@ impl Known {
         let Some(part) = self.part() else { return };
         let key = (kind.clone(), key.to_owned());
         if !part.keys.contains(&key) {
-            self.want(Want::Key(key.0, key.1));
+            self.want(LoadRequest::Key(key.0, key.1));
         }
     }
 
@@ -67,10 +71,10 @@ impl Known {
     pub(in crate::model) fn walk<'a, K: Copy + Ord + 'a>(
         &'a self,
         order: &'a BTreeSet<K>,
-        frontier: impl FnOnce(&Part) -> Frontier<K>,
-        want: impl Fn() -> Want + 'a,
+        frontier: impl FnOnce(&Loaded) -> LoadedUpTo<K>,
+        want: impl Fn() -> LoadRequest + 'a,
     ) -> impl Iterator<Item = K> + 'a {
-        let frontier = self.part().map_or(Frontier::End, frontier);
+        let frontier = self.part().map_or(LoadedUpTo::Everything, frontier);
         self.walk_up_to(order.iter().copied(), frontier, want)
     }
 
@@ -78,12 +82,12 @@ impl Known {
     pub(in crate::model) fn walk_up_to<'a, K: Copy + Ord + 'a>(
         &'a self,
         mut order: impl Iterator<Item = K> + 'a,
-        frontier: Frontier<K>,
-        want: impl Fn() -> Want + 'a,
+        frontier: LoadedUpTo<K>,
+        want: impl Fn() -> LoadRequest + 'a,
     ) -> impl Iterator<Item = K> + 'a {
         std::iter::from_fn(move || match (order.next(), frontier) {
-            (next, Frontier::End) => next,
-            (Some(next), Frontier::UpTo(last)) if next <= last => Some(next),
+            (next, LoadedUpTo::Everything) => next,
+            (Some(next), LoadedUpTo::Key(last)) if next <= last => Some(next),
             _ => {
                 self.want(want());
                 None
@@ -116,47 +120,47 @@ impl Known {
                 None => self.held_elsewhere(session) > 0,
             },
             (None, None) => {
-                self.want(Want::Holders);
+                self.want(LoadRequest::RunningSessions);
                 false
             }
         }
     }
 
     fn elsewhere(&self) -> Option<&RunningCounts> {
-        self.lacks(|part| part.running.is_some(), || Want::Running);
+        self.lacks(|part| part.running.is_some(), || LoadRequest::RunningCounts);
         self.part()?.running.as_ref()
     }
 
     /// Lanes of which more waits than is loaded: behind which place, and a task as all of the lane
     /// are.
-    pub(in crate::model) fn more_waiting(&self) -> impl Iterator<Item = (&Lane, Place, &Task)> {
-        self.lacks(|part| part.lanes.is_some(), || Want::Lanes);
+    pub(in crate::model) fn more_waiting(&self) -> impl Iterator<Item = (&SubQueue, Place, &Task)> {
+        self.lacks(|part| part.lanes.is_some(), || LoadRequest::SubQueues);
         let lanes = self.part().and_then(|part| part.lanes.as_ref());
-        lanes.into_iter().flat_map(MoreWaiting::iter)
+        lanes.into_iter().flat_map(PartialSubQueues::iter)
     }
 
     /// Those of them of which more may wait before a place, if one is named.
     pub(in crate::model) fn more_waiting_before(&self, end: Option<Place>) -> impl Iterator<Item = (Place, &Task)> {
-        self.lacks(|part| part.lanes.is_some(), || Want::Lanes);
+        self.lacks(|part| part.lanes.is_some(), || LoadRequest::SubQueues);
         let is_before = move |place: Place| end.is_none_or(|end| place < end);
         let lanes = self.part().and_then(|part| part.lanes.as_ref());
         // Asked for each task that a claim takes, and mostly there is none.
         let lanes = lanes.filter(|lanes| lanes.first.is_some_and(is_before));
         lanes
             .into_iter()
-            .flat_map(MoreWaiting::iter)
+            .flat_map(PartialSubQueues::iter)
             .map(|(_, place, task)| (place, task))
             .filter(move |(place, _)| is_before(*place))
     }
 
     #[cfg(feature = "postgres")]
-    pub(crate) fn of(part: Part) -> Self {
+    pub(crate) fn of(part: Loaded) -> Self {
         Self { part: Some(Arc::new(part)), wants: Arc::default() }
     }
 
     /// The part, to be added to.
     #[cfg(feature = "postgres")]
-    pub(crate) fn part_mut(&mut self) -> Option<&mut Part> {
+    pub(crate) fn part_mut(&mut self) -> Option<&mut Loaded> {
         self.part.as_mut().map(Arc::make_mut)
     }
 
@@ -168,7 +172,7 @@ impl Known {
 
     /// What was wanted so far.
     #[cfg(feature = "postgres")]
-    pub(crate) fn take_wants(&self) -> BTreeSet<Want> {
+    pub(crate) fn take_wants(&self) -> BTreeSet<LoadRequest> {
         std::mem::take(&mut *self.wants.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

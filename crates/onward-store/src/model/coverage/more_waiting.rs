@@ -3,28 +3,28 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::tasks::sub_queue::Lane;
+use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::Task;
 use crate::rules::order::Place;
 
 /// Lanes of which more waits than is loaded: behind which place, and a task as all of the lane are.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct MoreWaiting {
-    lanes: BTreeMap<Lane, (Place, Arc<Task>)>,
+pub(crate) struct PartialSubQueues {
+    lanes: BTreeMap<SubQueue, (Place, Arc<Task>)>,
     /// The first of the places.
     pub(in crate::model) first: Option<Place>,
 }
 
-impl MoreWaiting {
+impl PartialSubQueues {
     #[cfg(feature = "postgres")]
-    pub(crate) fn of(lanes: BTreeMap<Lane, (Place, Arc<Task>)>) -> Self {
+    pub(crate) fn of(lanes: BTreeMap<SubQueue, (Place, Arc<Task>)>) -> Self {
         let first = lanes.values().map(|(place, _)| *place).min();
         Self { lanes, first }
     }
 
     /// Of one lane no more waits, or more behind a place.
     #[cfg(feature = "postgres")]
-    pub(crate) fn set(&mut self, lane: &Lane, more: Option<(Place, Arc<Task>)>) {
+    pub(crate) fn set(&mut self, lane: &SubQueue, more: Option<(Place, Arc<Task>)>) {
         let mut lanes = std::mem::take(&mut self.lanes);
         match more {
             Some(more) => drop(lanes.insert(lane.clone(), more)),
@@ -38,7 +38,7 @@ impl MoreWaiting {
         self.lanes.is_empty()
     }
 
-    pub(in crate::model) fn iter(&self) -> impl Iterator<Item = (&Lane, Place, &Task)> {
+    pub(in crate::model) fn iter(&self) -> impl Iterator<Item = (&SubQueue, Place, &Task)> {
         self.lanes.iter().map(|(lane, (place, task))| (lane, *place, &**task))
     }
 }

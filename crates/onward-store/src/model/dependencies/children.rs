@@ -6,7 +6,7 @@ use crate::api::dependency::{Dependency, OnDependencyFailure};
 use crate::api::event::Change;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{Lease, NewTask, TaskId, TaskState, check_payload};
-use crate::model::dependencies::dependents::Over;
+use crate::model::dependencies::dependents::UnsettledEnd;
 use crate::model::state::State;
 use crate::rules::children;
 use crate::rules::dependencies::Ended;
@@ -111,7 +111,7 @@ impl State {
     }
 
     /// The next child to be cancelled of a task that is over.
-    pub(in crate::model) fn next_child(&self, over: Over) -> Option<TaskId> {
+    pub(in crate::model) fn next_child(&self, over: UnsettledEnd) -> Option<TaskId> {
         let next = |child: &TaskId| *child >= over.next_child && *child <= over.up_to;
         children::are_cancelled(over.ended).then(|| self.children_of(over.task, |_| true).into_iter().find(next))?
     }

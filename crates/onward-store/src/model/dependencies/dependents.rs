@@ -12,18 +12,18 @@ use crate::rules::dependencies::{self, Dependent, Ended, Standing};
 
 /// Who waits for whom, both ways.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Waits {
+pub(crate) struct DependencyIndex {
     /// A task and one that depends on it.
     pub(crate) dependents: BTreeSet<(TaskId, TaskId)>,
     /// A blocked task and one that it depends on.
     pub(crate) open: BTreeSet<(TaskId, TaskId)>,
     /// Tasks that are over and whose dependents do not all know yet, in the order of their ends.
-    pub(crate) unsettled: VecDeque<Over>,
+    pub(crate) unsettled: VecDeque<UnsettledEnd>,
 }
 
 /// A task that is over.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Over {
+pub(crate) struct UnsettledEnd {
     pub(crate) task: TaskId,
     pub(crate) ended: Ended,
     /// The highest number that a task had by then: later ones depend on what it does when it is
@@ -35,7 +35,7 @@ pub(crate) struct Over {
     pub(crate) next_member: TaskId,
 }
 
-impl Waits {
+impl DependencyIndex {
     pub(crate) fn add(&mut self, task: TaskId, dependent: TaskId) {
         self.dependents.insert((task, dependent));
         self.open.insert((dependent, task));
@@ -51,7 +51,7 @@ impl Waits {
     }
 
     /// The first dependent that does not know that a task is over.
-    fn next_dependent(&self, over: Over) -> Option<TaskId> {
+    fn next_dependent(&self, over: UnsettledEnd) -> Option<TaskId> {
         self.first_dependent(over.task).filter(|dependent| *dependent <= over.up_to)
     }
 
@@ -84,7 +84,7 @@ impl State {
         if self.waits.first_dependent(task).is_some() || leaves_others {
             let up_to = TaskId(self.last_task);
             let next_child = if leaves_children { TaskId(0) } else { TaskId(i64::MAX) };
-            self.waits.unsettled.push_back(Over { task, ended, up_to, next_child, next_member: TaskId(0) });
+            self.waits.unsettled.push_back(UnsettledEnd { task, ended, up_to, next_child, next_member: TaskId(0) });
         }
     }
 
@@ -149,13 +149,13 @@ impl State {
         self.waits.open_of(task)
     }
 
-    fn settle_next_member(&mut self, over: Over) {
+    fn settle_next_member(&mut self, over: UnsettledEnd) {
         let Some(member) = self.next_member(over) else { return self.settle_next_child(over) };
         self.waits.unsettled.iter_mut().take(1).for_each(|front| front.next_member = TaskId(member.0 + 1));
         self.end_member(member, over);
     }
 
-    fn settle_next_child(&mut self, over: Over) {
+    fn settle_next_child(&mut self, over: UnsettledEnd) {
         match self.next_child(over) {
             Some(child) => {
                 self.waits.unsettled.iter_mut().take(1).for_each(|front| front.next_child = TaskId(child.0 + 1));
@@ -165,8 +165,8 @@ impl State {
         }
     }
 
-    fn settle_dependent(&mut self, over: Over, dependent: TaskId) {
-        let Over { task, ended, .. } = over;
+    fn settle_dependent(&mut self, over: UnsettledEnd, dependent: TaskId) {
+        let UnsettledEnd { task, ended, .. } = over;
         self.waits.remove(task, dependent);
         let Some(on_failure) = self.tasks.get(dependent).map(|task| task.new.depends_on.on_failure) else { return };
         if let Some(state) = dependencies::end_of_dependent(ended, on_failure) {

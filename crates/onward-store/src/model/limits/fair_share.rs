@@ -11,7 +11,7 @@ use crate::rules::share::{Rank, VirtualTime, are_shared, charge, is_below_minimu
 
 /// What has been started from a queue.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct QueueShares {
+pub(crate) struct FairShares {
     pub(crate) now: VirtualTime,
     /// Of the tasks without a group under `None`.
     pub(crate) tags: BTreeMap<Option<Name>, VirtualTime>,

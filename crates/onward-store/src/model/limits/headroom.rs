@@ -13,24 +13,24 @@ use crate::model::tasks::task::Task;
 /// is first asked for and counted down from then on, for a claim of thousands asks for most of them
 /// again and again. The tokens of what has started are taken [at the end](Self::settle).
 #[derive(Debug)]
-pub(in crate::model) struct Room {
+pub(in crate::model) struct Headroom {
     now: Duration,
     /// Mostly nothing is limited.
     is_limited: bool,
-    all: Option<ScopeRoom>,
-    queues: HashMap<Name, ScopeRoom>,
-    kinds: HashMap<Name, ScopeRoom>,
-    groups: HashMap<Name, ScopeRoom>,
+    all: Option<ScopeHeadroom>,
+    queues: HashMap<Name, ScopeHeadroom>,
+    kinds: HashMap<Name, ScopeHeadroom>,
+    groups: HashMap<Name, ScopeHeadroom>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct ScopeRoom {
+struct ScopeHeadroom {
     left: usize,
     /// How many have started, whose tokens are taken at the end.
     started: u32,
 }
 
-impl Room {
+impl Headroom {
     pub(in crate::model) fn at(state: &State, now: Duration) -> Self {
         let (queues, kinds, groups) = (HashMap::default(), HashMap::default(), HashMap::default());
         Self { now, is_limited: state.has_limits(), all: None, queues, kinds, groups }
@@ -57,9 +57,9 @@ impl Room {
     }
 
     /// What is left in each scope under which a task falls.
-    fn of(&mut self, state: &State, task: &Task) -> [Option<&mut ScopeRoom>; 4] {
+    fn of(&mut self, state: &State, task: &Task) -> [Option<&mut ScopeHeadroom>; 4] {
         let now = self.now;
-        let room = |scope: LimitScope| ScopeRoom { left: state.room_in(&scope, now), started: 0 };
+        let room = |scope: LimitScope| ScopeHeadroom { left: state.room_in(&scope, now), started: 0 };
         let (queue, kind, group) = (&task.new.queue, &task.new.kind, &task.new.group);
         [
             Some(self.all.get_or_insert_with(|| room(LimitScope::All))),

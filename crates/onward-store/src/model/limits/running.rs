@@ -21,7 +21,7 @@ pub(crate) struct RunningCounts {
 
 /// Tasks that are counted together.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RunningLine<'a> {
+pub(crate) struct RunningKey<'a> {
     pub(crate) session: Option<SessionId>,
     pub(crate) queue: &'a Name,
     pub(crate) kind: &'a Name,
@@ -30,7 +30,7 @@ pub(crate) struct RunningLine<'a> {
 
 impl RunningCounts {
     /// So many more run.
-    pub(crate) fn add(&mut self, line: RunningLine<'_>, count: u64) {
+    pub(crate) fn add(&mut self, line: RunningKey<'_>, count: u64) {
         self.all += count;
         add_to(&mut self.queues, line.queue, count);
         add_to(&mut self.kinds, line.kind, count);
@@ -39,7 +39,7 @@ impl RunningCounts {
     }
 
     /// One that ran does so no more.
-    pub(in crate::model) fn remove(&mut self, line: RunningLine<'_>) {
+    pub(in crate::model) fn remove(&mut self, line: RunningKey<'_>) {
         self.all = self.all.saturating_sub(1);
         take_from(&mut self.queues, line.queue, 1);
         take_from(&mut self.kinds, line.kind, 1);
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn what_has_ended_is_counted_no_more_anywhere() -> crate::Result<()> {
         let (queue, kind, group) = (Name::new("queue")?, Name::new("kind")?, Name::new("group")?);
-        let line = RunningLine { session: Some(SessionId(1)), queue: &queue, kind: &kind, group: Some(&group) };
+        let line = RunningKey { session: Some(SessionId(1)), queue: &queue, kind: &kind, group: Some(&group) };
         let mut counts = RunningCounts::default();
         counts.add(line, 2);
         counts.remove(line);

@@ -13,11 +13,11 @@ use crate::rules::history::{beginning, counted_on, first_day};
 
 /// The ends of each day and queue.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct History {
+pub(crate) struct DailyCounts {
     pub(crate) days: BTreeMap<(i64, Name), EndedCounts>,
 }
 
-impl History {
+impl DailyCounts {
     pub(crate) fn latest(&self) -> Option<i64> {
         self.days.last_key_value().map(|((day, _), _)| *day)
     }

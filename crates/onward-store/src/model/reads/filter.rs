@@ -2,11 +2,11 @@
 
 use crate::api::store::TaskFilter;
 use crate::api::timestamp::Timestamp;
-use crate::model::batches::index::Bundles;
+use crate::model::batches::index::Batches;
 use crate::model::tasks::task::Task;
 
 /// Whether a listing under `filter` shows a task; `bundles` says of which bundle it is a member.
-pub(in crate::model) fn shows(filter: &TaskFilter, task: &Task, bundles: &Bundles) -> bool {
+pub(in crate::model) fn shows(filter: &TaskFilter, task: &Task, bundles: &Batches) -> bool {
     let within = |at: Option<Timestamp>, from: Option<Timestamp>, before: Option<Timestamp>| {
         from.is_none_or(|from| at.is_some_and(|at| at >= from))
             && before.is_none_or(|before| at.is_some_and(|at| at < before))

@@ -9,13 +9,13 @@ use crate::api::task::{NewTask, TaskId, TaskState};
 use crate::api::write::Scope;
 use crate::bounds;
 use crate::model::limits::limit::scopes;
-use crate::model::state::{Moment, State};
+use crate::model::state::{Now, State};
 use crate::model::tasks::task::Task;
 use crate::rules;
 use crate::rules::why::{LimitUse, OrchestrationFacts, WaitFacts, reasons};
 
 impl State {
-    pub(crate) fn why(&self, id: TaskId, now: Moment) -> Option<Vec<WaitReason>> {
+    pub(crate) fn why(&self, id: TaskId, now: Now) -> Option<Vec<WaitReason>> {
         let (task, steady) = (self.tasks.get(id)?, now.steady);
         let scopes = pause_scopes(task);
         let facts = WaitFacts {

@@ -12,7 +12,7 @@ use crate::model::tasks::task::Task;
 /// Queue, kind, group and series: waiting tasks that have all of them in common go in the order of
 /// their places. Orchestrations have lanes of their own, for claims may leave them out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Lane {
+pub(crate) struct SubQueue {
     pub(crate) queue: Name,
     pub(crate) kind: Name,
     pub(crate) group: Option<Name>,
@@ -20,7 +20,7 @@ pub(crate) struct Lane {
     pub(crate) orchestration: bool,
 }
 
-impl Lane {
+impl SubQueue {
     pub(crate) fn of(task: &Task) -> Self {
         let new = &task.new;
         Self {

@@ -9,19 +9,19 @@ use crate::api::name::Name;
 use crate::api::orchestration::Instance;
 use crate::api::task::{SessionId, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
-use crate::model::coverage::known::Known;
-use crate::model::coverage::load_request::Want;
-use crate::model::coverage::loaded::Frontier;
-use crate::model::limits::running::{RunningCounts, RunningLine};
-use crate::model::tasks::sub_queue::Lane;
+use crate::model::coverage::known::Coverage;
+use crate::model::coverage::load_request::LoadRequest;
+use crate::model::coverage::loaded::LoadedUpTo;
+use crate::model::limits::running::{RunningCounts, RunningKey};
+use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::{End, Task};
 use crate::rules::order::Place;
 
 /// Every task, live and ended. The orders follow from the tasks alone; [`change`](Self::change)
 /// keeps them so.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tasks {
-    pub(crate) known: Known,
+pub(crate) struct TaskTable {
+    pub(crate) known: Coverage,
     all: BTreeMap<TaskId, Arc<Task>>,
     waiting: BTreeSet<Place>,
     /// Those of them that have a series.
@@ -39,7 +39,7 @@ pub(crate) struct Tasks {
     running: RunningCounts,
 }
 
-impl Tasks {
+impl TaskTable {
     pub(crate) fn get(&self, id: TaskId) -> Option<&Task> {
         let task = self.all.get(&id).map(Arc::as_ref);
         if task.is_none() {
@@ -71,7 +71,7 @@ impl Tasks {
     pub(in crate::model) fn know_messages(&self, id: TaskId) {
         let instance = self.all.get(&id).and_then(|task| task.instance.as_deref());
         if instance.is_some_and(Instance::lacks_messages) {
-            self.known.lacks(|part| part.messages.contains(&id), || Want::Messages(id));
+            self.known.lacks(|part| part.messages.contains(&id), || LoadRequest::Messages(id));
         }
     }
 
@@ -81,7 +81,7 @@ impl Tasks {
 
     /// Takes a task that others have too.
     pub(crate) fn insert_shared(&mut self, task: Arc<Task>) {
-        self.move_on(task.id, &Orders::default(), &Orders::of(&task));
+        self.move_on(task.id, &IndexEntries::default(), &IndexEntries::of(&task));
         self.all.insert(task.id, task);
     }
 
@@ -91,9 +91,9 @@ impl Tasks {
             self.known.miss(id);
             return;
         };
-        let before = Orders::of(task);
+        let before = IndexEntries::of(task);
         change(Arc::make_mut(task));
-        let after = Orders::of(task);
+        let after = IndexEntries::of(task);
         // Most changes leave a task in its place in most orders.
         self.move_on(id, &before, &after);
     }
@@ -103,21 +103,21 @@ impl Tasks {
             self.known.miss(id);
             return None;
         };
-        self.move_on(id, &Orders::of(&task), &Orders::default());
+        self.move_on(id, &IndexEntries::of(&task), &IndexEntries::default());
         Some(task)
     }
 
     /// Moves a task from its place in every order to another, where that is another.
-    fn move_on(&mut self, id: TaskId, before: &Orders, after: &Orders) {
+    fn move_on(&mut self, id: TaskId, before: &IndexEntries, after: &IndexEntries) {
         move_in(&mut self.waiting, before.waiting, after.waiting);
         move_in(&mut self.waiting_in_series, before.waiting_in_series, after.waiting_in_series);
         let with_id = |at: Option<Timestamp>| at.map(|at| (at, id));
         move_in(&mut self.scheduled, with_id(before.scheduled), with_id(after.scheduled));
         move_in(&mut self.expiring, with_id(before.expiring), with_id(after.expiring));
         move_in(&mut self.overdue, with_id(before.overdue), with_id(after.overdue));
-        let held = |orders: &Orders| orders.held.map(|session| (session, id));
+        let held = |orders: &IndexEntries| orders.held.map(|session| (session, id));
         move_in(&mut self.held, held(before), held(after));
-        let ended = |orders: &Orders| orders.ended.map(|end| (end, id));
+        let ended = |orders: &IndexEntries| orders.ended.map(|end| (end, id));
         move_in(&mut self.ended, ended(before), ended(after));
         move_in(&mut self.retained, with_id(before.retained), with_id(after.retained));
         if before.running != after.running {
@@ -145,7 +145,7 @@ impl Tasks {
 
     /// Tasks with numbers from `from` up to, but not including, `before`, by number.
     pub(in crate::model) fn between(&self, from: TaskId, before: TaskId) -> impl DoubleEndedIterator<Item = &Task> {
-        self.known.lacks(|part| part.between.contains(&(from, before)), || Want::Between(from, before));
+        self.known.lacks(|part| part.between.contains(&(from, before)), || LoadRequest::IdRange(from, before));
         self.all.range(from..before.max(from)).map(|(_, task)| task.as_ref())
     }
 
@@ -163,28 +163,28 @@ impl Tasks {
 
     /// Scheduled tasks by when they are due.
     pub(in crate::model) fn scheduled(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
-        self.known.walk(&self.scheduled, |part| part.scheduled, || Want::Scheduled)
+        self.known.walk(&self.scheduled, |part| part.scheduled, || LoadRequest::Scheduled)
     }
 
     /// Live tasks that are not running, by when they expire.
     pub(in crate::model) fn expiring(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
-        self.known.walk(&self.expiring, |part| part.expiring, || Want::Expiring)
+        self.known.walk(&self.expiring, |part| part.expiring, || LoadRequest::Expiring)
     }
 
     /// Tasks that must be finished from elsewhere within a time, by when that is over.
     pub(in crate::model) fn overdue(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
-        self.known.walk(&self.overdue, |part| part.overdue, || Want::Overdue)
+        self.known.walk(&self.overdue, |part| part.overdue, || LoadRequest::Overdue)
     }
 
     /// What a session holds, by number.
     pub(in crate::model) fn held_by(&self, session: SessionId) -> impl Iterator<Item = &Task> {
-        self.known.lacks(|part| part.held.contains(&session), || Want::Held(session));
+        self.known.lacks(|part| part.held.contains(&session), || LoadRequest::HeldBy(session));
         self.held_here(session)
     }
 
     /// What a session holds and somebody wants stopped, by number.
     pub(in crate::model) fn to_cancel(&self, session: SessionId) -> impl Iterator<Item = &Task> {
-        self.known.lacks(|part| part.to_cancel.contains(&session), || Want::ToCancel(session));
+        self.known.lacks(|part| part.to_cancel.contains(&session), || LoadRequest::CancelRequested(session));
         self.held_here(session).filter(|task| task.cancel_requested)
     }
 
@@ -205,24 +205,26 @@ impl Tasks {
 
     /// Ended tasks that did not say how long they are kept, the oldest end first.
     pub(in crate::model) fn ended(&self) -> impl Iterator<Item = (End, TaskId)> {
-        self.known.walk(&self.ended, |part| part.ended, || Want::Ended)
+        self.known.walk(&self.ended, |part| part.ended, || LoadRequest::Ended)
     }
 
     /// Ended tasks that said how long they are kept, by until when that is.
     pub(in crate::model) fn retained(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
-        self.known.walk(&self.retained, |part| part.retained, || Want::Retained)
+        self.known.walk(&self.retained, |part| part.retained, || LoadRequest::Retained)
     }
 
     /// How many have ended that did not say how long they are kept.
     pub(super) fn ended_count(&self) -> u64 {
-        self.known.lacks(|part| part.ended_elsewhere.is_some(), || Want::EndedCount);
+        self.known.lacks(|part| part.ended_elsewhere.is_some(), || LoadRequest::EndedCount);
         self.ended.len() as u64 + self.known.part().and_then(|part| part.ended_elsewhere).unwrap_or_default()
     }
 
     /// The children of a task, by number.
     pub(in crate::model) fn children_of(&self, parent: TaskId) -> impl Iterator<Item = &Task> {
-        self.known
-            .lacks(|part| parent.0 > part.last_task || part.children.contains(&parent), || Want::Children(parent));
+        self.known.lacks(
+            |part| parent.0 > part.last_task || part.children.contains(&parent),
+            || LoadRequest::Children(parent),
+        );
         self.iter().filter(move |task| task.new.parent == Some(parent))
     }
 
@@ -249,16 +251,16 @@ impl Tasks {
         states: &'a [TaskState],
     ) -> impl Iterator<Item = TaskId> + 'a {
         let is_meant = move |task: &&Task| task.new.queue == *queue && states.contains(&task.state);
-        let frontier = self.known.part().map_or(Frontier::End, |part| {
+        let frontier = self.known.part().map_or(LoadedUpTo::Everything, |part| {
             part.of_queue.get(&(queue.clone(), states.to_vec())).copied().unwrap_or_default()
         });
         let numbers = self.iter().filter(is_meant).map(|task| task.id);
-        self.known.walk_up_to(numbers, frontier, || Want::OfQueue(queue.clone(), states.to_vec()))
+        self.known.walk_up_to(numbers, frontier, || LoadRequest::QueueTasks(queue.clone(), states.to_vec()))
     }
 
     /// How many live tasks a queue has.
     pub(in crate::model) fn live_in(&self, queue: &Name) -> u64 {
-        self.known.lacks(|part| part.live_elsewhere.contains_key(queue), || Want::LiveIn(queue.clone()));
+        self.known.lacks(|part| part.live_elsewhere.contains_key(queue), || LoadRequest::LiveCount(queue.clone()));
         let elsewhere = self.known.part().and_then(|part| part.live_elsewhere.get(queue));
         let here = self.iter().filter(|task| task.new.queue == *queue && !task.state.is_ended()).count() as u64;
         here + elsewhere.copied().unwrap_or_default()
@@ -282,12 +284,12 @@ impl Tasks {
 
     /// Notes that more of the lane of a task is to be known.
     pub(in crate::model) fn want_lane_of(&self, task: &Task) {
-        self.known.want(Want::Lane(Lane::of(task)));
+        self.known.want(LoadRequest::SubQueue(SubQueue::of(task)));
     }
 
     /// Has what waits in the lane of a waiting task before it known.
     pub(in crate::model) fn know_ahead_of(&self, task: &Task) {
-        let lane = Lane::of(task);
+        let lane = SubQueue::of(task);
         if self.known.more_waiting().any(|(one, place, _)| *one == lane && place < task.place()) {
             self.want_lane_of(task);
         }
@@ -304,9 +306,9 @@ impl Tasks {
         if more.peek().is_none() {
             return;
         }
-        let mut first = BTreeMap::<Lane, Place>::new();
+        let mut first = BTreeMap::<SubQueue, Place>::new();
         for (place, task) in self.waiting.iter().filter_map(|place| Some((place, self.all.get(&place.task)?))) {
-            first.entry(Lane::of(task)).or_insert(*place);
+            first.entry(SubQueue::of(task)).or_insert(*place);
         }
         for (lane, place, task) in more {
             if first.get(lane).is_none_or(|first| *first > place) {
@@ -318,7 +320,7 @@ impl Tasks {
 
 /// Where a task stands in each order in which it stands.
 #[derive(Debug, Default)]
-struct Orders {
+struct IndexEntries {
     waiting: Option<Place>,
     waiting_in_series: Option<Place>,
     scheduled: Option<Timestamp>,
@@ -330,7 +332,7 @@ struct Orders {
     running: Option<Running>,
 }
 
-impl Orders {
+impl IndexEntries {
     fn of(task: &Task) -> Self {
         let waiting = (task.state == TaskState::Waiting).then(|| task.place());
         let may_expire = matches!(task.state, TaskState::Waiting | TaskState::Scheduled | TaskState::Blocked);
@@ -364,8 +366,8 @@ impl Running {
         Self { session: task.session, queue, kind, group }
     }
 
-    fn as_line(&self) -> RunningLine<'_> {
-        RunningLine { session: self.session, queue: &self.queue, kind: &self.kind, group: self.group.as_ref() }
+    fn as_line(&self) -> RunningKey<'_> {
+        RunningKey { session: self.session, queue: &self.queue, kind: &self.kind, group: self.group.as_ref() }
     }
 }
 

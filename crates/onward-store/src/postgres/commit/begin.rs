@@ -11,104 +11,106 @@ use crate::api::error::Result;
 use crate::api::task::SessionId;
 use crate::api::write::Write;
 use crate::bounds;
-use crate::model::Want;
-use crate::postgres::commit::server_numbers::{COUNTERS_TO_READ, COUNTERS_TO_WRITE, Numbers, Said, SaidToWriter};
-use crate::postgres::commit::writer_state::{Completions, Last};
-use crate::postgres::connect::connection::{Link, LinkTo};
+use crate::model::LoadRequest;
+use crate::model::Now;
+use crate::postgres::commit::server_numbers::{
+    COUNTERS_TO_READ, COUNTERS_TO_WRITE, ServerNumbers, TransactionNumbers, WriterNumbers,
+};
+use crate::postgres::commit::writer_state::{CompletionPhase, WriterState};
+use crate::postgres::connect::connection::{OwnedConnection, ServerConnection};
 use crate::postgres::connect::error::classified;
 use crate::postgres::connect::error::nothing_said;
-use crate::postgres::load::found::Fetched;
+use crate::postgres::load::found::QueryResult;
 use crate::postgres::load::found::take;
-use crate::postgres::load::loader::{Fetcher, Reading};
+use crate::postgres::load::loader::{Loader, PendingLoad};
 use crate::postgres::load::row::ITEMS;
 use crate::postgres::load::row::item;
 use crate::postgres::shared::Shared;
-use crate::postgres::speculation::eager_writes::Early;
+use crate::postgres::speculation::eager_writes::EagerWrites;
 use crate::postgres::speculation::ordered_polling::beside;
 use crate::postgres::speculation::own_sessions::is_as_kept;
-use crate::postgres::speculation::plan::{Ahead, Presumed};
-use crate::postgres::speculation::row_cache::Kept;
-use crate::postgres::speculation::validation::Compared;
+use crate::postgres::speculation::plan::{Plan, SentPlan};
+use crate::postgres::speculation::row_cache::RowCache;
+use crate::postgres::speculation::validation::RowValidation;
 use crate::postgres::sql::BEGIN_TO_READ;
-use crate::postgres::working_set::contents::Partial;
-use crate::postgres::working_set::counters::Now;
+use crate::postgres::working_set::contents::WorkingSet;
 use crate::postgres::working_set::decision::Decision;
 use crate::postgres::working_set::expected_requests::wanted_by;
-use crate::postgres::working_set::small_state::Items;
+use crate::postgres::working_set::small_state::SmallState;
 
 /// What a transaction begins with.
 #[derive(Debug)]
-pub(in crate::postgres) struct Header {
+pub(in crate::postgres) struct TransactionStart {
     pub(in crate::postgres) now: Now,
-    pub(in crate::postgres) partial: Partial,
+    pub(in crate::postgres) partial: WorkingSet,
     /// Whether what it shows may not be on disk yet.
     pub(in crate::postgres) is_ahead: bool,
 }
 
-impl Header {
-    fn of(said: Said, payload_limit: usize, items: Items) -> Result<Self> {
-        let partial = Partial::new(said.counters, said.latest_day, payload_limit, items)?;
+impl TransactionStart {
+    fn of(said: ServerNumbers, payload_limit: usize, items: SmallState) -> Result<Self> {
+        let partial = WorkingSet::new(said.counters, said.latest_day, payload_limit, items)?;
         Ok(Self { now: said.now, partial, is_ahead: false })
     }
 }
 
 /// What is sent at once when a transaction begins.
-pub(super) struct Beginning<'b> {
+pub(super) struct FirstRequests<'b> {
     /// The statements before the lock.
     begin: &'b str,
-    wants: BTreeSet<Want>,
+    wants: BTreeSet<LoadRequest>,
     /// What claims look at, where other writes can be decided before that is here.
-    for_claims: BTreeSet<Want>,
+    for_claims: BTreeSet<LoadRequest>,
 }
 
-impl<'b> Beginning<'b> {
+impl<'b> FirstRequests<'b> {
     pub(in crate::postgres) fn of(begin: &'b str, calls: &[&[Write]], is_step_by_step: bool) -> Self {
         let (mut wants, mut for_claims) = (Vec::new(), Vec::new());
         for write in calls.iter().copied().flatten() {
             let is_later = is_step_by_step && matches!(write, Write::Claim(_));
             wanted_by(write, if is_later { &mut for_claims } else { &mut wants });
         }
-        let wants: BTreeSet<Want> = wants.into_iter().collect();
+        let wants: BTreeSet<LoadRequest> = wants.into_iter().collect();
         let for_claims = for_claims.into_iter().filter(|want| !wants.contains(want)).collect();
         Self { begin, wants, for_claims }
     }
 }
 
 /// What calls that are decided step by step surely look for, but for their claims.
-pub(in crate::postgres) fn wanted_before_claims(call: &[Write]) -> BTreeSet<Want> {
-    Beginning::of("", &[call], true).wants
+pub(in crate::postgres) fn wanted_before_claims(call: &[Write]) -> BTreeSet<LoadRequest> {
+    FirstRequests::of("", &[call], true).wants
 }
 
 /// A transaction that has begun.
-pub(in crate::postgres) struct Begun<'c> {
-    pub(in crate::postgres) header: Header,
+pub(in crate::postgres) struct Started<'c> {
+    pub(in crate::postgres) header: TransactionStart,
     /// What was decided ahead.
     pub(in crate::postgres) decision: Option<Box<Decision>>,
-    pub(in crate::postgres) numbers: Numbers,
+    pub(in crate::postgres) numbers: TransactionNumbers,
     /// What the writer knew.
-    pub(in crate::postgres) kept: Kept,
+    pub(in crate::postgres) kept: RowCache,
     pub(in crate::postgres) is_alone: bool,
     /// Which sessions are its own.
     pub(in crate::postgres) own: BTreeSet<SessionId>,
-    pub(super) for_claims: ForClaims<'c>,
+    pub(super) for_claims: ClaimLoad<'c>,
 }
 
 /// What claims look at and is on its way.
-pub(super) type ForClaims<'c> = Option<MaybeDone<Reading<'c>>>;
+pub(super) type ClaimLoad<'c> = Option<MaybeDone<PendingLoad<'c>>>;
 
 /// What the server answers first, each by itself.
-struct First {
+struct FirstReplies {
     begun: std::result::Result<(), DriverError>,
     /// The numbers of the store.
     rows: std::result::Result<Vec<Row>, DriverError>,
     items: std::result::Result<Option<Vec<Row>>, DriverError>,
-    fetched: Result<Vec<Fetched>>,
+    fetched: Result<Vec<QueryResult>>,
     unchanged: Result<HashSet<i64>>,
 }
 
 /// What is asked first in a transaction that writes.
-struct Ask<'c, 's> {
-    client: &'c LinkTo<'c>,
+struct FirstQueries<'c, 's> {
+    client: &'c ServerConnection<'c>,
     shared: &'s Shared,
     /// The statements before the lock.
     begin: &'s str,
@@ -119,14 +121,14 @@ struct Ask<'c, 's> {
     with_items: bool,
 }
 
-impl<'c> Ask<'c, '_> {
+impl<'c> FirstQueries<'c, '_> {
     /// Sends everything and waits for it, but for what claims look at, which comes last.
     async fn first(
         self,
-        fetcher: &mut Fetcher<'c>,
-        sorted: &mut Sorted,
-        early: &mut Early<'c>,
-    ) -> (First, ForClaims<'c>) {
+        fetcher: &mut Loader<'c>,
+        sorted: &mut RequestSources,
+        early: &mut EagerWrites<'c>,
+    ) -> (FirstReplies, ClaimLoad<'c>) {
         let Self { client, shared: Shared { sql, .. }, begin, writer, with_items } = self;
         let (begin, counters, items) = (sql.and_lock(begin), sql.text(COUNTERS_TO_WRITE), sql.text(ITEMS));
         let writer: [(&(dyn ToSql + Sync), Type); 1] = [(&writer, Type::INT8)];
@@ -138,28 +140,28 @@ impl<'c> Ask<'c, '_> {
         let first = join4(begin, counters, items, join(asked, sorted.compared.unchanged(client, sql)));
         let asked = beside(for_claims.as_mut_slice(), first);
         let (begun, rows, items, (fetched, unchanged)) = early.beside(asked).await;
-        (First { begun, rows, items, fetched, unchanged }, for_claims)
+        (FirstReplies { begun, rows, items, fetched, unchanged }, for_claims)
     }
 }
 
 /// What is wanted first, by how it is come by.
 #[derive(Default)]
-struct Sorted {
+struct RequestSources {
     /// Nobody need be asked, if nobody else has written.
-    known: BTreeSet<Want>,
+    known: BTreeSet<LoadRequest>,
     /// Nobody need be asked, if nobody else has interfered with what this writer runs.
-    own: BTreeSet<Want>,
-    compared: Compared,
-    asked: BTreeSet<Want>,
+    own: BTreeSet<LoadRequest>,
+    compared: RowValidation,
+    asked: BTreeSet<LoadRequest>,
     /// Asked last.
-    for_claims: BTreeSet<Want>,
+    for_claims: BTreeSet<LoadRequest>,
 }
 
-impl Sorted {
-    fn of(wants: BTreeSet<Want>, for_claims: BTreeSet<Want>, last: &Last) -> Self {
+impl RequestSources {
+    fn of(wants: BTreeSet<LoadRequest>, for_claims: BTreeSet<LoadRequest>, last: &WriterState) -> Self {
         let mut sorted = Self::default();
         let kept = &last.kept;
-        let is_known = |want: &Want| last.others == 0 && kept.has(want);
+        let is_known = |want: &LoadRequest| last.others == 0 && kept.has(want);
         // What is counted once is known from then on, as long as nobody else writes.
         let counts = last.others == 0 || last.items.as_ref().is_some_and(|(_, items)| items.counts_running());
         for want in wants {
@@ -171,7 +173,8 @@ impl Sorted {
                 sorted.asked.insert(counted_if(counts, want));
             }
         }
-        let (known, for_claims): (BTreeSet<Want>, BTreeSet<Want>) = for_claims.into_iter().partition(is_known);
+        let (known, for_claims): (BTreeSet<LoadRequest>, BTreeSet<LoadRequest>) =
+            for_claims.into_iter().partition(is_known);
         sorted.known.extend(known);
         sorted.for_claims = for_claims.into_iter().map(|want| counted_if(counts, want)).collect();
         sorted
@@ -183,26 +186,26 @@ impl Sorted {
         self,
         unchanged: &HashSet<i64>,
         (is_alone, transaction): (bool, i64),
-        is_as_kept: impl Fn(&Want) -> bool,
+        is_as_kept: impl Fn(&LoadRequest) -> bool,
         counts: bool,
-    ) -> (BTreeSet<Want>, BTreeSet<Want>) {
+    ) -> (BTreeSet<LoadRequest>, BTreeSet<LoadRequest>) {
         let (mut known, mut unknown) = self.compared.parted(unchanged, transaction);
         let presumed = self.known.into_iter().chain(self.own);
-        let (mut as_kept, mut others): (BTreeSet<Want>, BTreeSet<Want>) =
+        let (mut as_kept, mut others): (BTreeSet<LoadRequest>, BTreeSet<LoadRequest>) =
             presumed.partition(|want| is_alone || is_as_kept(want));
         known.append(&mut as_kept);
         unknown.append(&mut others);
         if is_alone && counts {
             // If it is here, an end shows by it whether it makes room for anybody.
-            known.insert(Want::Running);
+            known.insert(LoadRequest::RunningCounts);
         }
         (known, unknown.into_iter().map(|want| counted_if(counts, want)).collect())
     }
 }
 
 /// Who counts what runs knows who runs any, too.
-fn counted_if(counts: bool, want: Want) -> Want {
-    if counts && want == Want::Holders { Want::Running } else { want }
+fn counted_if(counts: bool, want: LoadRequest) -> LoadRequest {
+    if counts && want == LoadRequest::RunningSessions { LoadRequest::RunningCounts } else { want }
 }
 
 /// Begins a transaction that writes, and reads what every one needs and what is wanted first, in
@@ -210,27 +213,28 @@ fn counted_if(counts: bool, want: Want) -> Want {
 /// the writer knows something that is wanted. `None` where it is not as it was when calls were
 /// decided ahead, and where completions are to be taken in first.
 pub(super) async fn begin_to_write<'c>(
-    client: &'c LinkTo<'c>,
+    client: &'c ServerConnection<'c>,
     shared: &Shared,
-    fetcher: &mut Fetcher<'c>,
-    Beginning { begin, wants, for_claims }: Beginning<'_>,
-    last: &mut Last,
-    (early, ahead): (&mut Early<'c>, Option<Box<Ahead>>),
-) -> Result<Option<Begun<'c>>> {
+    fetcher: &mut Loader<'c>,
+    FirstRequests { begin, wants, for_claims }: FirstRequests<'_>,
+    last: &mut WriterState,
+    (early, ahead): (&mut EagerWrites<'c>, Option<Box<Plan>>),
+) -> Result<Option<Started<'c>>> {
     fetcher.named(&wants);
     let looks_into_every_lane = last.items.as_ref().is_some_and(|(_, items)| items.look_into_every_lane());
     fetcher.look_into_every_lane(last.every_lane > 0 || looks_into_every_lane);
-    let mut sorted = Sorted::of(wants, for_claims, last);
+    let mut sorted = RequestSources::of(wants, for_claims, last);
     let presumed = ahead.map(|ahead| ahead.sent_by(early));
-    let ask = Ask { client, shared, begin, writer: last.marker.writer, with_items: last.items.is_none() };
-    let (First { begun, rows, items, fetched, unchanged }, mut for_claims) =
+    let ask = FirstQueries { client, shared, begin, writer: last.marker.writer, with_items: last.items.is_none() };
+    let (FirstReplies { begun, rows, items, fetched, unchanged }, mut for_claims) =
         ask.first(fetcher, &mut sorted, early).await;
     begun.map_err(classified)?;
-    let SaidToWriter { said, numbers, batch, has_completions } = SaidToWriter::of(shared, &rows.map_err(classified)?)?;
-    if matches!(last.completions, Completions::None | Completions::Found) {
-        last.completions = if has_completions { Completions::Found } else { Completions::None };
+    let WriterNumbers { said, numbers, batch, has_completions } =
+        WriterNumbers::of(shared, &rows.map_err(classified)?)?;
+    if matches!(last.completions, CompletionPhase::None | CompletionPhase::Found) {
+        last.completions = if has_completions { CompletionPhase::Found } else { CompletionPhase::None };
     }
-    if last.completions == Completions::Found {
+    if last.completions == CompletionPhase::Found {
         return Ok(None);
     }
     let mut unchanged = unchanged?;
@@ -250,20 +254,20 @@ pub(super) async fn begin_to_write<'c>(
     let counts = items.counts_running();
     let payload_limit = match last.completions {
         // Who completed them was told that they can be.
-        Completions::Taking => bounds::PAYLOAD_BYTES_CEILING,
-        Completions::None | Completions::Found | Completions::Taken => shared.options.payload_limit,
+        CompletionPhase::Consuming => bounds::PAYLOAD_BYTES_CEILING,
+        CompletionPhase::None | CompletionPhase::Found | CompletionPhase::Consumed => shared.options.payload_limit,
     };
     let (mut header, mut decision) = match presumed.map(|presumed| *presumed) {
-        Some(Presumed { header, decision, .. }) => (header, Some(decision)),
-        None => (Header::of(said, payload_limit, items)?, None),
+        Some(SentPlan { header, decision, .. }) => (header, Some(decision)),
+        None => (TransactionStart::of(said, payload_limit, items)?, None),
     };
     take(&mut header.partial, fetched?)?;
     let own = last.own.open_in(&header.partial);
-    let is_as_kept = |want: &Want| is_as_kept(want, &last.kept, numbers.interference, &own);
+    let is_as_kept = |want: &LoadRequest| is_as_kept(want, &last.kept, numbers.interference, &own);
     let (known, mut unknown) = sorted.settled(&unchanged, (is_alone, numbers.transaction), is_as_kept, counts);
-    if last.completions == Completions::Taking && counts {
+    if last.completions == CompletionPhase::Consuming && counts {
         // To count costs less than to have everybody look for work that there cannot be.
-        unknown.insert(Want::Running);
+        unknown.insert(LoadRequest::RunningCounts);
     }
     let kept = give_known(last, is_alone, &known, &mut header.partial);
     decision.iter_mut().for_each(|decision| decision.knows(&header.partial));
@@ -271,17 +275,17 @@ pub(super) async fn begin_to_write<'c>(
         let fetched = beside(for_claims.as_mut_slice(), fetcher.fetch(unknown)).await?;
         take(&mut header.partial, fetched)?;
     }
-    Ok(Some(Begun { header, decision, numbers, kept, is_alone, own, for_claims }))
+    Ok(Some(Started { header, decision, numbers, kept, is_alone, own, for_claims }))
 }
 
 /// What is no task: as the writer knows it, or where somebody has changed it, as the store has it.
 async fn items_now(
-    client: &LinkTo<'_>,
+    client: &ServerConnection<'_>,
     shared: &Shared,
-    known: Option<(i64, Items)>,
+    known: Option<(i64, SmallState)>,
     version: i64,
-    for_claims: &mut ForClaims<'_>,
-) -> Result<Items> {
+    for_claims: &mut ClaimLoad<'_>,
+) -> Result<SmallState> {
     match known {
         Some((known, items)) if known == version => Ok(items),
         _ => {
@@ -292,12 +296,17 @@ async fn items_now(
     }
 }
 
-fn items_of(rows: &[Row]) -> Result<Items> {
-    Items::of(rows.iter().map(item))
+fn items_of(rows: &[Row]) -> Result<SmallState> {
+    SmallState::of(rows.iter().map(item))
 }
 
 /// Puts what a writer knew where calls look for it; answers what it keeps of that.
-fn give_known(last: &mut Last, is_alone: bool, known: &BTreeSet<Want>, partial: &mut Partial) -> Kept {
+fn give_known(
+    last: &mut WriterState,
+    is_alone: bool,
+    known: &BTreeSet<LoadRequest>,
+    partial: &mut WorkingSet,
+) -> RowCache {
     let mut kept = std::mem::take(&mut last.kept);
     if !is_alone {
         kept.interrupted();
@@ -309,11 +318,11 @@ fn give_known(last: &mut Last, is_alone: bool, known: &BTreeSet<Want>, partial: 
 /// Begins a transaction that reads, and reads what every one needs and what is wanted first, in one
 /// round trip.
 pub(in crate::postgres) async fn begin_to_read(
-    client: &Link,
+    client: &OwnedConnection,
     shared: &Shared,
-    fetcher: &mut Fetcher<'_>,
-    wants: BTreeSet<Want>,
-) -> Result<Header> {
+    fetcher: &mut Loader<'_>,
+    wants: BTreeSet<LoadRequest>,
+) -> Result<TransactionStart> {
     let (numbers, items) = (shared.sql.text(COUNTERS_TO_READ), shared.sql.text(ITEMS));
     let (begun, rows, items, fetched) = join4(
         client.batch_execute(BEGIN_TO_READ),
@@ -325,7 +334,7 @@ pub(in crate::postgres) async fn begin_to_read(
     begun.map_err(classified)?;
     let (rows, items) = (rows.map_err(classified)?, items.map_err(classified)?);
     let items = items_of(&items)?;
-    let mut header = Header::of(Said::of(shared, &rows)?, shared.options.payload_limit, items)?;
+    let mut header = TransactionStart::of(ServerNumbers::of(shared, &rows)?, shared.options.payload_limit, items)?;
     let row = rows.first().ok_or_else(nothing_said)?;
     header.is_ahead = row.try_get(7).map_err(classified)?;
     take(&mut header.partial, fetched?)?;
@@ -334,7 +343,7 @@ pub(in crate::postgres) async fn begin_to_read(
 
 /// Whether the server has something in its log that is not on disk: what a transaction saw before
 /// may be part of it.
-pub(in crate::postgres) async fn is_ahead(client: &Link) -> Result<bool> {
+pub(in crate::postgres) async fn is_ahead(client: &OwnedConnection) -> Result<bool> {
     let ahead = "SELECT CASE WHEN pg_is_in_recovery() THEN false ELSE pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn() END";
     let rows = client.query_typed(ahead, &[]).await.map_err(classified)?;
     rows.first().ok_or_else(nothing_said)?.try_get(0).map_err(classified)

@@ -11,30 +11,30 @@ use crate::api::store::Hint;
 use crate::api::task::SessionId;
 use crate::api::write::Write;
 use crate::bounds;
-use crate::postgres::commit::begin::{Beginning, Begun, ForClaims, Header, begin_to_write};
+use crate::model::Now;
+use crate::postgres::commit::begin::{ClaimLoad, FirstRequests, Started, TransactionStart, begin_to_write};
 use crate::postgres::commit::completions;
-use crate::postgres::commit::completions::TakenIn;
-use crate::postgres::commit::outcome::Fate;
-use crate::postgres::commit::server_numbers::Numbers;
+use crate::postgres::commit::completions::ConsumedCompletions;
+use crate::postgres::commit::outcome::CommitOutcome;
+use crate::postgres::commit::server_numbers::TransactionNumbers;
 use crate::postgres::commit::write_rows::{Saving, save_and_commit, save_within};
-use crate::postgres::commit::writer_state::{Completions, Last, Marker};
-use crate::postgres::connect::connection::{Link, LinkTo};
+use crate::postgres::commit::writer_state::{CommitId, CompletionPhase, WriterState};
+use crate::postgres::connect::connection::{OwnedConnection, ServerConnection};
 use crate::postgres::connect::error::{classified, driver_error, is_to_be_repeated, leaves_commit_unknown};
 use crate::postgres::load::found::take;
-use crate::postgres::load::loader::Fetcher;
+use crate::postgres::load::loader::Loader;
 use crate::postgres::shared::Shared;
-use crate::postgres::speculation::batch_builder::Next;
-use crate::postgres::speculation::eager_writes::Early;
+use crate::postgres::speculation::batch_builder::BatchBuilder;
+use crate::postgres::speculation::eager_writes::EagerWrites;
 use crate::postgres::speculation::fast_path::append;
-use crate::postgres::speculation::plan::Ahead;
-use crate::postgres::speculation::row_cache::Kept;
+use crate::postgres::speculation::plan::Plan;
+use crate::postgres::speculation::row_cache::RowCache;
 use crate::postgres::wake;
-use crate::postgres::working_set::applied::Answered;
-use crate::postgres::working_set::applied::{Ran, claimed_by};
-use crate::postgres::working_set::contents::Partial;
-use crate::postgres::working_set::counters::Now;
-use crate::postgres::working_set::decision::{Decision, Written};
-use crate::postgres::working_set::small_state::Items;
+use crate::postgres::working_set::applied::Covered;
+use crate::postgres::working_set::applied::{Applied, claimed_by};
+use crate::postgres::working_set::contents::WorkingSet;
+use crate::postgres::working_set::decision::{Decision, SentTasks};
+use crate::postgres::working_set::small_state::SmallState;
 
 /// For how many transactions a writer that has found that others write expects that they do.
 const OTHERS_EXPECTED: u8 = 8;
@@ -53,23 +53,23 @@ const ROUNDS: usize = 10_000;
 /// Applies calls in one transaction, of which the first may be decided already. What comes
 /// meanwhile goes to `next`.
 pub(in crate::postgres) async fn apply(
-    client: &Link,
+    client: &OwnedConnection,
     shared: &Shared,
     calls: &[&[Write]],
-    last: &mut Last,
-    ahead: Option<Box<Ahead>>,
-    next: &mut Next,
-) -> Fate {
+    last: &mut WriterState,
+    ahead: Option<Box<Plan>>,
+    next: &mut BatchBuilder,
+) -> CommitOutcome {
     if let Some(fate) = append(client, shared, calls, last, next.mode(shared, false)).await {
         return fate;
     }
     // What a transaction took in that came to nothing is there again.
-    last.completions = Completions::None;
-    let mut early = Early::of(client, &shared.sql, calls);
+    last.completions = CompletionPhase::None;
+    let mut early = EagerWrites::of(client, &shared.sql, calls);
     let mut decided = decide(client, shared, calls, last, client.begin(), (&mut early, ahead)).await;
     if let Ok(None) = decided {
         drop(early);
-        early = Early::never(client, &shared.sql);
+        early = EagerWrites::never(client, &shared.sql);
         decided = match client.batch_execute("ROLLBACK").await.map_err(classified) {
             Ok(()) => decide_in_turn(client, shared, calls, last, client.begin(), &mut early).await,
             Err(error) => Err(error),
@@ -83,31 +83,31 @@ pub(in crate::postgres) async fn apply(
 }
 
 /// Ends a transaction that came to nothing.
-async fn fail(client: &Link, error: Error, early: &mut Early<'_>) -> Fate {
+async fn fail(client: &OwnedConnection, error: Error, early: &mut EagerWrites<'_>) -> CommitOutcome {
     // What was written before may have failed first, and what came behind it because of that.
     let error = early.written().await.err().map_or(error, classified);
     // A connection on which this fails is not used again.
     let is_over = client.batch_execute("ROLLBACK").await.is_err();
     let again = is_over || driver_error(&error).is_some_and(is_to_be_repeated);
-    Fate::Failed { error, again }
+    CommitOutcome::Failed { error, again }
 }
 
 /// Writes what was decided, and commits. What the writer keeps is worked out while the server
 /// writes, and what comes next is decided as far as it can be.
 async fn commit(
-    client: &Link,
+    client: &OwnedConnection,
     shared: &Shared,
-    last: &mut Last,
+    last: &mut WriterState,
     decided: Decided,
-    mut early: Early<'_>,
-    (calls, next): (&[&[Write]], &mut Next),
-) -> Fate {
+    mut early: EagerWrites<'_>,
+    (calls, next): (&[&[Write]], &mut BatchBuilder),
+) -> CommitOutcome {
     let Decided { partial, time, numbers, mut kept, is_alone, own, mut ran } = decided;
     let difference = match partial.difference(&mut ran, &early.written) {
         Ok(difference) => difference,
         Err(error) => return fail(client, error, &mut early).await,
     };
-    let marker = Marker { batch: last.marker.batch + 1, ..last.marker };
+    let marker = CommitId { batch: last.marker.batch + 1, ..last.marker };
     let notify = (ran.hint != Hint::default()).then(|| shared.message(ran.hint));
     let is_large = calls.iter().map(|call| call.len()).sum::<usize>() >= bounds::HELD_UP;
     let mode = next.mode(shared, !is_alone && is_large);
@@ -126,7 +126,7 @@ async fn commit(
     let items = Some((numbers.version, ran.items()));
     drop(partial);
     let write = Some((numbers.write, difference.counters));
-    let after = Box::new(Last {
+    let after = Box::new(WriterState {
         marker,
         items,
         write,
@@ -139,7 +139,7 @@ async fn commit(
         interferences: if was_disturbed { INTERFERENCE_EXPECTED } else { last.interferences.saturating_sub(1) },
         few_wait,
         every_lane: last.every_lane,
-        completions: Completions::None,
+        completions: CompletionPhase::None,
     });
     let saved = match at_once {
         Some(saved) => saved,
@@ -148,13 +148,13 @@ async fn commit(
     match saved {
         Ok(()) => {
             *last = *after;
-            Fate::Committed { ran, marker, mode }
+            CommitOutcome::Committed { ran, marker, mode }
         }
-        Err(error) if leaves_commit_unknown(&error) => Fate::Unknown { ran, marker, error: classified(error) },
+        Err(error) if leaves_commit_unknown(&error) => CommitOutcome::Unknown { ran, marker, error: classified(error) },
         Err(error) => {
             let again = is_to_be_repeated(&error);
             let _ = client.batch_execute("ROLLBACK").await;
-            Fate::Failed { error: classified(error), again }
+            CommitOutcome::Failed { error: classified(error), again }
         }
     }
 }
@@ -167,10 +167,15 @@ fn undecided() -> Error {
 /// Applies calls within a transaction that others begin and commit, and that sees what was
 /// committed before each statement; `begin` stands before the lock. Each call is all or nothing;
 /// what is refused, the caller undoes.
-pub(super) async fn apply_within(client: &LinkTo<'_>, shared: &Shared, calls: &[&[Write]], begin: &str) -> Result<Ran> {
-    let mut early = Early::never(client, &shared.sql);
+pub(super) async fn apply_within(
+    client: &ServerConnection<'_>,
+    shared: &Shared,
+    calls: &[&[Write]],
+    begin: &str,
+) -> Result<Applied> {
+    let mut early = EagerWrites::never(client, &shared.sql);
     // It is large, and may be part of what opens a store.
-    let mut last = Last::new();
+    let mut last = WriterState::new();
     let decided = Box::pin(decide_in_turn(client, shared, calls, &mut last, begin, &mut early)).await?;
     save(client, shared, decided.ok_or_else(undecided)?, true).await
 }
@@ -178,21 +183,21 @@ pub(super) async fn apply_within(client: &LinkTo<'_>, shared: &Shared, calls: &[
 /// The same without a look for completions, and without a word to others; `items` is what may be
 /// known of what is no task.
 pub(super) async fn apply_completions(
-    client: &LinkTo<'_>,
+    client: &ServerConnection<'_>,
     shared: &Shared,
     calls: &[&[Write]],
-    items: Option<(i64, Items)>,
-) -> Result<Ran> {
-    let mut early = Early::never(client, &shared.sql);
-    let mut last = Last { completions: Completions::Taking, items, ..Last::new() };
+    items: Option<(i64, SmallState)>,
+) -> Result<Applied> {
+    let mut early = EagerWrites::never(client, &shared.sql);
+    let mut last = WriterState { completions: CompletionPhase::Consuming, items, ..WriterState::new() };
     let decided = Box::pin(decide(client, shared, calls, &mut last, "", (&mut early, None))).await?;
     save(client, shared, decided.ok_or_else(undecided)?, false).await
 }
 
 /// Writes what was decided, and has others told when it is committed.
-async fn save(client: &LinkTo<'_>, shared: &Shared, decided: Decided, tells: bool) -> Result<Ran> {
+async fn save(client: &ServerConnection<'_>, shared: &Shared, decided: Decided, tells: bool) -> Result<Applied> {
     let Decided { partial, numbers, own, mut ran, .. } = decided;
-    let difference = partial.difference(&mut ran, &Written::default())?;
+    let difference = partial.difference(&mut ran, &SentTasks::default())?;
     let notify = (tells && ran.hint != Hint::default()).then(|| wake::message(wake::NOBODY, ran.hint));
     let numbers = numbers.after(&difference, partial.interferes(&ran, &own));
     save_within(client, &shared.sql, &difference, numbers, notify.as_deref()).await.map_err(classified)?;
@@ -202,36 +207,36 @@ async fn save(client: &LinkTo<'_>, shared: &Shared, decided: Decided, tells: boo
 /// Calls that are decided.
 struct Decided {
     /// What of the store they were decided over.
-    partial: Partial,
+    partial: WorkingSet,
     /// At what time.
     time: Now,
-    numbers: Numbers,
+    numbers: TransactionNumbers,
     /// What the writer knew beside that.
-    kept: Kept,
+    kept: RowCache,
     /// Whether nobody else has written since it wrote last.
     is_alone: bool,
     /// Which sessions are its own.
     own: BTreeSet<SessionId>,
-    ran: Ran,
+    ran: Applied,
 }
 
 /// Decides calls in a transaction in which nothing has been written yet, behind the completions, if
 /// there are any.
 async fn decide_in_turn<'c>(
-    client: &'c LinkTo<'c>,
+    client: &'c ServerConnection<'c>,
     shared: &'c Shared,
     calls: &[&[Write]],
-    last: &mut Last,
+    last: &mut WriterState,
     begin: &str,
-    early: &mut Early<'c>,
+    early: &mut EagerWrites<'c>,
 ) -> Result<Option<Decided>> {
     let decided = decide(client, shared, calls, last, begin, (early, None)).await?;
-    if last.completions == Completions::None {
+    if last.completions == CompletionPhase::None {
         return Ok(decided);
     }
-    let TakenIn { hint, news } = completions::take_in(client, shared, last.items.as_ref()).await?;
+    let ConsumedCompletions { hint, news } = completions::take_in(client, shared, last.items.as_ref()).await?;
     last.forget();
-    last.completions = Completions::Taken;
+    last.completions = CompletionPhase::Consumed;
     let mut decided = decide(client, shared, calls, last, "", (early, None)).await?;
     if let Some(Decided { ran, .. }) = &mut decided {
         ran.hint.add(hint);
@@ -244,23 +249,23 @@ async fn decide_in_turn<'c>(
 /// loaded any more, because rows were written already, or where it is not as it was when they were
 /// decided ahead, or completions are to be taken in first.
 async fn decide<'c>(
-    client: &'c LinkTo<'c>,
+    client: &'c ServerConnection<'c>,
     shared: &'c Shared,
     calls: &[&[Write]],
-    last: &mut Last,
+    last: &mut WriterState,
     begin: &str,
-    (early, ahead): (&mut Early<'c>, Option<Box<Ahead>>),
+    (early, ahead): (&mut EagerWrites<'c>, Option<Box<Plan>>),
 ) -> Result<Option<Decided>> {
     let claimed = calls.iter().map(|call| claimed_by(call)).fold(0, usize::saturating_add);
     // Keys that are over are looked for by this machine's idea of the time, which is as good.
     let now = shared.clock().now().as_microseconds();
-    let mut fetcher = Fetcher::new(client, &shared.sql, claimed, last.few_wait, now);
-    let beginning = Beginning::of(begin, calls, early.is_allowed());
+    let mut fetcher = Loader::new(client, &shared.sql, claimed, last.few_wait, now);
+    let beginning = FirstRequests::of(begin, calls, early.is_allowed());
     let Some(begun) = begin_to_write(client, shared, &mut fetcher, beginning, last, (early, ahead)).await? else {
         return Ok(None);
     };
-    let Begun { mut header, mut decision, numbers, kept, is_alone, own, mut for_claims } = begun;
-    if last.completions == Completions::None {
+    let Started { mut header, mut decision, numbers, kept, is_alone, own, mut for_claims } = begun;
+    if last.completions == CompletionPhase::None {
         shared.saw(header.partial.stamp());
     }
     for _ in 0..ROUNDS {
@@ -268,7 +273,7 @@ async fn decide<'c>(
             Ok(ran) => {
                 let before = last.every_lane.saturating_sub(1);
                 last.every_lane = if fetcher.wanted_many_lanes() { EVERY_LANE_EXPECTED } else { before };
-                let Header { partial, now: time, .. } = header;
+                let TransactionStart { partial, now: time, .. } = header;
                 return Ok(Some(Decided { partial, time, numbers, kept, is_alone, own, ran }));
             }
             Err(wants) if !early.leaves(&wants) => return Ok(None),
@@ -285,12 +290,12 @@ async fn decide<'c>(
 /// Decides calls, or what is left of them, and sends rows of what is settled on the way. What
 /// claims look at may come meanwhile.
 async fn step_by_step(
-    header: &mut Header,
+    header: &mut TransactionStart,
     calls: &[&[Write]],
-    early: &mut Early<'_>,
-    mut for_claims: ForClaims<'_>,
+    early: &mut EagerWrites<'_>,
+    mut for_claims: ClaimLoad<'_>,
     decision: Option<Box<Decision>>,
-) -> Result<Answered<Ran>> {
+) -> Result<Covered<Applied>> {
     let mut decision = decision.unwrap_or_else(|| Box::new(header.partial.decision(header.now)));
     let writes = if early.is_allowed() { bounds::DECIDED_AT_ONCE } else { usize::MAX };
     loop {
@@ -316,7 +321,7 @@ async fn step_by_step(
 }
 
 /// The last batch of a writer that the store knows of; 0 for none.
-pub(super) async fn batch_of(client: &Link, shared: &Shared, marker: Marker) -> Result<i64> {
+pub(super) async fn batch_of(client: &OwnedConnection, shared: &Shared, marker: CommitId) -> Result<i64> {
     let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&marker.writer, Type::INT8)];
     let text = shared.sql.text("SELECT batch FROM {s}.writer WHERE id = $1");
     let rows = client.query_typed(&text, &parameters).await.map_err(classified)?;

@@ -9,14 +9,14 @@ use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::api::store::{EndedCounts, KindStatistics};
-use crate::postgres::commit::outcome::Mode;
-use crate::postgres::commit::server_numbers::Numbers;
+use crate::postgres::commit::outcome::SyncMode;
+use crate::postgres::commit::server_numbers::TransactionNumbers;
 use crate::postgres::commit::write_tasks::tasks;
-use crate::postgres::commit::writer_state::Marker;
-use crate::postgres::connect::connection::LinkTo;
+use crate::postgres::commit::writer_state::CommitId;
+use crate::postgres::connect::connection::ServerConnection;
 use crate::postgres::sql::Sql;
-use crate::postgres::working_set::change_set::Difference;
-use crate::postgres::working_set::small_state::ItemRow;
+use crate::postgres::working_set::change_set::ChangeSet;
+use crate::postgres::working_set::small_state::SmallStateRow;
 
 /// What goes along with a statement.
 pub(in crate::postgres) type Values<'a> = Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)>;
@@ -26,7 +26,7 @@ pub(in crate::postgres) type Sent<'a> = Pin<Box<dyn Future<Output = Result<(), E
 
 /// Statements on their way.
 pub(in crate::postgres) struct Statements<'a> {
-    client: &'a LinkTo<'a>,
+    client: &'a ServerConnection<'a>,
     sql: &'a Sql,
     sent: Vec<Sent<'a>>,
 }
@@ -60,19 +60,19 @@ impl<'a> Statements<'a> {
 
 /// What is to be written.
 pub(super) struct Saving<'a> {
-    pub(in crate::postgres) difference: &'a Difference,
+    pub(in crate::postgres) difference: &'a ChangeSet,
     /// That it was written.
-    pub(in crate::postgres) marker: Marker,
+    pub(in crate::postgres) marker: CommitId,
     /// The numbers as they are then.
-    pub(in crate::postgres) numbers: Numbers,
+    pub(in crate::postgres) numbers: TransactionNumbers,
     /// What other processes are told, if anything.
     pub(in crate::postgres) notify: Option<&'a str>,
-    pub(in crate::postgres) mode: Mode,
+    pub(in crate::postgres) mode: SyncMode,
 }
 
 /// Writes what has changed and commits, behind what was sent before.
 pub(super) async fn save_and_commit<'a>(
-    client: &'a LinkTo<'a>,
+    client: &'a ServerConnection<'a>,
     sql: &'a Sql,
     saving: &'a Saving<'a>,
     before: Vec<Sent<'a>>,
@@ -82,7 +82,8 @@ pub(super) async fn save_and_commit<'a>(
     rows(&mut statements, difference);
     counters(&mut statements, saving);
     statements.notify(saving.notify);
-    let commit = if saving.mode == Mode::Synced { "COMMIT" } else { "SET LOCAL synchronous_commit = off; COMMIT" };
+    let commit =
+        if saving.mode == SyncMode::InCommit { "COMMIT" } else { "SET LOCAL synchronous_commit = off; COMMIT" };
     statements.sent.push(Box::pin(async move { client.batch_execute(commit).await }));
     // The first that fails says why; all behind it fail because of it, and the commit then takes
     // everything back.
@@ -91,10 +92,10 @@ pub(super) async fn save_and_commit<'a>(
 
 /// Writes what has changed within a transaction that somebody else commits.
 pub(super) async fn save_within(
-    client: &LinkTo<'_>,
+    client: &ServerConnection<'_>,
     sql: &Sql,
-    difference: &Difference,
-    given: Numbers,
+    difference: &ChangeSet,
+    given: TransactionNumbers,
     notify: Option<&str>,
 ) -> Result<(), Error> {
     let mut statements = Statements { client, sql, sent: Vec::new() };
@@ -106,16 +107,16 @@ pub(super) async fn save_within(
 
 /// Writes rows within a transaction.
 pub(in crate::postgres) async fn save_rows(
-    client: &LinkTo<'_>,
+    client: &ServerConnection<'_>,
     sql: &Sql,
-    difference: &Difference,
+    difference: &ChangeSet,
 ) -> Result<(), Error> {
     let mut statements = Statements { client, sql, sent: Vec::new() };
     rows(&mut statements, difference);
     join_all(statements.sent).await.into_iter().collect()
 }
 
-fn rows<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+fn rows<'a>(statements: &mut Statements<'a>, difference: &'a ChangeSet) {
     tasks(statements, difference);
     turns(statements, difference);
     messages(statements, difference);
@@ -126,7 +127,7 @@ fn rows<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
     counts(statements, difference);
 }
 
-fn turns<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+fn turns<'a>(statements: &mut Statements<'a>, difference: &'a ChangeSet) {
     statements.send_list("DELETE FROM {s}.turn WHERE task = ANY($1)", &difference.dropped_turns);
     if difference.turns.is_empty() {
         return;
@@ -147,7 +148,7 @@ fn turns<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
     );
 }
 
-fn messages<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+fn messages<'a>(statements: &mut Statements<'a>, difference: &'a ChangeSet) {
     let taken = "DELETE FROM {s}.message m USING unnest($1, $2) AS u (task, number) WHERE m.task = u.task AND m.number <= u.number";
     pairs(statements, taken, &difference.taken_messages);
     if difference.messages.is_empty() {
@@ -167,7 +168,7 @@ fn messages<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
     );
 }
 
-fn keys<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+fn keys<'a>(statements: &mut Statements<'a>, difference: &'a ChangeSet) {
     if !difference.freed_keys.is_empty() {
         let (kinds, keys): (Vec<&str>, Vec<&[u8]>) =
             difference.freed_keys.iter().map(|(kind, key)| (kind.as_str(), key.as_slice())).unzip();
@@ -195,7 +196,7 @@ fn keys<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
     }
 }
 
-fn links<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+fn links<'a>(statements: &mut Statements<'a>, difference: &'a ChangeSet) {
     pairs(
         statements,
         "DELETE FROM {s}.wait w USING unnest($1, $2) AS u (task, dependent) \
@@ -214,7 +215,7 @@ fn pairs<'a>(statements: &mut Statements<'a>, statement: &str, pairs: &'a [(i64,
     }
 }
 
-fn items<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+fn items<'a>(statements: &mut Statements<'a>, difference: &'a ChangeSet) {
     if !difference.removed_items.is_empty() {
         let (sorts, names): (Vec<&str>, Vec<&str>) =
             difference.removed_items.iter().map(|(sort, name)| (sort.as_str(), name.as_str())).unzip();
@@ -229,7 +230,7 @@ fn items<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
                ON CONFLICT (sort, name) DO UPDATE SET body = excluded.body";
     for (statement, items) in [(changed, &difference.changed_items), (set, &difference.items)] {
         if !items.is_empty() {
-            let column = |value: fn(&ItemRow) -> &str| -> Vec<&'a str> { items.iter().map(value).collect() };
+            let column = |value: fn(&SmallStateRow) -> &str| -> Vec<&'a str> { items.iter().map(value).collect() };
             statements.send(
                 statement,
                 vec![
@@ -242,7 +243,7 @@ fn items<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
     }
 }
 
-fn log<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+fn log<'a>(statements: &mut Statements<'a>, difference: &'a ChangeSet) {
     if difference.forget_before > 0 {
         statements.send("DELETE FROM {s}.log WHERE entry < $1", vec![(Box::new(difference.forget_before), Type::INT8)]);
     }
@@ -272,7 +273,7 @@ fn ended_columns<'a>(ended: &[EndedCounts]) -> Vec<(Box<dyn ToSql + Sync + Send 
         .collect()
 }
 
-fn counts<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+fn counts<'a>(statements: &mut Statements<'a>, difference: &'a ChangeSet) {
     if let Some(first) = difference.first_day {
         statements.send("DELETE FROM {s}.day WHERE day < $1", vec![(Box::new(first), Type::INT8)]);
     }
@@ -332,13 +333,13 @@ fn statistics<'a>(statements: &mut Statements<'a>, kind: &'a KindStatistics, sum
 /// Writes the numbers given last. They are sequences, so that what changes with every batch leaves
 /// no dead rows behind. They are not taken back with the transaction, so that numbers are left out
 /// after an error, and never given twice. Those that stay as they are, as most do, are not set.
-fn numbers(statements: &mut Statements<'_>, difference: &Difference, given: Numbers) {
+fn numbers(statements: &mut Statements<'_>, difference: &ChangeSet, given: TransactionNumbers) {
     let mut parameters = Values::new();
     let text = set_numbers(&mut parameters, difference, given);
     statements.send(&text, parameters);
 }
 
-fn set_numbers(parameters: &mut Values<'_>, difference: &Difference, given: Numbers) -> String {
+fn set_numbers(parameters: &mut Values<'_>, difference: &ChangeSet, given: TransactionNumbers) -> String {
     let (before, after) = (difference.counters_before, difference.counters);
     let version = difference.changes_items().then_some(given.version);
     let numbers = [

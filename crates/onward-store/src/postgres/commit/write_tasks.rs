@@ -5,8 +5,8 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::postgres::commit::write_rows::{Statements, Values};
 use crate::postgres::speculation::columnar_write;
-use crate::postgres::working_set::change_set::Difference;
-use crate::postgres::working_set::task_row::{AdvancedRow, ChangedRow, TaskRow};
+use crate::postgres::working_set::change_set::ChangeSet;
+use crate::postgres::working_set::task_row::{ChangedRow, InstanceRow, TaskRow};
 
 /// The values of one column, and their type.
 macro_rules! column {
@@ -20,7 +20,7 @@ macro_rules! column {
 const COLUMNS: &str = "id, state, queue, kind, grp, series, place, priority, run_at, expires_at, overdue_at, session, \
      cancel_requested, parent, submitted_at, key, result, finished_at, end_number, end_entry, body, instance, orchestration";
 
-pub(in crate::postgres) fn tasks<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+pub(in crate::postgres) fn tasks<'a>(statements: &mut Statements<'a>, difference: &'a ChangeSet) {
     statements.send_list("DELETE FROM {s}.task WHERE id = ANY($1)", &difference.removed_live);
     statements.send_list("DELETE FROM {s}.ended WHERE id = ANY($1)", &difference.removed_ended);
     statements.send_list("DELETE FROM {s}.tag WHERE task = ANY($1)", &difference.removed_live);
@@ -109,7 +109,7 @@ fn change<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
 }
 
 /// Writes what is kept of orchestrations that run on.
-fn advance<'a>(statements: &mut Statements<'a>, rows: &'a [AdvancedRow]) {
+fn advance<'a>(statements: &mut Statements<'a>, rows: &'a [InstanceRow]) {
     if rows.is_empty() {
         return;
     }

@@ -8,30 +8,30 @@ use crate::api::error::{Error, Result};
 use crate::api::outcome::Outcome;
 use crate::api::store::Durability;
 use crate::api::write::Write;
-use crate::postgres::commit::flusher::Committed;
-use crate::postgres::commit::outcome::{Fate, Mode};
+use crate::postgres::commit::flusher::CommittedBatch;
+use crate::postgres::commit::outcome::{CommitOutcome, SyncMode};
 use crate::postgres::commit::transaction::{apply, batch_of};
-use crate::postgres::commit::writer_state::{Last, Marker};
-use crate::postgres::connect::connection::{Link, connect};
+use crate::postgres::commit::writer_state::{CommitId, WriterState};
+use crate::postgres::connect::connection::{OwnedConnection, connect};
 use crate::postgres::connect::error::concerns_everyone;
-use crate::postgres::connect::retry_budget::Patience;
+use crate::postgres::connect::retry_budget::RetryBudget;
 use crate::postgres::shared::Shared;
-use crate::postgres::speculation::batch_builder::Next;
-use crate::postgres::speculation::plan::Ahead;
-use crate::postgres::speculation::row_cache::Kept;
+use crate::postgres::speculation::batch_builder::BatchBuilder;
+use crate::postgres::speculation::plan::Plan;
+use crate::postgres::speculation::row_cache::RowCache;
 use crate::postgres::sql::SETTINGS;
-use crate::postgres::working_set::applied::Ran;
+use crate::postgres::working_set::applied::Applied;
 
 /// A caller's writes, and where the answer goes.
 #[derive(Debug)]
 pub(in crate::postgres) struct Call {
     pub(in crate::postgres) writes: Vec<Write>,
-    pub(in crate::postgres) answer: oneshot::Sender<Answered>,
+    pub(in crate::postgres) answer: oneshot::Sender<CallReply>,
 }
 
 /// What a caller hears.
 #[derive(Debug)]
-pub(in crate::postgres) enum Answered {
+pub(in crate::postgres) enum CallReply {
     Done(Result<Vec<Outcome>>),
     /// The server crashed before it was on disk: nothing of it happened, and here it is, to be done
     /// again.
@@ -41,11 +41,11 @@ pub(in crate::postgres) enum Answered {
 impl Call {
     pub(in crate::postgres) fn answer(self, result: Result<Vec<Outcome>>) {
         // A caller that has gone does not want it.
-        let _ = self.answer.send(Answered::Done(result));
+        let _ = self.answer.send(CallReply::Done(result));
     }
 
     pub(in crate::postgres) fn give_back(self) {
-        let _ = self.answer.send(Answered::Lost(self.writes));
+        let _ = self.answer.send(CallReply::Lost(self.writes));
     }
 }
 
@@ -55,13 +55,13 @@ pub(in crate::postgres) async fn apply_until_kept(
     calls: &mpsc::Sender<Call>,
     mut writes: Vec<Write>,
 ) -> Result<Vec<Outcome>> {
-    let mut patience = Patience::new(shared.options.patience);
+    let mut patience = RetryBudget::new(shared.options.patience);
     loop {
         let (answer, answered) = oneshot::channel();
         calls.send(Call { writes, answer }).await.map_err(|_| Error::closed())?;
         match answered.await.map_err(|_| Error::closed())? {
-            Answered::Done(result) => return result,
-            Answered::Lost(again) => writes = again,
+            CallReply::Done(result) => return result,
+            CallReply::Lost(again) => writes = again,
         }
         if !patience.lasts() {
             return Err(lost());
@@ -81,10 +81,11 @@ fn lost() -> Error {
 pub(in crate::postgres) async fn run(
     shared: Arc<Shared>,
     calls: mpsc::Receiver<Call>,
-    flusher: mpsc::Sender<Committed>,
-    client: Link,
+    flusher: mpsc::Sender<CommittedBatch>,
+    client: OwnedConnection,
 ) {
-    let mut writer = Writer { shared, next: Next::new(calls), flusher, client: Some(client), last: Last::new() };
+    let mut writer =
+        Writer { shared, next: BatchBuilder::new(calls), flusher, client: Some(client), last: WriterState::new() };
     while let Some((batch, ahead)) = writer.next.take().await {
         writer.commit(batch, ahead).await;
     }
@@ -92,22 +93,22 @@ pub(in crate::postgres) async fn run(
 
 struct Writer {
     shared: Arc<Shared>,
-    next: Next,
-    flusher: mpsc::Sender<Committed>,
-    client: Option<Link>,
-    last: Last,
+    next: BatchBuilder,
+    flusher: mpsc::Sender<CommittedBatch>,
+    client: Option<OwnedConnection>,
+    last: WriterState,
 }
 
 /// What was committed, and whether it is on disk, as far as the class asks for that.
 struct Done {
-    ran: Ran,
-    marker: Marker,
+    ran: Applied,
+    marker: CommitId,
     is_durable: bool,
 }
 
 impl Writer {
     /// All in one transaction; if that cannot be, each call in one of its own.
-    async fn commit(&mut self, batch: Vec<Call>, ahead: Option<Box<Ahead>>) {
+    async fn commit(&mut self, batch: Vec<Call>, ahead: Option<Box<Plan>>) {
         let calls: Vec<&[Write]> = batch.iter().map(|call| call.writes.as_slice()).collect();
         match self.try_to_commit(&calls, ahead).await {
             Ok(done) => self.hand_on(done, batch).await,
@@ -130,7 +131,7 @@ impl Writer {
         let Done { mut ran, marker, is_durable } = done;
         self.shared.committed(&ran);
         let outcomes = std::mem::take(&mut ran.outcomes);
-        let committed = Committed { marker, calls, outcomes, news: ran.news };
+        let committed = CommittedBatch { marker, calls, outcomes, news: ran.news };
         if is_durable {
             return committed.answer(&self.shared);
         }
@@ -140,8 +141,8 @@ impl Writer {
         }
     }
 
-    async fn try_to_commit(&mut self, calls: &[&[Write]], mut ahead: Option<Box<Ahead>>) -> Result<Done> {
-        let mut patience = Patience::new(self.shared.options.patience);
+    async fn try_to_commit(&mut self, calls: &[&[Write]], mut ahead: Option<Box<Plan>>) -> Result<Done> {
+        let mut patience = RetryBudget::new(self.shared.options.patience);
         loop {
             let error = match self.once(calls, ahead.take()).await {
                 Ok(done) => return Ok(done),
@@ -156,41 +157,37 @@ impl Writer {
     }
 
     /// One try; with an error, whether to try again.
-    async fn once(
-        &mut self,
-        calls: &[&[Write]],
-        ahead: Option<Box<Ahead>>,
-    ) -> std::result::Result<Done, (Error, bool)> {
+    async fn once(&mut self, calls: &[&[Write]], ahead: Option<Box<Plan>>) -> std::result::Result<Done, (Error, bool)> {
         let client = match self.client.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
             None => {
                 // It may be another server, whose transactions have other numbers.
-                self.last.kept = Kept::default();
+                self.last.kept = RowCache::default();
                 connect_to_write(&self.shared).await.map_err(|error| {
                     let again = error.is_transient();
                     (error, again)
                 })?
             }
         };
-        let mut last = std::mem::replace(&mut self.last, Last::new());
+        let mut last = std::mem::replace(&mut self.last, WriterState::new());
         // It is large, and whoever opens a store has it on the stack.
         let fate = Box::pin(apply(&client, &self.shared, calls, &mut last, ahead, &mut self.next)).await;
         self.last = last;
-        if !matches!(fate, Fate::Committed { .. }) {
+        if !matches!(fate, CommitOutcome::Committed { .. }) {
             self.next.forget_ahead();
         }
         match fate {
-            Fate::Committed { ran, marker, mode } => {
+            CommitOutcome::Committed { ran, marker, mode } => {
                 self.client = Some(client);
-                Ok(Done { ran, marker, is_durable: mode != Mode::SyncedLater })
+                Ok(Done { ran, marker, is_durable: mode != SyncMode::AfterCommit })
             }
-            Fate::Failed { error, again } => {
+            CommitOutcome::Failed { error, again } => {
                 // What may go well another time may do so because of another connection: one
                 // without plans of before a migration.
                 self.client = Some(client).filter(|_| !again);
                 Err((error, again))
             }
-            Fate::Unknown { ran, marker, error } => match self.has_happened(marker).await {
+            CommitOutcome::Unknown { ran, marker, error } => match self.has_happened(marker).await {
                 // By whom it was committed is gone, so whether it is on disk is looked after.
                 Some(true) => Ok(Done { ran, marker, is_durable: self.shared.options.durability != Durability::Full }),
                 Some(false) => Err((error, true)),
@@ -203,9 +200,9 @@ impl Writer {
     }
 
     /// Whether a transaction whose commit was not answered happened; `None` if nobody can be asked.
-    async fn has_happened(&mut self, marker: Marker) -> Option<bool> {
+    async fn has_happened(&mut self, marker: CommitId) -> Option<bool> {
         self.last.again();
-        let mut patience = Patience::new(self.shared.options.patience);
+        let mut patience = RetryBudget::new(self.shared.options.patience);
         loop {
             if let Ok(client) = connect_to_write(&self.shared).await
                 && let Ok(batch) = after_all_before(&client, &self.shared, marker).await
@@ -227,14 +224,14 @@ pub(in crate::postgres) fn unknown(error: Error) -> Error {
 }
 
 /// A connection for the writer.
-pub(super) async fn connect_to_write(shared: &Shared) -> Result<Link> {
+pub(super) async fn connect_to_write(shared: &Shared) -> Result<OwnedConnection> {
     connect(&shared.address).await?.keeping_plans(SETTINGS, &shared.plans).await
 }
 
 /// Which batch of a writer was the last, asked under the lock: whatever transaction of it was under
 /// way is over then. One that has not begun, because it is a single statement that is still on its
 /// way, never will: the number has moved on that it looks for.
-async fn after_all_before(client: &Link, shared: &Shared, marker: Marker) -> Result<i64> {
+async fn after_all_before(client: &OwnedConnection, shared: &Shared, marker: CommitId) -> Result<i64> {
     let begin = shared.sql.and_lock(client.begin());
     client.batch_execute(&begin).await.map_err(crate::postgres::connect::error::classified)?;
     let batch = batch_of(client, shared, marker).await?;

@@ -1,13 +1,14 @@
 //! What a writer knows of the store since its last transaction.
 
+use crate::model::Now;
 use crate::postgres::speculation::own_sessions::OwnSessions;
-use crate::postgres::speculation::row_cache::Kept;
-use crate::postgres::working_set::counters::{Counters, Now};
-use crate::postgres::working_set::small_state::Items;
+use crate::postgres::speculation::row_cache::RowCache;
+use crate::postgres::working_set::counters::Counters;
+use crate::postgres::working_set::small_state::SmallState;
 
 /// What a writer has written last, which it reads again before it writes more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::postgres) struct Marker {
+pub(in crate::postgres) struct CommitId {
     /// A number that no other connection of a writer has, as good as certainly.
     pub(in crate::postgres) writer: i64,
     /// Counted from 1; 0 for none yet.
@@ -16,28 +17,28 @@ pub(in crate::postgres) struct Marker {
 
 /// Whether a transaction has to do with completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::postgres) enum Completions {
+pub(in crate::postgres) enum CompletionPhase {
     /// There are none.
     None,
     /// There are some, which are to be taken in before anything else is decided.
     Found,
     /// It takes them in.
-    Taking,
+    Consuming,
     /// It has taken them in, and is about to do something else.
-    Taken,
+    Consumed,
 }
 
 /// What a writer knows of the store since its last transaction.
 #[derive(Debug)]
-pub(in crate::postgres) struct Last {
-    pub(in crate::postgres) marker: Marker,
+pub(in crate::postgres) struct WriterState {
+    pub(in crate::postgres) marker: CommitId,
     /// Everything that is not a task, and its version.
-    pub(in crate::postgres) items: Option<(i64, Items)>,
+    pub(in crate::postgres) items: Option<(i64, SmallState)>,
     /// The number of its transaction among all that write to the store, and the numbers that it
     /// gave last; `None` if it has not written yet.
     pub(in crate::postgres) write: Option<(i64, Counters)>,
     /// What it knows of tasks.
-    pub(in crate::postgres) kept: Kept,
+    pub(in crate::postgres) kept: RowCache,
     /// The time of its transaction, and one queue of the latest day on which a task had ended then.
     pub(in crate::postgres) time: Option<Now>,
     pub(in crate::postgres) latest_day: Option<(i64, String)>,
@@ -54,18 +55,18 @@ pub(in crate::postgres) struct Last {
     /// For how many transactions yet claims are expected to look into more lanes than the first
     /// ones.
     pub(in crate::postgres) every_lane: u8,
-    pub(in crate::postgres) completions: Completions,
+    pub(in crate::postgres) completions: CompletionPhase,
 }
 
-impl Last {
+impl WriterState {
     /// Of a writer that knows nothing yet.
     pub(in crate::postgres) fn new() -> Self {
         let writer = crate::postgres::shared::node().cast_signed();
         Self {
-            marker: Marker { writer, batch: 0 },
+            marker: CommitId { writer, batch: 0 },
             items: None,
             write: None,
-            kept: Kept::default(),
+            kept: RowCache::default(),
             time: None,
             latest_day: None,
             others: 0,
@@ -74,7 +75,7 @@ impl Last {
             interferences: 0,
             few_wait: false,
             every_lane: 0,
-            completions: Completions::None,
+            completions: CompletionPhase::None,
         }
     }
 
@@ -86,7 +87,7 @@ impl Last {
 
     /// Has it know nothing of the store but its own last batch.
     pub(in crate::postgres) fn forget(&mut self) {
-        (self.items, self.write, self.kept) = (None, None, Kept::default());
+        (self.items, self.write, self.kept) = (None, None, RowCache::default());
     }
 
     /// Whether nobody else is expected to write between two transactions.

@@ -8,11 +8,11 @@ use futures_util::future::join_all;
 
 use crate::api::error::Result;
 use crate::bounds;
-use crate::model::Want;
-use crate::postgres::connect::connection::LinkTo;
-use crate::postgres::load::found::Fetched;
+use crate::model::LoadRequest;
+use crate::postgres::connect::connection::ServerConnection;
+use crate::postgres::load::found::QueryResult;
 use crate::postgres::load::found::ask;
-use crate::postgres::load::query::Query;
+use crate::postgres::load::query::LoadQuery;
 use crate::postgres::sql::Sql;
 
 /// After so many rounds who is wanted is taken to be the beginning of a long chain.
@@ -22,13 +22,13 @@ const SHALLOW: u32 = 2;
 const FEW_LANES: usize = 8;
 
 /// What is being loaded.
-pub(in crate::postgres) type Reading<'a> = Pin<Box<dyn Future<Output = Result<Vec<Fetched>>> + Send + 'a>>;
+pub(in crate::postgres) type PendingLoad<'a> = Pin<Box<dyn Future<Output = Result<Vec<QueryResult>>> + Send + 'a>>;
 
 /// Loads, and remembers how often more of the same was wanted: each time several times as much is
 /// loaded.
 #[derive(Debug)]
-pub(in crate::postgres) struct Fetcher<'a> {
-    client: &'a LinkTo<'a>,
+pub(in crate::postgres) struct Loader<'a> {
+    client: &'a ServerConnection<'a>,
     sql: &'a Sql,
     /// How many tasks the claims among the writes ask for.
     claimed: usize,
@@ -42,13 +42,13 @@ pub(in crate::postgres) struct Fetcher<'a> {
     many_lanes: bool,
     /// Tasks that are loaded whatever else is: who looks for one of some sort need not find these.
     named: Vec<i64>,
-    wanted: BTreeMap<Want, u32>,
+    wanted: BTreeMap<LoadRequest, u32>,
     rounds: u32,
 }
 
-impl<'a> Fetcher<'a> {
+impl<'a> Loader<'a> {
     pub(in crate::postgres) fn new(
-        client: &'a LinkTo<'a>,
+        client: &'a ServerConnection<'a>,
         sql: &'a Sql,
         claimed: usize,
         few_wait: bool,
@@ -70,19 +70,19 @@ impl<'a> Fetcher<'a> {
     }
 
     /// Says which tasks are loaded whatever else is.
-    pub(in crate::postgres) fn named(&mut self, wants: &BTreeSet<Want>) {
-        let task = |want: &Want| if let Want::Task(task) = want { Some(task.0) } else { None };
+    pub(in crate::postgres) fn named(&mut self, wants: &BTreeSet<LoadRequest>) {
+        let task = |want: &LoadRequest| if let LoadRequest::Task(task) = want { Some(task.0) } else { None };
         self.named = wants.iter().filter_map(task).collect();
     }
 
     /// Asks for everything at once. The queries are on their way when this is first polled.
-    pub(in crate::postgres) fn fetch(&mut self, wants: BTreeSet<Want>) -> Reading<'a> {
+    pub(in crate::postgres) fn fetch(&mut self, wants: BTreeSet<LoadRequest>) -> PendingLoad<'a> {
         self.rounds += 1;
         self.fetch_too(wants)
     }
 
     /// Asks for more in the same round.
-    pub(in crate::postgres) fn fetch_too(&mut self, wants: BTreeSet<Want>) -> Reading<'a> {
+    pub(in crate::postgres) fn fetch_too(&mut self, wants: BTreeSet<LoadRequest>) -> PendingLoad<'a> {
         let queries = self.queries(wants);
         let (client, sql) = (self.client, self.sql);
         Box::pin(async move {
@@ -90,7 +90,7 @@ impl<'a> Fetcher<'a> {
         })
     }
 
-    fn queries(&mut self, mut wants: BTreeSet<Want>) -> Vec<Query> {
+    fn queries(&mut self, mut wants: BTreeSet<LoadRequest>) -> Vec<LoadQuery> {
         self.many_lanes_are_all(&mut wants);
         let deep = self.rounds > SHALLOW;
         let (mut tasks, mut keys, mut children) = (Vec::new(), Vec::new(), Vec::new());
@@ -99,68 +99,74 @@ impl<'a> Fetcher<'a> {
         for want in wants {
             let limit = self.limit(&want);
             match want {
-                Want::Task(id) => tasks.push(id.0),
-                Want::Key(kind, key) => keys.push((kind, key)),
-                Want::Children(parent) => children.push(parent.0),
-                Want::Messages(task) => {
+                LoadRequest::Task(id) => tasks.push(id.0),
+                LoadRequest::Key(kind, key) => keys.push((kind, key)),
+                LoadRequest::Children(parent) => children.push(parent.0),
+                LoadRequest::Messages(task) => {
                     messages.push(task.0);
                     most = limit.max(most);
                 }
-                Want::Held(session) => held.push(session.0),
-                Want::ToCancel(session) => to_cancel.push(session.0),
-                Want::KeysOver => queries.push(Query::KeysOver(self.now)),
-                Want::Running => queries.push(Query::Running),
-                Want::Holders => queries.push(Query::Holders(self.named.clone())),
-                Want::Lanes if self.few_wait && self.rounds == 1 => {
-                    queries.push(Query::Waiting(limit.saturating_mul(2).saturating_add(8)));
+                LoadRequest::HeldBy(session) => held.push(session.0),
+                LoadRequest::CancelRequested(session) => to_cancel.push(session.0),
+                LoadRequest::ExpiredKeys => queries.push(LoadQuery::ExpiredKeys(self.now)),
+                LoadRequest::RunningCounts => queries.push(LoadQuery::RunningCounts),
+                LoadRequest::RunningSessions => queries.push(LoadQuery::RunningSessions(self.named.clone())),
+                LoadRequest::SubQueues if self.few_wait && self.rounds == 1 => {
+                    queries.push(LoadQuery::Waiting(limit.saturating_mul(2).saturating_add(8)));
                 }
-                Want::Lanes => {
+                LoadRequest::SubQueues => {
                     let lanes = if self.every_lane { usize::MAX } else { limit };
-                    queries.push(Query::Lanes { limit, lanes });
+                    queries.push(LoadQuery::SubQueues { limit, lanes });
                 }
-                Want::Lane(lane) => queries.push(Query::Lane(lane, limit)),
-                Want::EndedCount => queries.push(Query::EndedCount),
-                Want::LiveIn(queue) => queries.push(Query::Live(queue)),
-                Want::Between(from, before) => queries.push(Query::Between(from.0, before.0)),
-                Want::Scheduled | Want::Expiring | Want::Overdue | Want::Ended | Want::Retained | Want::OfQueue(..) => {
-                    queries.push(Query::Order(want, limit));
+                LoadRequest::SubQueue(lane) => queries.push(LoadQuery::SubQueue(lane, limit)),
+                LoadRequest::EndedCount => queries.push(LoadQuery::EndedCount),
+                LoadRequest::LiveCount(queue) => queries.push(LoadQuery::LiveCount(queue)),
+                LoadRequest::IdRange(from, before) => queries.push(LoadQuery::IdRange(from.0, before.0)),
+                LoadRequest::Scheduled
+                | LoadRequest::Expiring
+                | LoadRequest::Overdue
+                | LoadRequest::Ended
+                | LoadRequest::Retained
+                | LoadRequest::QueueTasks(..) => {
+                    queries.push(LoadQuery::Order(want, limit));
                 }
             }
         }
-        let (tasks, children) = (Query::Tasks { ids: tasks, deep }, Query::Children { parents: children, deep });
-        let lists = [tasks, children, Query::Held(held), Query::ToCancel(to_cancel)];
-        let is_empty = |query: &Query| match query {
-            Query::Tasks { ids, .. }
-            | Query::Children { parents: ids, .. }
-            | Query::Held(ids)
-            | Query::ToCancel(ids) => ids.is_empty(),
+        let (tasks, children) =
+            (LoadQuery::Tasks { ids: tasks, deep }, LoadQuery::Children { parents: children, deep });
+        let lists = [tasks, children, LoadQuery::HeldBy(held), LoadQuery::CancelRequested(to_cancel)];
+        let is_empty = |query: &LoadQuery| match query {
+            LoadQuery::Tasks { ids, .. }
+            | LoadQuery::Children { parents: ids, .. }
+            | LoadQuery::HeldBy(ids)
+            | LoadQuery::CancelRequested(ids) => ids.is_empty(),
             _ => false,
         };
         queries.extend(lists.into_iter().filter(|query| !is_empty(query)));
-        queries.extend((!messages.is_empty()).then_some(Query::Messages(messages, most)));
-        queries.extend((!keys.is_empty()).then_some(Query::Keys(keys)));
+        queries.extend((!messages.is_empty()).then_some(LoadQuery::Messages(messages, most)));
+        queries.extend((!keys.is_empty()).then_some(LoadQuery::Keys(keys)));
         queries
     }
 
     /// Of many lanes something is loaded by one query, the first time.
-    fn many_lanes_are_all(&mut self, wants: &mut BTreeSet<Want>) {
-        let is_lane = |want: &Want| matches!(want, Want::Lane(_));
+    fn many_lanes_are_all(&mut self, wants: &mut BTreeSet<LoadRequest>) {
+        let is_lane = |want: &LoadRequest| matches!(want, LoadRequest::SubQueue(_));
         if !self.every_lane && wants.iter().filter(|want| is_lane(want)).count() > FEW_LANES {
             wants.retain(|want| !is_lane(want));
-            wants.insert(Want::Lanes);
+            wants.insert(LoadRequest::SubQueues);
             (self.every_lane, self.many_lanes) = (true, true);
         }
     }
 
     /// How many rows of an order to load.
-    fn limit(&mut self, want: &Want) -> usize {
+    fn limit(&mut self, want: &LoadRequest) -> usize {
         let first = match want {
-            Want::Lanes => return self.claimed + 2,
-            Want::Lane(_) => self.claimed.max(64) + 2,
-            Want::Messages(_) => bounds::TURN_MESSAGES,
-            Want::Ended | Want::OfQueue(..) => self.claimed.saturating_add(2),
+            LoadRequest::SubQueues => return self.claimed + 2,
+            LoadRequest::SubQueue(_) => self.claimed.max(64) + 2,
+            LoadRequest::Messages(_) => bounds::TURN_MESSAGES,
+            LoadRequest::Ended | LoadRequest::QueueTasks(..) => self.claimed.saturating_add(2),
             // One says when the next is due. Where that is now, more are.
-            Want::Scheduled | Want::Expiring | Want::Overdue | Want::Retained => 2,
+            LoadRequest::Scheduled | LoadRequest::Expiring | LoadRequest::Overdue | LoadRequest::Retained => 2,
             _ => return 0,
         };
         let times = self.wanted.entry(want.clone()).or_default();

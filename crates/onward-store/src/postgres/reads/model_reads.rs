@@ -11,45 +11,45 @@ use crate::api::reason::WaitReason;
 use crate::api::store::Durability;
 use crate::api::task::{TaskId, TaskRecord};
 use crate::api::write::Claim;
-use crate::model::Want;
+use crate::model::LoadRequest;
+use crate::model::Now;
 use crate::postgres::commit::begin::{begin_to_read, is_ahead};
-use crate::postgres::connect::connection::Link;
+use crate::postgres::connect::connection::OwnedConnection;
 use crate::postgres::connect::error::classified;
 use crate::postgres::load::found::take;
-use crate::postgres::load::loader::Fetcher;
+use crate::postgres::load::loader::Loader;
 use crate::postgres::shared::Shared;
 use crate::postgres::sql::SYNC;
-use crate::postgres::working_set::applied::Answered;
-use crate::postgres::working_set::contents::Partial;
-use crate::postgres::working_set::counters::Now;
+use crate::postgres::working_set::applied::Covered;
+use crate::postgres::working_set::contents::WorkingSet;
 
 /// How often what a read looks for is loaded at the most.
 const ROUNDS: usize = 10_000;
 
 pub(in crate::postgres) async fn task(shared: &Shared, task: TaskId) -> Result<Option<TaskRecord>> {
-    look_first(shared, BTreeSet::from([Want::Task(task)]), move |partial, _| partial.record(task)).await
+    look_first(shared, BTreeSet::from([LoadRequest::Task(task)]), move |partial, _| partial.record(task)).await
 }
 
 pub(in crate::postgres) async fn why(shared: &Shared, task: TaskId) -> Result<Option<Vec<WaitReason>>> {
-    look_first(shared, BTreeSet::from([Want::Task(task)]), move |partial, now| partial.why(task, now)).await
+    look_first(shared, BTreeSet::from([LoadRequest::Task(task)]), move |partial, now| partial.why(task, now)).await
 }
 
 pub(in crate::postgres) async fn peek(shared: &Shared, claim: Claim) -> Result<Option<TaskRecord>> {
-    look_first(shared, BTreeSet::from([Want::Lanes]), move |partial, now| partial.peek(&claim, now)).await
+    look_first(shared, BTreeSet::from([LoadRequest::SubQueues]), move |partial, now| partial.peek(&claim, now)).await
 }
 
 /// Answers from what is loaded, and loads until it can be answered.
 pub(in crate::postgres) async fn look<T>(
     shared: &Shared,
-    answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
+    answer: impl FnMut(&mut WorkingSet, Now) -> Covered<T>,
 ) -> Result<T> {
     look_first(shared, BTreeSet::new(), answer).await
 }
 
 async fn look_first<T>(
     shared: &Shared,
-    first: BTreeSet<Want>,
-    answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
+    first: BTreeSet<LoadRequest>,
+    answer: impl FnMut(&mut WorkingSet, Now) -> Covered<T>,
 ) -> Result<T> {
     let client = shared.pool.get().await?;
     let (answer, is_ahead) = within(&client, shared, first, answer).await?;
@@ -60,7 +60,7 @@ async fn look_first<T>(
 
 /// Ends a transaction that has read. What it saw may be ahead of the disk, and nobody is told of
 /// that before a crash of the server could no longer undo it.
-pub(in crate::postgres) async fn end(client: &Link, shared: &Shared, is_ahead: bool) -> Result<()> {
+pub(in crate::postgres) async fn end(client: &OwnedConnection, shared: &Shared, is_ahead: bool) -> Result<()> {
     client.batch_execute("COMMIT").await.map_err(classified)?;
     if is_ahead && must_wait(shared) {
         client.batch_execute(SYNC).await.map_err(classified)?;
@@ -71,7 +71,7 @@ pub(in crate::postgres) async fn end(client: &Link, shared: &Shared, is_ahead: b
 /// What a single statement answers, which needs no transaction around it. What it saw is on disk
 /// then, as with [`end`].
 pub(in crate::postgres) async fn ask(
-    client: &Link,
+    client: &OwnedConnection,
     shared: &Shared,
     statement: &str,
     parameters: &[(&(dyn ToSql + Sync), Type)],
@@ -97,12 +97,12 @@ fn must_wait(shared: &Shared) -> bool {
 /// Answers in a transaction of its own, which is begun and not ended here, and says whether it was
 /// ahead of the disk.
 pub(in crate::postgres) async fn within<T>(
-    client: &Link,
+    client: &OwnedConnection,
     shared: &Shared,
-    first: BTreeSet<Want>,
-    mut answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
+    first: BTreeSet<LoadRequest>,
+    mut answer: impl FnMut(&mut WorkingSet, Now) -> Covered<T>,
 ) -> Result<(T, bool)> {
-    let mut fetcher = Fetcher::new(client, &shared.sql, 1, false, 0);
+    let mut fetcher = Loader::new(client, &shared.sql, 1, false, 0);
     let mut header = begin_to_read(client, shared, &mut fetcher, first).await?;
     for _ in 0..ROUNDS {
         match answer(&mut header.partial, header.now) {

@@ -9,7 +9,7 @@ use crate::api::error::Result;
 use crate::api::store::QueueRecord;
 use crate::api::task::TaskState;
 use crate::api::timestamp::Timestamp;
-use crate::postgres::connect::connection::Link;
+use crate::postgres::connect::connection::OwnedConnection;
 use crate::postgres::connect::error::classified;
 use crate::postgres::shared::Shared;
 use crate::postgres::working_set::reads::state_of;
@@ -42,7 +42,7 @@ pub(in crate::postgres) async fn queues(shared: &Shared) -> Result<Vec<QueueReco
     Ok(queues.into_values().collect())
 }
 
-async fn ask(client: &Link, shared: &Shared, statement: &str) -> Result<Vec<Row>> {
+async fn ask(client: &OwnedConnection, shared: &Shared, statement: &str) -> Result<Vec<Row>> {
     client.query_typed(&shared.sql.text(statement), &[]).await.map_err(classified)
 }
 

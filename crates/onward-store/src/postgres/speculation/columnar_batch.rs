@@ -11,7 +11,7 @@ use crate::postgres::working_set::task_row::is_brief;
 
 /// Tasks of which most columns are the same.
 #[derive(Debug)]
-pub(in crate::postgres) struct Alike {
+pub(in crate::postgres) struct ColumnarBatch {
     /// One of them, without its payload: what it has in the columns that are not listed is what all
     /// have there.
     pub(crate) row: TaskRow,
@@ -19,7 +19,7 @@ pub(in crate::postgres) struct Alike {
 }
 
 /// What is different of tasks that are alike, column by column.
-impl Alike {
+impl ColumnarBatch {
     pub(crate) fn ids(&self) -> Vec<i64> {
         self.tasks.iter().map(|task| task.id.0).collect()
     }
@@ -62,14 +62,14 @@ impl Alike {
 
 /// Tasks of a batch, those that are alike together.
 #[derive(Debug)]
-pub(in crate::postgres) struct Gathered {
+pub(in crate::postgres) struct SimilarTasks {
     is_alike: fn(&Task, &Task) -> bool,
     lots: Vec<Vec<Arc<Task>>>,
     /// Those that are like few or none.
     others: Vec<Arc<Task>>,
 }
 
-impl Gathered {
+impl SimilarTasks {
     /// New live tasks: what differs is number, group, key and payload.
     pub(in crate::postgres) fn new_ones() -> Self {
         let is_alike = |one: &Task, other: &Task| {
@@ -108,12 +108,12 @@ impl Gathered {
     }
 
     /// Those that are alike, as far as they are many; and the others.
-    pub(in crate::postgres) fn parted(self) -> Result<(Vec<Alike>, Vec<Arc<Task>>)> {
+    pub(in crate::postgres) fn parted(self) -> Result<(Vec<ColumnarBatch>, Vec<Arc<Task>>)> {
         let (mut alike, mut others) = (Vec::new(), self.others);
         for tasks in self.lots {
             match tasks.first() {
                 Some(first) if tasks.len() >= bounds::LOT => {
-                    alike.push(Alike { row: TaskRow::of(first, false)?, tasks })
+                    alike.push(ColumnarBatch { row: TaskRow::of(first, false)?, tasks })
                 }
                 _ => others.extend(tasks),
             }

@@ -4,7 +4,7 @@
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::postgres::commit::write_rows::{Statements, Values};
-use crate::postgres::speculation::columnar_batch::Alike;
+use crate::postgres::speculation::columnar_batch::ColumnarBatch;
 use crate::postgres::working_set::task_row::TaskRow;
 
 /// The columns of rows to be put into a table: each a value that all have in common, or one for
@@ -77,7 +77,7 @@ impl<'a> Columns<'a> {
     }
 
     /// What tells the tasks of a lot apart.
-    fn of_each(&mut self, lot: &'a Alike) {
+    fn of_each(&mut self, lot: &'a ColumnarBatch) {
         self.array("id", lot.ids(), Type::INT8_ARRAY);
         self.each("grp", lot.groups(), Type::TEXT, Type::TEXT_ARRAY);
         self.each("key", lot.keys(), Type::BYTEA, Type::BYTEA_ARRAY);
@@ -101,19 +101,19 @@ impl<'a> Columns<'a> {
     }
 }
 
-fn insert_into<'a>(statements: &mut Statements<'a>, table: &str, lot: &'a Alike) {
+fn insert_into<'a>(statements: &mut Statements<'a>, table: &str, lot: &'a ColumnarBatch) {
     let mut columns = Columns::of_all(&lot.row);
     columns.of_each(lot);
     columns.insert_into(statements, table);
 }
 
 /// Puts new live tasks in.
-pub(in crate::postgres) fn insert<'a>(statements: &mut Statements<'a>, lots: &'a [Alike]) {
+pub(in crate::postgres) fn insert<'a>(statements: &mut Statements<'a>, lots: &'a [ColumnarBatch]) {
     lots.iter().for_each(|lot| insert_into(statements, "task", lot));
 }
 
 /// Changes what the beginning of an attempt changes.
-pub(in crate::postgres) fn start<'a>(statements: &mut Statements<'a>, lots: &'a [Alike]) {
+pub(in crate::postgres) fn start<'a>(statements: &mut Statements<'a>, lots: &'a [ColumnarBatch]) {
     for lot in lots {
         statements.send(
             "UPDATE {s}.task SET state = $2, session = $3, expires_at = $4, body = (SELECT $5::json) WHERE id = ANY($1)",
@@ -130,9 +130,9 @@ pub(in crate::postgres) fn start<'a>(statements: &mut Statements<'a>, lots: &'a 
 
 /// Moves tasks that end. Their payloads are small and come along: to put a row into one table is
 /// less work than to bring it there from another.
-pub(in crate::postgres) fn finish<'a>(statements: &mut Statements<'a>, lots: &'a [Alike]) {
+pub(in crate::postgres) fn finish<'a>(statements: &mut Statements<'a>, lots: &'a [ColumnarBatch]) {
     lots.iter().for_each(|lot| insert_into(statements, "ended", lot));
-    let ids: Vec<i64> = lots.iter().flat_map(Alike::ids).collect();
+    let ids: Vec<i64> = lots.iter().flat_map(ColumnarBatch::ids).collect();
     if !ids.is_empty() {
         statements.send("DELETE FROM {s}.task WHERE id = ANY($1)", vec![(Box::new(ids), Type::INT8_ARRAY)]);
     }

@@ -16,17 +16,17 @@ use crate::api::error::Result;
 use crate::api::orchestration::AfterTurn;
 use crate::api::store::Hint;
 use crate::api::write::Write;
-use crate::model::Want;
-use crate::postgres::commit::outcome::{Fate, Mode};
-use crate::postgres::commit::writer_state::{Last, Marker};
-use crate::postgres::connect::connection::Link;
+use crate::model::LoadRequest;
+use crate::model::Now;
+use crate::postgres::commit::outcome::{CommitOutcome, SyncMode};
+use crate::postgres::commit::writer_state::{CommitId, WriterState};
+use crate::postgres::connect::connection::OwnedConnection;
 use crate::postgres::connect::error::{classified, is_to_be_repeated, leaves_commit_unknown};
 use crate::postgres::shared::Shared;
-use crate::postgres::working_set::applied::Ran;
-use crate::postgres::working_set::change_set::Difference;
-use crate::postgres::working_set::contents::Partial;
-use crate::postgres::working_set::counters::Now;
-use crate::postgres::working_set::decision::Written;
+use crate::postgres::working_set::applied::Applied;
+use crate::postgres::working_set::change_set::ChangeSet;
+use crate::postgres::working_set::contents::WorkingSet;
+use crate::postgres::working_set::decision::SentTasks;
 use crate::postgres::working_set::expected_requests::wanted_by;
 
 /// What it finds out it finds out behind the lock, for who holds that is about to change it: each
@@ -48,9 +48,9 @@ const APPEND: &str = "WITH lock AS MATERIALIZED (SELECT pg_try_advisory_xact_loc
 
 /// Turns that are decided, if nobody else has written.
 struct Decided {
-    partial: Partial,
-    ran: Ran,
-    difference: Difference,
+    partial: WorkingSet,
+    ran: Applied,
+    difference: ChangeSet,
     /// The number of the last transaction that wrote.
     write: i64,
 }
@@ -58,25 +58,25 @@ struct Decided {
 /// Applies calls that do nothing but append events to histories of which the writer knows
 /// everything. `None` if it cannot be done so, and then nothing was done.
 pub(in crate::postgres) async fn append(
-    client: &Link,
+    client: &OwnedConnection,
     shared: &Shared,
     calls: &[&[Write]],
-    last: &mut Last,
-    mode: Mode,
-) -> Option<Fate> {
+    last: &mut WriterState,
+    mode: SyncMode,
+) -> Option<CommitOutcome> {
     if !calls.iter().copied().flatten().all(only_appends) {
         return None;
     }
     let Ok(Some(decided)) = decide(shared, calls, last) else { return None };
     let Decided { partial, mut ran, difference, write } = decided;
-    let marker = Marker { batch: last.marker.batch + 1, ..last.marker };
+    let marker = CommitId { batch: last.marker.batch + 1, ..last.marker };
     match send(client, shared, &difference, (write, last.marker, mode)).await {
         Ok(true) => {
             last.kept.follow(&partial, &ran, None, last.interference);
             last.marker = marker;
             last.write = Some((write + 1, difference.counters));
             last.items = last.items.take().map(|(version, _)| (version, ran.items()));
-            Some(Fate::Committed { ran, marker, mode })
+            Some(CommitOutcome::Committed { ran, marker, mode })
         }
         Ok(false) => None,
         Err(error) => {
@@ -86,12 +86,12 @@ pub(in crate::postgres) async fn append(
     }
 }
 
-fn fate_of(error: DriverError, ran: Ran, marker: Marker) -> Fate {
+fn fate_of(error: DriverError, ran: Applied, marker: CommitId) -> CommitOutcome {
     if leaves_commit_unknown(&error) {
-        return Fate::Unknown { ran, marker, error: classified(error) };
+        return CommitOutcome::Unknown { ran, marker, error: classified(error) };
     }
     let again = is_to_be_repeated(&error);
-    Fate::Failed { error: classified(error), again }
+    CommitOutcome::Failed { error: classified(error), again }
 }
 
 /// Whether a write may do nothing but append events. Neither the time nor another task has a part
@@ -101,22 +101,22 @@ fn only_appends(write: &Write) -> bool {
     turn.next == AfterTurn::Continue && turn.submits.is_empty() && turn.cancels.is_empty() && turn.tags.is_empty()
 }
 
-fn decide(shared: &Shared, calls: &[&[Write]], last: &Last) -> Result<Option<Decided>> {
+fn decide(shared: &Shared, calls: &[&[Write]], last: &WriterState) -> Result<Option<Decided>> {
     let mut wants = Vec::new();
     calls.iter().copied().flatten().for_each(|write| wanted_by(write, &mut wants));
-    let wants: BTreeSet<Want> = wants.into_iter().collect();
+    let wants: BTreeSet<LoadRequest> = wants.into_iter().collect();
     let (Some((write, counters)), Some((_, items))) = (last.write, &last.items) else { return Ok(None) };
     if !wants.iter().all(|want| last.kept.has(want)) {
         return Ok(None);
     }
     let clock = shared.clock();
     let now = Now { wall: clock.now(), steady: clock.steady() };
-    let mut partial = Partial::new(counters, None, shared.options.payload_limit, items.clone())?;
+    let mut partial = WorkingSet::new(counters, None, shared.options.payload_limit, items.clone())?;
     last.kept.give(&wants, &mut partial);
     let mut decision = partial.decision(now);
     while decision.advance(calls, usize::MAX)? {}
     let Ok(mut ran) = decision.end(&partial) else { return Ok(None) };
-    let difference = partial.difference(&mut ran, &Written::default())?;
+    let difference = partial.difference(&mut ran, &SentTasks::default())?;
     let interferes = partial.interferes(&ran, &last.own.open_in(&partial));
     let is_that_all = difference.only_appends() && ran.hint == Hint::default() && !interferes;
     Ok(is_that_all.then_some(Decided { partial, ran, difference, write }))
@@ -124,10 +124,10 @@ fn decide(shared: &Shared, calls: &[&[Write]], last: &Last) -> Result<Option<Dec
 
 /// Answers whether it was written: not where somebody else has written meanwhile.
 async fn send(
-    client: &Link,
+    client: &OwnedConnection,
     shared: &Shared,
-    difference: &Difference,
-    (write, last, mode): (i64, Marker, Mode),
+    difference: &ChangeSet,
+    (write, last, mode): (i64, CommitId, SyncMode),
 ) -> std::result::Result<bool, DriverError> {
     let (turns, advanced) = (&difference.turns, &difference.advanced);
     let tasks: Vec<i64> = turns.iter().map(|row| row.task).collect();
@@ -136,7 +136,7 @@ async fn send(
     let chunks: Vec<&[u8]> = turns.iter().map(|row| &row.chunk[..]).collect();
     let ids: Vec<i64> = advanced.iter().map(|row| row.id).collect();
     let instances: Vec<&[u8]> = advanced.iter().map(|row| row.instance.as_slice()).collect();
-    let is_synced_later = mode != Mode::Synced;
+    let is_synced_later = mode != SyncMode::InCommit;
     let schema = shared.options.migrations.newest().cast_signed();
     let parameters: [(&(dyn ToSql + Sync), Type); 11] = [
         (&write, Type::INT8),

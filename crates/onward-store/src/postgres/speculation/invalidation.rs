@@ -7,10 +7,10 @@ use std::sync::Arc;
 use crate::api::task::{SessionId, TaskId};
 use crate::api::timestamp::Timestamp;
 use crate::model::{State, Task};
-use crate::postgres::working_set::applied::Ran;
-use crate::postgres::working_set::contents::Partial;
+use crate::postgres::working_set::applied::Applied;
+use crate::postgres::working_set::contents::WorkingSet;
 
-impl Partial {
+impl WorkingSet {
     /// When a session was opened, if it is open.
     pub(crate) fn opened_at(&self, session: SessionId) -> Option<Timestamp> {
         self.state().sessions.get(&session).map(|session| session.opened_at)
@@ -18,7 +18,7 @@ impl Partial {
 
     /// Whether writes have changed a task that runs, in a session that is none of `own`, or
     /// anything that has to do with it.
-    pub(in crate::postgres) fn interferes(&self, ran: &Ran, own: &BTreeSet<SessionId>) -> bool {
+    pub(in crate::postgres) fn interferes(&self, ran: &Applied, own: &BTreeSet<SessionId>) -> bool {
         let (before, after) = (self.state(), ran.after());
         let runs_elsewhere = |task: &&Arc<Task>| task.session.is_some_and(|session| !own.contains(&session));
         let is_changed = |task: &Arc<Task>| {
@@ -30,7 +30,7 @@ impl Partial {
     }
 }
 
-impl Ran {
+impl Applied {
     /// When a session was opened, if it is open after the writes.
     pub(crate) fn opened_at(&self, session: SessionId) -> Option<Timestamp> {
         self.after().sessions.get(&session).map(|session| session.opened_at)

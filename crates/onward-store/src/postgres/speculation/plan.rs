@@ -9,44 +9,45 @@
 use crate::api::error::Result;
 use crate::api::write::Write;
 use crate::bounds;
-use crate::postgres::commit::begin::{Header, wanted_before_claims};
-use crate::postgres::commit::server_numbers::Said;
-use crate::postgres::commit::writer_state::Last;
+use crate::model::Now;
+use crate::postgres::commit::begin::{TransactionStart, wanted_before_claims};
+use crate::postgres::commit::server_numbers::ServerNumbers;
+use crate::postgres::commit::writer_state::WriterState;
 use crate::postgres::shared::Shared;
-use crate::postgres::speculation::eager_writes::Early;
-use crate::postgres::working_set::change_set::Difference;
-use crate::postgres::working_set::contents::Partial;
-use crate::postgres::working_set::counters::{Counters, Now};
-use crate::postgres::working_set::decision::{Decision, Written};
+use crate::postgres::speculation::eager_writes::EagerWrites;
+use crate::postgres::working_set::change_set::ChangeSet;
+use crate::postgres::working_set::contents::WorkingSet;
+use crate::postgres::working_set::counters::Counters;
+use crate::postgres::working_set::decision::{Decision, SentTasks};
 
 /// Calls of which the first writes are decided.
 #[derive(Debug)]
-pub(in crate::postgres) struct Ahead {
+pub(in crate::postgres) struct Plan {
     /// The number of the transaction that is to be the last before theirs, and the numbers that it
     /// gives.
     write: i64,
     counters: Counters,
-    partial: Partial,
+    partial: WorkingSet,
     now: Now,
     decision: Box<Decision>,
     /// What is settled of them, as rows.
-    rows: Vec<Difference>,
-    written: Written,
+    rows: Vec<ChangeSet>,
+    written: SentTasks,
 }
 
 /// Over what calls were decided, and how far, once their rows are sent.
 #[derive(Debug)]
-pub(in crate::postgres) struct Presumed {
+pub(in crate::postgres) struct SentPlan {
     write: i64,
     counters: Counters,
-    pub(in crate::postgres) header: Header,
+    pub(in crate::postgres) header: TransactionStart,
     pub(in crate::postgres) decision: Box<Decision>,
 }
 
-impl Ahead {
+impl Plan {
     /// Nothing is decided yet, by a writer that will know so much after its last transaction.
     /// `None` if that is too little to decide anything by.
-    pub(in crate::postgres) fn begin(shared: &Shared, after: &Last) -> Result<Option<Box<Self>>> {
+    pub(in crate::postgres) fn begin(shared: &Shared, after: &WriterState) -> Result<Option<Box<Self>>> {
         let (Some((write, counters)), Some((_, items)), Some(time)) = (after.write, &after.items, after.time) else {
             return Ok(None);
         };
@@ -55,21 +56,21 @@ impl Ahead {
         }
         let about = shared.about_now();
         let now = if about.wall < time.wall { time } else { about };
-        let partial = Partial::new(counters, after.latest_day.clone(), shared.options.payload_limit, items.clone())?;
+        let partial = WorkingSet::new(counters, after.latest_day.clone(), shared.options.payload_limit, items.clone())?;
         let decision = Box::new(partial.decision(now));
-        let (rows, written) = (Vec::new(), Written::default());
+        let (rows, written) = (Vec::new(), SentTasks::default());
         Ok(Some(Box::new(Self { write, counters, partial, now, decision, rows, written })))
     }
 
     /// Whether it is of a writer that knows this.
-    pub(super) fn is_after(&self, after: &Last) -> bool {
+    pub(super) fn is_after(&self, after: &WriterState) -> bool {
         after.write == Some((self.write, self.counters))
     }
 
     /// Takes a call that is to be decided behind the others. Answers whether everything is here
     /// that it will surely look for before it claims anything: else it cannot be decided together
     /// with them.
-    pub(in crate::postgres) fn takes(&mut self, after: &Last, call: &[Write]) -> bool {
+    pub(in crate::postgres) fn takes(&mut self, after: &WriterState, call: &[Write]) -> bool {
         let wants = wanted_before_claims(call);
         if !wants.iter().all(|want| after.kept.has(want)) {
             return false;
@@ -96,17 +97,17 @@ impl Ahead {
     }
 
     /// Has the rows of what is settled go with what is asked for next.
-    pub(in crate::postgres) fn sent_by(self, early: &mut Early<'_>) -> Box<Presumed> {
+    pub(in crate::postgres) fn sent_by(self, early: &mut EagerWrites<'_>) -> Box<SentPlan> {
         let Self { write, counters, partial, now, decision, rows, written } = self;
         early.takes(rows, written);
-        Box::new(Presumed { write, counters, header: Header { now, partial, is_ahead: false }, decision })
+        Box::new(SentPlan { write, counters, header: TransactionStart { now, partial, is_ahead: false }, decision })
     }
 }
 
-impl Presumed {
+impl SentPlan {
     /// Whether calls were decided behind the last transaction that has written, over these numbers,
     /// and at a time not long ago.
-    pub(in crate::postgres) fn is_of(&self, write: i64, said: &Said) -> bool {
+    pub(in crate::postgres) fn is_of(&self, write: i64, said: &ServerNumbers) -> bool {
         let (then, now) = (self.header.now.wall, said.now.wall);
         (write, said.counters) == (self.write, self.counters) && then <= now && now - then <= bounds::DECIDED_AHEAD
     }

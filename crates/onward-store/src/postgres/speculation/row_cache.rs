@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::api::name::Name;
 use crate::api::task::{SessionId, TaskId};
 use crate::bounds;
-use crate::model::{RunningCounts, State, Task, Want};
+use crate::model::{LoadRequest, RunningCounts, State, Task};
 use crate::number_map::NumberMap;
-use crate::postgres::working_set::applied::Ran;
-use crate::postgres::working_set::contents::Partial;
+use crate::postgres::working_set::applied::Applied;
+use crate::postgres::working_set::contents::WorkingSet;
 
 /// Tasks that run and have nothing to do with others: nobody waits for them, they wait for nobody,
 /// are in no bundle, have no children, and no message waits for them; and how many run in all. It
@@ -17,8 +17,8 @@ use crate::postgres::working_set::contents::Partial;
 /// it is sure: how many run is forgotten, and tasks are what they were if [nobody has
 /// interfered](Self::undisturbed), or if [their rows are](Self::written_by).
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
-    tasks: NumberMap<TaskId, KeptTask>,
+pub(crate) struct RowCache {
+    tasks: NumberMap<TaskId, CachedTask>,
     /// Those of them that have a key, by that.
     keys: HashMap<(Name, String), TaskId>,
     /// How many each session runs of those that are sure.
@@ -30,7 +30,7 @@ pub(crate) struct Kept {
 }
 
 #[derive(Debug)]
-struct KeptTask {
+struct CachedTask {
     task: Arc<Task>,
     /// The transaction of this writer that has written its row last; `None` if that is not known.
     written_by: Option<i64>,
@@ -40,13 +40,13 @@ struct KeptTask {
     interruptions: u64,
 }
 
-impl Kept {
+impl RowCache {
     /// Whether what is wanted need not be loaded, if nobody else has written since the last batch.
-    pub(crate) fn has(&self, want: &Want) -> bool {
+    pub(crate) fn has(&self, want: &LoadRequest) -> bool {
         match want {
-            Want::Task(id) => self.tasks.get(id).is_some_and(|kept| self.is_sure(kept)),
-            Want::Running | Want::Holders => self.running.is_some(),
-            Want::ToCancel(session) => self.has_all_of(*session),
+            LoadRequest::Task(id) => self.tasks.get(id).is_some_and(|kept| self.is_sure(kept)),
+            LoadRequest::RunningCounts | LoadRequest::RunningSessions => self.running.is_some(),
+            LoadRequest::CancelRequested(session) => self.has_all_of(*session),
             _ => false,
         }
     }
@@ -65,7 +65,7 @@ impl Kept {
         Some((kept.task.session?, kept.interference))
     }
 
-    fn is_sure(&self, kept: &KeptTask) -> bool {
+    fn is_sure(&self, kept: &CachedTask) -> bool {
         kept.interruptions == self.interruptions
     }
 
@@ -83,15 +83,17 @@ impl Kept {
     }
 
     /// Gives what is wanted and here, and is known to be so still, to a part of the store.
-    pub(crate) fn give(&self, wants: &BTreeSet<Want>, partial: &mut Partial) {
+    pub(crate) fn give(&self, wants: &BTreeSet<LoadRequest>, partial: &mut WorkingSet) {
         for want in wants {
             match want {
-                Want::Task(id) => self.tasks.get(id).into_iter().for_each(|kept| partial.kept(Arc::clone(&kept.task))),
-                Want::Running | Want::Holders => {
+                LoadRequest::Task(id) => {
+                    self.tasks.get(id).into_iter().for_each(|kept| partial.kept(Arc::clone(&kept.task)))
+                }
+                LoadRequest::RunningCounts | LoadRequest::RunningSessions => {
                     self.running.iter().for_each(|running| partial.running_as_kept(running.clone()));
                 }
                 // Who is to stop is not kept.
-                Want::ToCancel(_) => partial.known(want.clone()),
+                LoadRequest::CancelRequested(_) => partial.known(want.clone()),
                 _ => {}
             }
         }
@@ -100,7 +102,7 @@ impl Kept {
 
     /// Follows what a batch has changed in a transaction, if its number is known, with this last
     /// interference.
-    pub(crate) fn follow(&mut self, partial: &Partial, ran: &Ran, transaction: Option<i64>, interference: i64) {
+    pub(crate) fn follow(&mut self, partial: &WorkingSet, ran: &Applied, transaction: Option<i64>, interference: i64) {
         let (before, after) = (partial.state(), ran.after());
         self.count(partial, before, after);
         let mut written_before: NumberMap<TaskId, i64> = NumberMap::default();
@@ -129,7 +131,7 @@ impl Kept {
         }
     }
 
-    fn count(&mut self, partial: &Partial, before: &State, after: &State) {
+    fn count(&mut self, partial: &WorkingSet, before: &State, after: &State) {
         let known = partial.running_in_store().cloned().or_else(|| self.running.take());
         self.running = known.map(|mut running| {
             running.take_all(before.tasks.running_here());
@@ -155,7 +157,7 @@ impl Kept {
         }
     }
 
-    fn forget(&mut self, id: TaskId) -> Option<KeptTask> {
+    fn forget(&mut self, id: TaskId) -> Option<CachedTask> {
         let kept = self.tasks.remove(&id)?;
         // Another may have got the key since.
         if let Some(key) = key_of(&kept.task).filter(|key| self.keys.get(key) == Some(&id)) {
@@ -181,7 +183,7 @@ impl Kept {
             let instance = Arc::make_mut(&mut task).instance.as_mut();
             instance.into_iter().for_each(|instance| Arc::make_mut(instance).chunks.clear());
         }
-        self.tasks.insert(task.id, KeptTask { task, written_by, interference, interruptions: self.interruptions });
+        self.tasks.insert(task.id, CachedTask { task, written_by, interference, interruptions: self.interruptions });
     }
 }
 

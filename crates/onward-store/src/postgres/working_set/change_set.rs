@@ -11,12 +11,12 @@ use crate::api::store::{EndedCounts, KindStatistics};
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::bounds::{HISTORY_DAYS, RESENT_BYTES};
-use crate::model::{State, Taken, Task};
-use crate::postgres::speculation::columnar_batch::{Alike, Gathered};
+use crate::model::{State, TakenKey, Task};
+use crate::postgres::speculation::columnar_batch::{ColumnarBatch, SimilarTasks};
 use crate::postgres::working_set::counters::Counters;
-use crate::postgres::working_set::decision::Written;
-use crate::postgres::working_set::small_state::{ItemChanges, ItemRow};
-use crate::postgres::working_set::task_row::{AdvancedRow, ChangedRow, TaskRow};
+use crate::postgres::working_set::decision::SentTasks;
+use crate::postgres::working_set::small_state::{SmallStateChanges, SmallStateRow};
+use crate::postgres::working_set::task_row::{ChangedRow, InstanceRow, TaskRow};
 use crate::rules::history::first_day;
 
 /// Who has a key, and until when it is kept after the end of a task.
@@ -55,7 +55,7 @@ pub(crate) struct DayCounts {
 
 /// Rows to be written.
 #[derive(Debug, Default)]
-pub(crate) struct Difference {
+pub(crate) struct ChangeSet {
     /// Live tasks that are new.
     pub(crate) live: Vec<TaskRow>,
     /// Live tasks of which an attempt begins, and nothing else has changed.
@@ -63,7 +63,7 @@ pub(crate) struct Difference {
     /// Live tasks of which what their submitters said is as it was.
     pub(in crate::postgres) changed: Vec<ChangedRow>,
     /// Orchestrations of which a turn has appended events, and that run on.
-    pub(in crate::postgres) advanced: Vec<AdvancedRow>,
+    pub(in crate::postgres) advanced: Vec<InstanceRow>,
     /// Live tasks of which anything may have changed.
     pub(in crate::postgres) rewritten: Vec<TaskRow>,
     /// Tasks that were live and have ended, of which what their submitters said is as it was.
@@ -71,9 +71,9 @@ pub(crate) struct Difference {
     /// Other tasks that have ended: new ones, and such of which anything may have changed.
     pub(crate) ended: Vec<TaskRow>,
     /// What is as `live`, as `started` and as `finished`, of tasks that are alike.
-    pub(in crate::postgres) live_alike: Vec<Alike>,
-    pub(in crate::postgres) started_alike: Vec<Alike>,
-    pub(in crate::postgres) finished_alike: Vec<Alike>,
+    pub(in crate::postgres) live_alike: Vec<ColumnarBatch>,
+    pub(in crate::postgres) started_alike: Vec<ColumnarBatch>,
+    pub(in crate::postgres) finished_alike: Vec<ColumnarBatch>,
     /// Tasks among `rewritten` that had ended before.
     pub(in crate::postgres) revived: Vec<i64>,
     /// Tasks among `ended` that were live before.
@@ -97,9 +97,9 @@ pub(crate) struct Difference {
     pub(in crate::postgres) ended_waits: Vec<(i64, i64)>,
     pub(crate) members: Vec<(i64, i64)>,
     pub(in crate::postgres) ended_members: Vec<i64>,
-    pub(crate) items: Vec<ItemRow>,
+    pub(crate) items: Vec<SmallStateRow>,
     /// Items that are there under their names already.
-    pub(in crate::postgres) changed_items: Vec<ItemRow>,
+    pub(in crate::postgres) changed_items: Vec<SmallStateRow>,
     pub(in crate::postgres) removed_items: Vec<(String, String)>,
     /// Number, number of the next task, changes.
     pub(crate) log: Vec<(i64, i64, String)>,
@@ -113,15 +113,15 @@ pub(crate) struct Difference {
     pub(crate) counters: Counters,
 }
 
-impl Difference {
+impl ChangeSet {
     /// What has changed, but for what was written of it.
-    pub(in crate::postgres) fn between(before: &State, after: &State, written: &Written) -> Result<Self> {
+    pub(in crate::postgres) fn between(before: &State, after: &State, written: &SentTasks) -> Result<Self> {
         let mut difference = Self::default();
         difference.tasks(before, after, written)?;
         difference.keys(before, after);
         difference.links(before, after);
         difference.counts(before, after);
-        let ItemChanges { set, changed, gone } = ItemChanges::between(before, after)?;
+        let SmallStateChanges { set, changed, gone } = SmallStateChanges::between(before, after)?;
         (difference.items, difference.changed_items, difference.removed_items) = (set, changed, gone);
         Ok(difference)
     }
@@ -185,8 +185,8 @@ impl Difference {
         !self.items.is_empty() || !self.changed_items.is_empty() || !self.removed_items.is_empty()
     }
 
-    fn tasks(&mut self, before: &State, after: &State, written: &Written) -> Result<()> {
-        let mut sorts = Sorts::new();
+    fn tasks(&mut self, before: &State, after: &State, written: &SentTasks) -> Result<()> {
+        let mut sorts = ColumnarCandidates::new();
         let mut before = before.tasks.shared().peekable();
         for task in after.tasks.shared() {
             while let Some(gone) = before.next_if(|old| old.id < task.id) {
@@ -221,14 +221,14 @@ impl Difference {
     }
 
     /// Forgets tasks that were written and are gone again.
-    fn removed_new(&mut self, after: &State, written: &Written) {
+    fn removed_new(&mut self, after: &State, written: &SentTasks) {
         for task in written.new_tasks().filter(|task| after.tasks.share(task.id).is_none()) {
             self.removed(task);
         }
     }
 
     /// Takes the end of a task, if that is all that has changed of it.
-    pub(super) fn takes_end(&mut self, old: &Task, task: &Arc<Task>, sorts: &mut Sorts) -> Result<bool> {
+    pub(super) fn takes_end(&mut self, old: &Task, task: &Arc<Task>, sorts: &mut ColumnarCandidates) -> Result<bool> {
         let is_end =
             !old.state.is_ended() && task.state.is_ended() && task.instance.is_none() && says_the_same(old, task);
         if is_end {
@@ -238,7 +238,7 @@ impl Difference {
     }
 
     /// Takes a new task, if it is one that shall run.
-    pub(super) fn takes_new(&mut self, task: &Arc<Task>, sorts: &mut Sorts) -> Result<bool> {
+    pub(super) fn takes_new(&mut self, task: &Arc<Task>, sorts: &mut ColumnarCandidates) -> Result<bool> {
         let is_plain = !task.state.is_ended() && task.instance.is_none();
         if is_plain {
             self.new_task(task, sorts)?;
@@ -246,7 +246,7 @@ impl Difference {
         Ok(is_plain)
     }
 
-    fn task(&mut self, old: Option<&Task>, task: &Arc<Task>, sorts: &mut Sorts) -> Result<()> {
+    fn task(&mut self, old: Option<&Task>, task: &Arc<Task>, sorts: &mut ColumnarCandidates) -> Result<()> {
         self.turns(old, task);
         self.messages(old, task)?;
         self.changed_tags(old, task);
@@ -262,7 +262,7 @@ impl Difference {
     /// orchestration is not.
     fn turned_task(&mut self, old: &Task, task: &Task) -> Result<()> {
         match &task.instance {
-            Some(instance) if only_advances(old, task) => self.advanced.push(AdvancedRow::of(task.id, instance)?),
+            Some(instance) if only_advances(old, task) => self.advanced.push(InstanceRow::of(task.id, instance)?),
             Some(instance) if old.instance.is_some() && !task.state.is_ended() => {
                 self.changed.push(ChangedRow::of(task)?.and_instance(instance)?);
             }
@@ -271,7 +271,7 @@ impl Difference {
         Ok(())
     }
 
-    fn new_task(&mut self, task: &Arc<Task>, sorts: &mut Sorts) -> Result<()> {
+    fn new_task(&mut self, task: &Arc<Task>, sorts: &mut ColumnarCandidates) -> Result<()> {
         self.tags.extend(task.new.tags.iter().map(|(key, value)| (task.id.0, tag(key, value))));
         if task.state.is_ended() {
             self.ended.push(TaskRow::of(task, true)?);
@@ -281,7 +281,7 @@ impl Difference {
         Ok(())
     }
 
-    fn changed_task(&mut self, old: &Task, task: &Arc<Task>, sorts: &mut Sorts) -> Result<()> {
+    fn changed_task(&mut self, old: &Task, task: &Arc<Task>, sorts: &mut ColumnarCandidates) -> Result<()> {
         if task.retained_until().is_some() {
             // Until when it is kept is not among what the end of most tasks writes.
             self.rewritten_task(old, task)?;
@@ -298,7 +298,7 @@ impl Difference {
     }
 
     /// Tasks that are like many others are written with them; each other has a row of its own.
-    pub(in crate::postgres) fn sorted(&mut self, sorts: Sorts) -> Result<()> {
+    pub(in crate::postgres) fn sorted(&mut self, sorts: ColumnarCandidates) -> Result<()> {
         let rewritten = |task: &Task| TaskRow::of(task, true);
         self.live_alike = part(sorts.new, &mut self.live, rewritten)?;
         self.started_alike = part(sorts.started, &mut self.started, ChangedRow::of)?;
@@ -368,7 +368,7 @@ impl Difference {
 
     fn keys(&mut self, before: &State, after: &State) {
         for (key, taken) in &after.keys.taken {
-            let Taken { by, until } = *taken;
+            let TakenKey { by, until } = *taken;
             if before.keys.taken.get(key) != Some(taken) {
                 let until = until.map(Timestamp::as_microseconds);
                 let (kind, key) = (key.0.to_string(), key.1.clone().into_bytes());
@@ -414,7 +414,11 @@ impl Difference {
 }
 
 /// Those that are like many others; each other gets a row.
-fn part<Row>(sort: Gathered, rows: &mut Vec<Row>, row: impl Fn(&Task) -> Result<Row>) -> Result<Vec<Alike>> {
+fn part<Row>(
+    sort: SimilarTasks,
+    rows: &mut Vec<Row>,
+    row: impl Fn(&Task) -> Result<Row>,
+) -> Result<Vec<ColumnarBatch>> {
     let (alike, others) = sort.parted()?;
     for task in others {
         rows.push(row(&task)?);
@@ -423,15 +427,19 @@ fn part<Row>(sort: Gathered, rows: &mut Vec<Row>, row: impl Fn(&Task) -> Result<
 }
 
 /// What happens to most tasks of a batch.
-pub(in crate::postgres) struct Sorts {
-    new: Gathered,
-    started: Gathered,
-    finished: Gathered,
+pub(in crate::postgres) struct ColumnarCandidates {
+    new: SimilarTasks,
+    started: SimilarTasks,
+    finished: SimilarTasks,
 }
 
-impl Sorts {
+impl ColumnarCandidates {
     pub(in crate::postgres) fn new() -> Self {
-        Self { new: Gathered::new_ones(), started: Gathered::started_ones(), finished: Gathered::finished_ones() }
+        Self {
+            new: SimilarTasks::new_ones(),
+            started: SimilarTasks::started_ones(),
+            finished: SimilarTasks::finished_ones(),
+        }
     }
 }
 

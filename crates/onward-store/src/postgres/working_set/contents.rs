@@ -8,15 +8,18 @@ use crate::api::name::Name;
 use crate::api::store::EndedCounts;
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
-use crate::model::{Frontier, Holders, Known, Part, RunningCounts, RunningLine, RunningRows, State, Taken, Task, Want};
+use crate::model::{
+    Coverage, LoadRequest, Loaded, LoadedUpTo, RunningCountRows, RunningCounts, RunningKey, RunningSessions, State,
+    TakenKey, Task,
+};
 use crate::postgres::working_set::change_set::KeyRow;
 use crate::postgres::working_set::counters::Counters;
-use crate::postgres::working_set::small_state::Items;
-use crate::postgres::working_set::task_row::{Links, LoadedTask, set_messages};
+use crate::postgres::working_set::small_state::SmallState;
+use crate::postgres::working_set::task_row::{LoadedTask, Relations, set_messages};
 
 /// What is loaded of a store, as it is there.
 #[derive(Debug)]
-pub(in crate::postgres) struct Partial {
+pub(in crate::postgres) struct WorkingSet {
     pub(in crate::postgres) state: State,
     /// How many tasks run in the store.
     running: Option<RunningCounts>,
@@ -25,30 +28,30 @@ pub(in crate::postgres) struct Partial {
     /// How many live tasks queues have in the store.
     live: BTreeMap<Name, u64>,
     /// What was taken since somebody asked for that to be noted.
-    noted: Option<Noted>,
+    noted: Option<LoadedMeanwhile>,
 }
 
 /// What was loaded while writes were being decided.
 #[derive(Debug, Default)]
-pub(in crate::postgres) struct Noted {
+pub(in crate::postgres) struct LoadedMeanwhile {
     pub(in crate::postgres) tasks: Vec<Arc<Task>>,
     /// Their keys.
-    pub(in crate::postgres) keys: Vec<((Name, String), Taken)>,
+    pub(in crate::postgres) keys: Vec<((Name, String), TakenKey)>,
     /// Whether there is more to it than tasks that have to do with nothing else: what was decided
     /// before may have looked for that.
     pub(in crate::postgres) is_linked: bool,
 }
 
-impl Partial {
+impl WorkingSet {
     /// Of a store with these numbers, one queue of the latest day on which a task ended, and
     /// everything that is not a task.
     pub(crate) fn new(
         counters: Counters,
         latest: Option<(i64, String)>,
         payload_limit: usize,
-        items: Items,
+        items: SmallState,
     ) -> Result<Self> {
-        let part = Part { last_task: counters.last_task, ..Part::default() };
+        let part = Loaded { last_task: counters.last_task, ..Loaded::default() };
         let mut state = State {
             payload_limit,
             last_task: counters.last_task,
@@ -57,7 +60,7 @@ impl Partial {
             entry: counters.last_entry + 1,
             ..items.into_state()
         };
-        state.tasks.known = Known::of(part);
+        state.tasks.known = Coverage::of(part);
         if let Some((day, queue)) = latest {
             state.history.days.insert((day, Name::new(queue)?), EndedCounts::default());
         }
@@ -70,14 +73,14 @@ impl Partial {
         if self.state.tasks.share(id).is_some() {
             return id;
         }
-        let links = links.map_or_else(Links::default, |links| *links);
+        let links = links.map_or_else(Relations::default, |links| *links);
         if let Some(noted) = &mut self.noted {
             noted.tasks.push(Arc::clone(&task));
             noted.is_linked |= links.is_linked();
         }
         if let (Some(unique), Some((by, until))) = (&task.new.unique, links.key) {
             let until = until.map(Timestamp::from_microseconds);
-            self.take_key((task.new.kind.clone(), unique.key.clone()), Taken { by: TaskId(by), until });
+            self.take_key((task.new.kind.clone(), unique.key.clone()), TakenKey { by: TaskId(by), until });
         }
         let key = task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()));
         links.waits_for.iter().for_each(|on| self.state.waits.add(TaskId(*on), id));
@@ -95,7 +98,7 @@ impl Partial {
         id
     }
 
-    fn take_key(&mut self, key: (Name, String), taken: Taken) {
+    fn take_key(&mut self, key: (Name, String), taken: TakenKey) {
         let is_known = self.state.tasks.known.part().is_some_and(|part| part.keys.contains(&key));
         if let Some(noted) = self.noted.as_mut().filter(|_| !is_known && !self.state.keys.taken.contains_key(&key)) {
             noted.keys.push((key.clone(), taken));
@@ -110,7 +113,7 @@ impl Partial {
             return;
         }
         let key = task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()));
-        key.iter().for_each(|key| self.take_key(key.clone(), Taken { by: id, until: None }));
+        key.iter().for_each(|key| self.take_key(key.clone(), TakenKey { by: id, until: None }));
         if let Some(noted) = &mut self.noted {
             noted.tasks.push(Arc::clone(&task));
         }
@@ -124,11 +127,11 @@ impl Partial {
 
     /// Notes from now on what is loaded.
     pub(crate) fn note(&mut self) {
-        self.noted = Some(Noted::default());
+        self.noted = Some(LoadedMeanwhile::default());
     }
 
     /// What was loaded since then.
-    pub(super) fn take_noted(&mut self) -> Noted {
+    pub(super) fn take_noted(&mut self) -> LoadedMeanwhile {
         self.noted.take().unwrap_or_default()
     }
 
@@ -160,7 +163,7 @@ impl Partial {
         outcome
     }
 
-    pub(in crate::postgres) fn part(&mut self, change: impl FnOnce(&mut Part)) {
+    pub(in crate::postgres) fn part(&mut self, change: impl FnOnce(&mut Loaded)) {
         if let Some(part) = self.state.tasks.known.part_mut() {
             change(part);
         }
@@ -175,13 +178,13 @@ impl Partial {
     }
 
     /// Notes that everything that a want asks for is here.
-    pub(crate) fn known(&mut self, want: Want) {
+    pub(crate) fn known(&mut self, want: LoadRequest) {
         self.part(|part| match want {
-            Want::Key(kind, key) => drop(part.keys.insert((kind, key))),
-            Want::Children(parent) => drop(part.children.insert(parent)),
-            Want::Held(session) => drop(part.held.insert(session)),
-            Want::ToCancel(session) => drop(part.to_cancel.insert(session)),
-            Want::Between(from, before) => drop(part.between.insert((from, before))),
+            LoadRequest::Key(kind, key) => drop(part.keys.insert((kind, key))),
+            LoadRequest::Children(parent) => drop(part.children.insert(parent)),
+            LoadRequest::HeldBy(session) => drop(part.held.insert(session)),
+            LoadRequest::CancelRequested(session) => drop(part.to_cancel.insert(session)),
+            LoadRequest::IdRange(from, before) => drop(part.between.insert((from, before))),
             _ => {}
         });
     }
@@ -190,13 +193,13 @@ impl Partial {
         self.note_links();
         let key =
             String::from_utf8(row.key).map_err(|_| crate::Error::corrupt("a key is not text; restore a backup"))?;
-        let taken = Taken { by: TaskId(row.task), until: row.until.map(Timestamp::from_microseconds) };
+        let taken = TakenKey { by: TaskId(row.task), until: row.until.map(Timestamp::from_microseconds) };
         self.state.keys.taken.insert((Name::new(row.kind)?, key), taken);
         Ok(())
     }
 
     /// Takes how many tasks run by session, queue, kind and group.
-    pub(crate) fn running(&mut self, running: &RunningRows) {
+    pub(crate) fn running(&mut self, running: &RunningCountRows) {
         self.running = Some(counted(running));
     }
 
@@ -206,7 +209,7 @@ impl Partial {
     }
 
     /// Takes which sessions run any.
-    pub(crate) fn holders(&mut self, holders: Holders) {
+    pub(crate) fn holders(&mut self, holders: RunningSessions) {
         self.part(|part| part.holders = Some(holders));
     }
 
@@ -215,17 +218,17 @@ impl Partial {
     }
 
     /// Takes the first `limit` tasks of an order.
-    pub(crate) fn order(&mut self, want: &Want, tasks: Vec<LoadedTask>, limit: usize) {
+    pub(crate) fn order(&mut self, want: &LoadRequest, tasks: Vec<LoadedTask>, limit: usize) {
         let is_all = tasks.len() < limit;
         let last = tasks.into_iter().map(|task| self.task(task)).last();
         let last = last.filter(|_| !is_all).and_then(|last| self.state.tasks.share(last)).cloned();
         self.part(|part| match want {
-            Want::Scheduled => part.scheduled = frontier(last, |task| Some((task.run_at, task.id))),
-            Want::Expiring => part.expiring = frontier(last, |task| Some((task.expires_at?, task.id))),
-            Want::Overdue => part.overdue = frontier(last, |task| Some((task.must_be_finished_by()?, task.id))),
-            Want::Ended => part.ended = frontier(last, |task| Some((task.end?, task.id))),
-            Want::Retained => part.retained = frontier(last, |task| Some((task.retained_until()?, task.id))),
-            Want::OfQueue(queue, states) => {
+            LoadRequest::Scheduled => part.scheduled = frontier(last, |task| Some((task.run_at, task.id))),
+            LoadRequest::Expiring => part.expiring = frontier(last, |task| Some((task.expires_at?, task.id))),
+            LoadRequest::Overdue => part.overdue = frontier(last, |task| Some((task.must_be_finished_by()?, task.id))),
+            LoadRequest::Ended => part.ended = frontier(last, |task| Some((task.end?, task.id))),
+            LoadRequest::Retained => part.retained = frontier(last, |task| Some((task.retained_until()?, task.id))),
+            LoadRequest::QueueTasks(queue, states) => {
                 let frontier = frontier(last, |task| Some(task.id));
                 part.of_queue.insert((queue.clone(), states.clone()), frontier);
             }
@@ -264,14 +267,14 @@ impl Partial {
     }
 }
 
-fn counted(running: &RunningRows) -> RunningCounts {
+fn counted(running: &RunningCountRows) -> RunningCounts {
     let mut counts = RunningCounts::default();
     for ((session, queue, kind, group), count) in running {
-        counts.add(RunningLine { session: Some(*session), queue, kind, group: group.as_ref() }, *count);
+        counts.add(RunningKey { session: Some(*session), queue, kind, group: group.as_ref() }, *count);
     }
     counts
 }
 
-fn frontier<K>(last: Option<Arc<Task>>, place: impl FnOnce(&Task) -> Option<K>) -> Frontier<K> {
-    last.and_then(|last| place(&last)).map_or(Frontier::End, Frontier::UpTo)
+fn frontier<K>(last: Option<Arc<Task>>, place: impl FnOnce(&Task) -> Option<K>) -> LoadedUpTo<K> {
+    last.and_then(|last| place(&last)).map_or(LoadedUpTo::Everything, LoadedUpTo::Key)
 }

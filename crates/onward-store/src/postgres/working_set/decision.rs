@@ -8,24 +8,23 @@ use crate::api::news::TaskNews;
 use crate::api::outcome::Outcome;
 use crate::api::task::TaskId;
 use crate::api::write::Write;
-use crate::model::{Moment, State, Task};
+use crate::model::{Now, State, Task};
 use crate::number_map::NumberMap;
-use crate::postgres::working_set::applied::{Answered, stamp};
-use crate::postgres::working_set::applied::{Ran, claimed_by};
-use crate::postgres::working_set::change_set::{Difference, Sorts};
-use crate::postgres::working_set::contents::Partial;
-use crate::postgres::working_set::counters::Now;
+use crate::postgres::working_set::applied::{Applied, claimed_by};
+use crate::postgres::working_set::applied::{Covered, stamp};
+use crate::postgres::working_set::change_set::{ChangeSet, ColumnarCandidates};
+use crate::postgres::working_set::contents::WorkingSet;
 use crate::postgres::working_set::log_entry::encode;
 
 /// Tasks whose rows were written before everything was decided, as they were written.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct SentTasks {
     tasks: NumberMap<TaskId, Arc<Task>>,
     /// Those of them that did not exist before.
     new: Vec<TaskId>,
 }
 
-impl Written {
+impl SentTasks {
     /// Whether there are tasks among them that did not exist before.
     pub(in crate::postgres) fn has_new(&self) -> bool {
         !self.new.is_empty()
@@ -60,7 +59,7 @@ impl Decision {
     /// Nothing is decided yet.
     pub(in crate::postgres) fn new(before: &State, now: Now) -> Self {
         let mut state = before.clone();
-        state.now = Moment { wall: now.wall, steady: now.steady };
+        state.now = now;
         // Something happens to most of what is loaded.
         state.changes.reserve(state.tasks.here());
         let seen = (state.news.len(), state.last_task);
@@ -141,14 +140,14 @@ impl Decision {
 
     /// Knows from now on what a part of the store knows, of which everything that is here was
     /// taken.
-    pub(in crate::postgres) fn knows(&mut self, partial: &Partial) {
+    pub(in crate::postgres) fn knows(&mut self, partial: &WorkingSet) {
         self.state.tasks.known = partial.state().tasks.known.clone();
     }
 
     /// Goes on over what was loaded meanwhile. Answers whether that can be: not where what has come
     /// may have been looked for already without a note of it, as who has to do with whom; then
     /// everything is to be decided again.
-    pub(in crate::postgres) fn goes_on_over(&mut self, partial: &mut Partial) -> bool {
+    pub(in crate::postgres) fn goes_on_over(&mut self, partial: &mut WorkingSet) -> bool {
         let noted = partial.take_noted();
         noted.tasks.into_iter().for_each(|task| self.state.tasks.insert_shared(task));
         self.state.keys.taken.extend(noted.keys);
@@ -174,14 +173,14 @@ impl Decision {
     /// None where anything that was decided so far has to be decided again.
     pub(crate) fn settled(
         &mut self,
-        partial: &Partial,
-        written: &mut Written,
+        partial: &WorkingSet,
+        written: &mut SentTasks,
         with_new: bool,
-    ) -> Result<Option<Difference>> {
+    ) -> Result<Option<ChangeSet>> {
         if partial.wants_anything() {
             return Ok(None);
         }
-        let (mut difference, mut sorts) = (Difference::default(), Sorts::new());
+        let (mut difference, mut sorts) = (ChangeSet::default(), ColumnarCandidates::new());
         let count = written.tasks.len();
         for news in self.state.news.get(self.seen.0..).unwrap_or_default() {
             let (TaskNews::Completed { task: id, .. } | TaskNews::Ended { task: id }) = news else { continue };
@@ -208,14 +207,14 @@ impl Decision {
     }
 
     /// What came of all of it, or what is to be loaded before that can be said.
-    pub(crate) fn end(self, partial: &Partial) -> Answered<Ran> {
+    pub(crate) fn end(self, partial: &WorkingSet) -> Covered<Applied> {
         let wants = partial.take_wants();
         if !wants.is_empty() {
             return Err(wants);
         }
         let Self { mut state, outcomes, log, forget_before, .. } = self;
         let (hint, news) = (state.hint, std::mem::take(&mut state.news));
-        Ok(Ran { outcomes, hint, news, stamp: stamp(&state), log, forget_before, after: state })
+        Ok(Applied { outcomes, hint, news, stamp: stamp(&state), log, forget_before, after: state })
     }
 }
 

@@ -14,7 +14,7 @@ use crate::api::task::{
     AttemptError, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId, TaskState, UniqueKey, When,
 };
 use crate::api::timestamp::Timestamp;
-use crate::model::{Awaited, End, Task};
+use crate::model::{AwaitedCompletion, End, Task};
 
 /// A task as a store keeps it: what is looked for in columns, the rest in `body`.
 #[derive(Debug, Clone)]
@@ -74,14 +74,14 @@ pub(in crate::postgres) struct ChangedRow {
 
 /// An orchestration of which nothing has changed but what is kept of it as one.
 #[derive(Debug, Clone)]
-pub(in crate::postgres) struct AdvancedRow {
+pub(in crate::postgres) struct InstanceRow {
     pub(crate) id: i64,
     pub(crate) instance: Vec<u8>,
 }
 
 /// What is known of a task beside its row.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(in crate::postgres) struct Links {
+pub(in crate::postgres) struct Relations {
     pub(crate) waits_for: Vec<i64>,
     pub(crate) dependents: Vec<i64>,
     pub(crate) bundle: Option<i64>,
@@ -100,14 +100,14 @@ pub(in crate::postgres) struct Links {
 pub(in crate::postgres) struct LoadedTask {
     pub(in crate::postgres) task: Arc<Task>,
     /// `None` where nothing is known of it beside its row.
-    pub(in crate::postgres) links: Option<Box<Links>>,
+    pub(in crate::postgres) links: Option<Box<Relations>>,
 }
 
 impl LoadedTask {
-    pub(crate) fn of(row: TaskRow, links: Links) -> Result<Self> {
+    pub(crate) fn of(row: TaskRow, links: Relations) -> Result<Self> {
         let mut task = row.into_task()?;
         set_messages(&mut task, &links.messages)?;
-        let links = (links != Links::default()).then(|| Box::new(Links { messages: Vec::new(), ..links }));
+        let links = (links != Relations::default()).then(|| Box::new(Relations { messages: Vec::new(), ..links }));
         Ok(Self { task: Arc::new(task), links })
     }
 
@@ -116,7 +116,7 @@ impl LoadedTask {
     }
 }
 
-impl Links {
+impl Relations {
     /// Whether other tasks have to do with it, but for a key and for children.
     pub(in crate::postgres) fn is_linked(&self) -> bool {
         // Without `..`, so that whoever adds a link says here whether it is one of those.
@@ -160,7 +160,7 @@ struct Body {
     #[serde(skip_serializing_if = "is_default")]
     memo: Option<Bytes>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    awaited: Option<Awaited>,
+    awaited: Option<AwaitedCompletion>,
     #[serde(skip_serializing_if = "is_default")]
     move_to: Option<Name>,
     #[serde(skip_serializing_if = "is_default")]
@@ -200,7 +200,7 @@ impl ChangedRow {
     }
 }
 
-impl AdvancedRow {
+impl InstanceRow {
     pub(in crate::postgres) fn of(task: TaskId, instance: &Instance) -> Result<Self> {
         Ok(Self { id: task.0, instance: encode_instance(instance)? })
     }

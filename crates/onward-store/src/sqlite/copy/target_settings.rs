@@ -14,8 +14,8 @@ use crate::api::schedule::ScheduleRecord;
 use crate::api::store::KindStatistics;
 use crate::api::timestamp::Timestamp;
 use crate::api::write::{Scope, Write};
-use crate::model::{Line, Over};
-use crate::postgres::{CollectionBody, DayCounts, ItemRow, Settings, SharesBody};
+use crate::model::{BatchKey, UnsettledEnd};
+use crate::postgres::{CollectionBody, DayCounts, SharesBody, SmallStateRow, StoreSettings};
 use crate::sqlite::connection::Database;
 use crate::sqlite::names::Names;
 use crate::sqlite::schedules;
@@ -23,13 +23,13 @@ use crate::sqlite::schedules;
 /// What is written when the tasks are there.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    pub(super) items: Vec<ItemRow>,
+    pub(super) items: Vec<SmallStateRow>,
     pub(super) statistics: Vec<KindStatistics>,
     pub(super) days: Vec<DayCounts>,
 }
 
 impl Waiting {
-    fn of<'a>(&'a self, sort: &'a str) -> impl Iterator<Item = &'a ItemRow> {
+    fn of<'a>(&'a self, sort: &'a str) -> impl Iterator<Item = &'a SmallStateRow> {
         self.items.iter().filter(move |item| item.sort == sort)
     }
 
@@ -95,7 +95,7 @@ impl Waiting {
             writes.push(Write::Pause { scope, until });
         }
         for item in self.of("store") {
-            writes.push(Write::SetQueueMode(item.body::<Settings>()?.mode));
+            writes.push(Write::SetQueueMode(item.body::<StoreSettings>()?.mode));
         }
         Ok(writes)
     }
@@ -103,7 +103,7 @@ impl Waiting {
     /// What the writes have set as if it were new.
     pub(super) fn write_what_writes_change(&self, connection: &Connection) -> Result<()> {
         for item in self.of("store") {
-            let Settings { configuration, schedule_revision, .. } = item.body()?;
+            let StoreSettings { configuration, schedule_revision, .. } = item.body()?;
             for (name, value) in [("configuration", configuration), ("schedule_revision", schedule_revision)] {
                 connection.execute("UPDATE meta SET value = ? WHERE name = ?", params![value, name])?;
             }
@@ -157,7 +157,7 @@ fn shares(connection: &Connection, names: &mut Names, queue: &Name, shares: Shar
     Ok(())
 }
 
-fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &CollectionBody) -> Result<()> {
+fn collection(connection: &Connection, names: &mut Names, line: &BatchKey, body: &CollectionBody) -> Result<()> {
     let (queue, kind, group) = line;
     let lane = names.ensure_lane(&Database::from(connection), queue, kind, group.as_ref(), false)?;
     connection.execute(
@@ -180,7 +180,7 @@ fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &Co
     Ok(())
 }
 
-fn unsettled(connection: &Connection, line: VecDeque<Over>) -> Result<()> {
+fn unsettled(connection: &Connection, line: VecDeque<UnsettledEnd>) -> Result<()> {
     for over in line {
         let code = over.ended.map_or(0, crate::api::task::TaskState::code);
         let sql = "INSERT INTO over (task, state, up_to, next_child, next_member) VALUES (?, ?, ?, ?, ?)";

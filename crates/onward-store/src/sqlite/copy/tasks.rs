@@ -11,7 +11,7 @@ use crate::api::name::Name;
 use crate::api::task::{NewTask, OnDuplicate, Priority, TaskId, TaskState, UniqueKey};
 use crate::api::timestamp::Timestamp;
 use crate::copy::PIECE;
-use crate::model::{Awaited, End, Logged, Task};
+use crate::model::{AwaitedCompletion, End, LoggedChange, Task};
 use crate::postgres::{TaskRow, encode, tag};
 use crate::sqlite::dependents::{AWAITED, MEMO, MOVING};
 use crate::sqlite::log::decode;
@@ -129,7 +129,7 @@ fn details(connection: &Connection, task: &mut Task, links: u8) -> Result<()> {
         let mut rows = awaited.query([id])?;
         if let Some(row) = rows.next()? {
             let wait = json(&row.get::<_, String>(0)?)?;
-            task.awaited = Some(Awaited { wait, until: maybe(row, 1)?, expires_at: maybe(row, 2)? });
+            task.awaited = Some(AwaitedCompletion { wait, until: maybe(row, 1)?, expires_at: maybe(row, 2)? });
         }
     }
     if links & MOVING != 0 {
@@ -190,7 +190,7 @@ pub(super) fn log(connection: &Connection, after: i64) -> Result<Vec<(i64, i64, 
         for logged in decode(&bytes)? {
             let NamesOfLane { kind, queue, .. } = lanes.of(logged.lane)?;
             let at = Timestamp::from_microseconds(at);
-            changes.push(Logged { at, task: logged.task, kind, queue, change: logged.change });
+            changes.push(LoggedChange { at, task: logged.task, kind, queue, change: logged.change });
         }
         log.push((row.get(0)?, row.get(2)?, encode(&changes)?));
     }
