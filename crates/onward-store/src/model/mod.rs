@@ -65,10 +65,10 @@ pub(crate) use state::{Now, State};
 pub(crate) use {
     attempts::external_completion::AwaitedCompletion,
     batches::index::Batches,
-    coverage::known::Coverage,
+    coverage::check::Coverage,
     coverage::load_request::LoadRequest,
     coverage::loaded::{Loaded, LoadedUpTo, RunningCountRows, RunningSessions},
-    coverage::more_waiting::PartialSubQueues,
+    coverage::partial_sub_queues::PartialSubQueues,
     dependencies::dependents::DependencyIndex,
     event_log::LoggedChange,
     limits::fair_share::FairShares,

@@ -34,8 +34,8 @@ impl State {
     pub(in crate::model) fn prefer(&mut self, id: TaskId, session: SessionId) {
         let now = self.now.wall;
         let Some(series) = self.tasks.get(id).and_then(|task| task.new.affinity.clone()) else { return };
-        let known = self.affinities.get(&series).filter(|known| known.session == session);
-        if known.is_none_or(|known| rules::affinity::is_to_be_noted(known.noted_at, now)) {
+        let noted = self.affinities.get(&series).filter(|noted| noted.session == session);
+        if noted.is_none_or(|noted| rules::affinity::is_to_be_noted(noted.noted_at, now)) {
             self.affinities.insert(series, PreferredSession { session, noted_at: now });
         }
     }
@@ -73,7 +73,7 @@ impl State {
     /// Waiting tasks that have a series, in the order of their places.
     pub(in crate::model) fn waiting_in_series(&self) -> impl Iterator<Item = &Task> {
         if !self.affinities.is_empty() {
-            self.tasks.know_every_lane();
+            self.tasks.require_every_sub_queue();
         }
         self.tasks.waiting_in_series()
     }

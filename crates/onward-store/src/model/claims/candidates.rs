@@ -70,23 +70,23 @@ impl<'a> Candidates<'a> {
         lines.into_iter().for_each(|line| self.find_head(state, line));
     }
 
-    /// Wants more of the lanes of a line that may have a task before its head, or any if it has
+    /// Wants more of the sub-queues of a line that may have a task before its head, or any if it has
     /// none.
-    fn know_before(&mut self, state: &State, line: &Line, head: Option<Place>) {
+    fn require_before(&mut self, state: &State, line: &Line, head: Option<Place>) {
         let end = [head, self.last].into_iter().flatten().min();
-        for (_, task) in state.tasks.more_waiting_before(end) {
+        for (_, task) in state.tasks.partial_sub_queues_before(end) {
             let is_of_line = self.line_of(state, &task.new.queue) == *line;
-            if is_of_line && self.wants(task) && self.may_start(state, task) {
-                state.tasks.want_lane_of(task);
+            if is_of_line && self.selects(task) && self.may_start(state, task) {
+                state.tasks.request_sub_queue_of(task);
             }
         }
     }
 
-    /// Wants more of the lanes that may have a task before a place.
-    pub(super) fn know_behind(&mut self, state: &State, end: Option<Place>) {
-        for (_, task) in state.tasks.more_waiting_before(end) {
-            if self.wants(task) && self.may_start(state, task) {
-                state.tasks.want_lane_of(task);
+    /// Wants more of the sub-queues that may have a task before a place.
+    pub(super) fn require_behind(&mut self, state: &State, end: Option<Place>) {
+        for (_, task) in state.tasks.partial_sub_queues_before(end) {
+            if self.selects(task) && self.may_start(state, task) {
+                state.tasks.request_sub_queue_of(task);
             }
         }
     }
@@ -103,27 +103,27 @@ impl<'a> Candidates<'a> {
         while let Some((next, task)) = state.tasks.waiting_behind(place)
             && self.last.is_none_or(|last| next <= last)
         {
-            if self.wants(task) && self.line_of(state, &task.new.queue) == line && self.may_start(state, task) {
-                self.know_before(state, &line, Some(next));
+            if self.selects(task) && self.line_of(state, &task.new.queue) == line && self.may_start(state, task) {
+                self.require_before(state, &line, Some(next));
                 self.heads.insert(line, next);
                 return;
             }
             place = Some(next);
         }
-        self.know_before(state, &line, None);
+        self.require_before(state, &line, None);
         self.heads.remove(&line);
     }
 
-    fn know_of_every_lane(&mut self, state: &State, line: &Line) {
-        for (known, task) in state.tasks.more_waiting() {
-            let may_have = self.line_of(state, &task.new.queue) == *line && self.wants(task);
+    fn require_every_sub_queue(&mut self, state: &State, line: &Line) {
+        for (coverage, task) in state.tasks.partial_sub_queues() {
+            let may_have = self.line_of(state, &task.new.queue) == *line && self.selects(task);
             if may_have && self.may_start(state, task) {
-                let lane = SubQueue::of(task);
+                let sub_queue = SubQueue::of(task);
                 let is_next = |at: Place, one: &Task| {
-                    at <= known && !self.looked_at.contains(&at.task) && SubQueue::of(one) == lane
+                    at <= coverage && !self.looked_at.contains(&at.task) && SubQueue::of(one) == sub_queue
                 };
                 if !state.tasks.any_waiting(is_next) {
-                    state.tasks.want_lane_of(task);
+                    state.tasks.request_sub_queue_of(task);
                 }
             }
         }
@@ -132,15 +132,15 @@ impl<'a> Candidates<'a> {
     /// Where several queues are one line, that goes first whose next task does; in each the group
     /// whose turn it is.
     fn find_head_by_shares(&mut self, state: &State, line: Line) {
-        // In the order of the shares any lane may be the first, so one task more of each is to be
+        // In the order of the shares any sub-queue may be the first, so one task more of each is to be
         // known than was looked at.
-        self.know_of_every_lane(state, &line);
+        self.require_every_sub_queue(state, &line);
         let (mut first, mut behind) = (BTreeMap::<Name, (Rank, Place)>::new(), None);
         while let Some((place, task)) = state.tasks.waiting_behind(behind)
             && self.last.is_none_or(|last| place <= last)
         {
             behind = Some(place);
-            let is_of_line = self.wants(task) && self.line_of(state, &task.new.queue) == line;
+            let is_of_line = self.selects(task) && self.line_of(state, &task.new.queue) == line;
             if is_of_line && !self.looked_at.contains(&place.task) && self.may_start(state, task) {
                 let next = (state.rank(task), place);
                 first.entry(task.new.queue.clone()).and_modify(|first| *first = next.min(*first)).or_insert(next);
@@ -158,7 +158,7 @@ impl<'a> Candidates<'a> {
         !state.is_paused(task) && self.room.lets_start(state, task)
     }
 
-    pub(in crate::model) fn wants(&self, task: &Task) -> bool {
+    pub(in crate::model) fn selects(&self, task: &Task) -> bool {
         let is_reserved = || line_of(task).is_some_and(|line| self.reserved.contains(&line));
         self.claim.selects_kind(&task.new.kind, task.new.orchestration)
             && self.asked.get(&task.new.queue).is_some_and(|asked| *asked > 0)

@@ -40,7 +40,7 @@ impl State {
         let now = self.now.wall;
         let mut lines = Candidates::of(self, claim, self.now);
         let most = claim.limit.min(bounds::CLAIM);
-        let mut tasks = Vec::with_capacity(most.min(self.tasks.waiting_here()));
+        let mut tasks = Vec::with_capacity(most.min(self.tasks.loaded_waiting_count()));
         while tasks.len() < most
             && let Some(id) = lines.next(self)
         {
@@ -72,13 +72,13 @@ impl State {
         let mut lines = Candidates::of(self, claim, self.now);
         let mut place = Some(last);
         while let Some((next, task)) = self.tasks.waiting_behind(place) {
-            if lines.wants(task) && lines.may_start(self, task) {
-                lines.know_behind(self, Some(next));
+            if lines.selects(task) && lines.may_start(self, task) {
+                lines.require_behind(self, Some(next));
                 return Some(rules::order::between(last, next));
             }
             place = Some(next);
         }
-        lines.know_behind(self, None);
+        lines.require_behind(self, None);
         None
     }
 
@@ -86,7 +86,7 @@ impl State {
     /// starts, and who holds on to a task falls under no rate.
     pub(in crate::model) fn start(&mut self, id: TaskId, session: SessionId) -> Option<ClaimedTask> {
         let now = self.now.wall;
-        self.tasks.know_messages(id);
+        self.tasks.require_messages(id);
         self.tasks.change(id, |task| task.start(session, now));
         let task = self.tasks.get(id)?;
         let claimed = task.claimed(task.lease()?, self.settings_of(&task.new.queue).weight);

@@ -25,9 +25,9 @@ pub(crate) enum LoadRequest {
     RunningCounts,
     /// Which sessions run any.
     RunningSessions,
-    /// Which lanes there are, and the first tasks of each.
+    /// Which sub-queues there are, and the first tasks of each.
     SubQueues,
-    /// More of a lane.
+    /// More of a sub-queue.
     SubQueue(SubQueue),
     /// More of those that are not due.
     Scheduled,

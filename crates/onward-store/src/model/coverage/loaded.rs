@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::api::name::Name;
 use crate::api::task::{SessionId, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
-use crate::model::coverage::more_waiting::PartialSubQueues;
+use crate::model::coverage::partial_sub_queues::PartialSubQueues;
 use crate::model::limits::running::RunningCounts;
 use crate::model::tasks::task::End;
 
@@ -51,9 +51,9 @@ pub(crate) struct Loaded {
     /// How many run that are not loaded.
     pub(crate) running: Option<RunningCounts>,
     /// Which sessions run any, loaded or not.
-    pub(crate) holders: Option<RunningSessions>,
-    /// Lanes of which there is more. `None` if it is not known which there are.
-    pub(crate) lanes: Option<PartialSubQueues>,
+    pub(crate) running_sessions: Option<RunningSessions>,
+    /// Sub-queues of which there is more. `None` if it is not known which there are.
+    pub(crate) sub_queues: Option<PartialSubQueues>,
     pub(crate) scheduled: LoadedUpTo<(Timestamp, TaskId)>,
     pub(crate) expiring: LoadedUpTo<(Timestamp, TaskId)>,
     pub(crate) overdue: LoadedUpTo<(Timestamp, TaskId)>,
@@ -61,20 +61,20 @@ pub(crate) struct Loaded {
     pub(crate) retained: LoadedUpTo<(Timestamp, TaskId)>,
     /// How many ended tasks that did not say how long they are kept are not loaded; `None` if that
     /// is not known.
-    pub(crate) ended_elsewhere: Option<u64>,
-    pub(crate) of_queue: BTreeMap<(Name, Vec<TaskState>), LoadedUpTo<TaskId>>,
+    pub(crate) ended_unloaded: Option<u64>,
+    pub(crate) queue_tasks: BTreeMap<(Name, Vec<TaskState>), LoadedUpTo<TaskId>>,
     /// How many live tasks of a queue are not loaded.
-    pub(crate) live_elsewhere: BTreeMap<Name, u64>,
+    pub(crate) live_unloaded: BTreeMap<Name, u64>,
     pub(crate) between: BTreeSet<(TaskId, TaskId)>,
 }
 
 impl Loaded {
     /// Whether a session runs any task that is not loaded, if that can be told. Where the one that
     /// is known of is loaded, there may be others beside it.
-    pub(super) fn is_shown_by(&self, holders: &RunningSessions, session: SessionId) -> Option<bool> {
-        match holders.one_of.get(&session) {
+    pub(super) fn holds_unloaded_by(&self, running_sessions: &RunningSessions, session: SessionId) -> Option<bool> {
+        match running_sessions.one_of.get(&session) {
             Some(task) => (!self.tasks.contains(task)).then_some(true),
-            None => holders.but.iter().all(|task| self.tasks.contains(task)).then_some(false),
+            None => running_sessions.but.iter().all(|task| self.tasks.contains(task)).then_some(false),
         }
     }
 }

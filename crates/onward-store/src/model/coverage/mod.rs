@@ -6,7 +6,7 @@
 //! again when it has been loaded. So what a store decides is what the specification says, however
 //! little is loaded.
 
-pub(super) mod known;
+pub(super) mod check;
 pub(super) mod load_request;
 pub(super) mod loaded;
-pub(super) mod more_waiting;
+pub(super) mod partial_sub_queues;

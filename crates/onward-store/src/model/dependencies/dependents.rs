@@ -134,7 +134,7 @@ impl State {
         for _ in 0..bounds::CASCADE {
             let Some(over) = self.waits.unsettled.front().copied() else { return };
             // Who waits for it is known once it was looked for, though it may be gone.
-            self.tasks.know(over.task);
+            self.tasks.require(over.task);
             match self.waits.next_dependent(over) {
                 Some(dependent) => self.settle_dependent(over, dependent),
                 None => self.settle_next_member(over),
@@ -145,7 +145,7 @@ impl State {
     /// What a task waits for, by number.
     pub(in crate::model) fn open_of(&self, task: TaskId) -> Vec<TaskId> {
         // Who waits for whom is known of the tasks that are known.
-        self.tasks.know(task);
+        self.tasks.require(task);
         self.waits.open_of(task)
     }
 

@@ -156,7 +156,7 @@ impl State {
         // One of each sort: limits do not tell tasks apart that have queue, kind and group in
         // common.
         let sort = |task: &Task| (task.new.queue.clone(), task.new.kind.clone(), task.new.group.clone());
-        let sorts: BTreeMap<_, &Task> = self.tasks.waiting_of_each_sort().map(|task| (sort(task), task)).collect();
+        let sorts: BTreeMap<_, &Task> = self.tasks.waiting_of_each_scope().map(|task| (sort(task), task)).collect();
         let awaited: BTreeSet<LimitScope> = sorts.into_values().filter(may_be_taken).flat_map(waits_for).collect();
         awaited.into_iter().filter_map(until).min()
     }

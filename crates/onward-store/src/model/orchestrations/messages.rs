@@ -17,7 +17,7 @@ impl State {
             Recipient::Key { kind, key } => self.active_with(kind, key)?,
             Recipient::Task(task) => *task,
         };
-        let task = self.known(id)?;
+        let task = self.existing(id)?;
         if task.state.is_ended() {
             return Err(Refusal::AlreadyEnded { task: id, state: task.state });
         }
@@ -32,7 +32,7 @@ impl State {
     }
 
     fn active_with(&self, kind: &Name, key: &str) -> Result<TaskId, Refusal> {
-        self.tasks.known.lacks_key(kind, key);
+        self.tasks.coverage.request_key(kind, key);
         let active = self.keys.active_of(kind, key);
         // One that was never started is none for whoever did not ask for that.
         let active = active.filter(|id| !self.tasks.get(*id).is_some_and(Task::is_unstarted));

@@ -38,7 +38,7 @@ impl State {
     }
 
     fn hold_of(&self, id: TaskId) -> Result<(Hold, TaskState), Refusal> {
-        let task = self.known(id)?;
+        let task = self.existing(id)?;
         if task.state.is_ended() {
             return Err(Refusal::AlreadyEnded { task: id, state: task.state });
         }

@@ -41,7 +41,7 @@ impl State {
         }
         let state = self.go_on_after(id, self.unless_superseded(id, next));
         if state == TaskState::Running {
-            self.tasks.know_messages(id);
+            self.tasks.require_messages(id);
         }
         let kept = self.instance(id).filter(|_| state == TaskState::Running);
         let messages = kept.map_or_else(Vec::new, Instance::messages);
@@ -50,8 +50,8 @@ impl State {
 
     /// Refuses a turn whose tasks bring more names than there is room for.
     fn check_room(&self, submits: &[NewTask]) -> Result<(), Refusal> {
-        let fits = |known: &BTreeSet<Name>, name_of: fn(&NewTask) -> Option<&Name>, most| {
-            orchestration::has_room(submits, name_of, known.len(), |name| known.contains(name), most)
+        let fits = |existing: &BTreeSet<Name>, name_of: fn(&NewTask) -> Option<&Name>, most| {
+            orchestration::has_room(submits, name_of, existing.len(), |name| existing.contains(name), most)
         };
         let has_room = fits(&self.queues, |task| Some(&task.queue), bounds::QUEUES)
             && fits(&self.kinds, |task| Some(&task.kind), bounds::KINDS)
@@ -131,7 +131,7 @@ impl State {
     }
 
     pub(in crate::model) fn terminate(&mut self, id: TaskId, reason: String) -> Result<Outcome, Refusal> {
-        let task = self.known(id)?;
+        let task = self.existing(id)?;
         let state = task.state;
         if state.is_ended() {
             return Err(Refusal::AlreadyEnded { task: id, state });

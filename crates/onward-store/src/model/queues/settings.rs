@@ -37,7 +37,7 @@ impl State {
     }
 
     pub(in crate::model) fn delete_queue(&mut self, queue: Name) -> Result<Outcome, Refusal> {
-        self.known_queue(&queue)?;
+        self.check_queue_exists(&queue)?;
         let live = self.tasks.live_in(&queue);
         if live > 0 {
             return Err(Refusal::QueueInUse { queue, live });
@@ -53,7 +53,7 @@ impl State {
         Ok(Outcome::Done)
     }
 
-    pub(in crate::model) fn known_queue(&self, queue: &Name) -> Result<(), Refusal> {
+    pub(in crate::model) fn check_queue_exists(&self, queue: &Name) -> Result<(), Refusal> {
         if self.queues.contains(queue) { Ok(()) } else { Err(Refusal::QueueNotFound(queue.clone())) }
     }
 }

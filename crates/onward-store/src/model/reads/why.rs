@@ -85,7 +85,7 @@ impl State {
         if task.state != TaskState::Waiting {
             return 0;
         }
-        self.tasks.know_ahead_of(task);
+        self.tasks.require_ahead_of(task);
         let line = |task: &Task| {
             let NewTask { queue, kind, group, affinity, orchestration, .. } = &task.new;
             (queue.clone(), kind.clone(), group.clone(), affinity.clone(), *orchestration)
@@ -99,7 +99,7 @@ impl State {
         if task.state != TaskState::Waiting || !self.are_shared() {
             return 0;
         }
-        self.tasks.know_every_lane();
+        self.tasks.require_every_sub_queue();
         let is_of_line = |one: &&Task| {
             let line = |task: &Task| (task.new.queue.clone(), task.new.kind.clone(), task.new.orchestration);
             let is_beside = line(one) == line(task);

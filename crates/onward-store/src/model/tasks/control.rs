@@ -14,7 +14,7 @@ impl State {
         if self.tell_of_cancel(id) {
             return Ok(Outcome::CancelRequested);
         }
-        match self.standing_of(self.known(id)?) {
+        match self.standing_of(self.existing(id)?) {
             TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting => {
                 self.end(id, TaskState::Cancelled);
                 Ok(Outcome::Cancelled)
@@ -37,7 +37,7 @@ impl State {
     }
 
     pub(in crate::model) fn retry(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
-        let task = self.known(id)?;
+        let task = self.existing(id)?;
         if !task.state.is_ended() {
             return Err(Refusal::NotEnded { task: id, state: task.state });
         }
@@ -69,7 +69,7 @@ impl State {
         self.stand_aside_if_paused(id);
     }
 
-    pub(in crate::model) fn known(&self, id: TaskId) -> Result<&Task, Refusal> {
+    pub(in crate::model) fn existing(&self, id: TaskId) -> Result<&Task, Refusal> {
         self.tasks.get(id).ok_or(Refusal::TaskNotFound(id))
     }
 }

@@ -68,7 +68,7 @@ impl State {
     /// Whether one less makes room. A store that holds a part, and has not had to count what runs,
     /// says so rather than count it for this.
     fn is_just_full(&self, scope: &LimitScope) -> bool {
-        let is_reached = |most| self.tasks.running_if_known(scope).is_none_or(|running| running == u64::from(most));
+        let is_reached = |most| self.tasks.running_if_counted(scope).is_none_or(|running| running == u64::from(most));
         self.limit_for(scope).concurrency.is_some_and(is_reached)
     }
 }

@@ -19,8 +19,8 @@ impl State {
         limit: usize,
     ) -> Result<Outcome, Refusal> {
         rules::purge::check(queue, states)?;
-        self.known_queue(queue)?;
-        let mut tasks: Vec<TaskId> = self.tasks.of_queue(queue, states).take(limit.saturating_add(1)).collect();
+        self.check_queue_exists(queue)?;
+        let mut tasks: Vec<TaskId> = self.tasks.queue_tasks(queue, states).take(limit.saturating_add(1)).collect();
         let more = tasks.len() > limit;
         tasks.truncate(limit);
         for id in &tasks {

@@ -10,7 +10,7 @@ use crate::api::timestamp::Timestamp;
 use crate::model::tasks::task::Task;
 
 /// Queue, kind, group and series: waiting tasks that have all of them in common go in the order of
-/// their places. Orchestrations have lanes of their own, for claims may leave them out.
+/// their places. Orchestrations have sub-queues of their own, for claims may leave them out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SubQueue {
     pub(crate) queue: Name,

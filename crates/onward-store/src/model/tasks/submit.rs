@@ -38,7 +38,7 @@ impl State {
 
     fn decide(&self, new: &NewTask) -> Decision {
         if let Some(UniqueKey { key, .. }) = &new.unique {
-            self.tasks.known.lacks_key(&new.kind, key);
+            self.tasks.coverage.request_key(&new.kind, key);
         }
         let holder = self.keys.holder(new, self.now.wall, |id| self.tasks.get(id)).map(|holder| KeyHolder {
             running: self.tasks.get(holder.id).is_some_and(|task| self.standing_of(task) == TaskState::Running),

@@ -35,7 +35,7 @@ use crate::postgres::speculation::validation::RowValidation;
 use crate::postgres::sql::BEGIN_TO_READ;
 use crate::postgres::working_set::contents::WorkingSet;
 use crate::postgres::working_set::decision::Decision;
-use crate::postgres::working_set::expected_requests::wanted_by;
+use crate::postgres::working_set::expected_requests::requests_of;
 use crate::postgres::working_set::small_state::SmallState;
 
 /// What a transaction begins with.
@@ -58,27 +58,27 @@ impl TransactionStart {
 pub(super) struct FirstRequests<'b> {
     /// The statements before the lock.
     begin: &'b str,
-    wants: BTreeSet<LoadRequest>,
+    requests: BTreeSet<LoadRequest>,
     /// What claims look at, where other writes can be decided before that is here.
     for_claims: BTreeSet<LoadRequest>,
 }
 
 impl<'b> FirstRequests<'b> {
     pub(in crate::postgres) fn of(begin: &'b str, calls: &[&[Write]], is_step_by_step: bool) -> Self {
-        let (mut wants, mut for_claims) = (Vec::new(), Vec::new());
+        let (mut requests, mut for_claims) = (Vec::new(), Vec::new());
         for write in calls.iter().copied().flatten() {
             let is_later = is_step_by_step && matches!(write, Write::Claim(_));
-            wanted_by(write, if is_later { &mut for_claims } else { &mut wants });
+            requests_of(write, if is_later { &mut for_claims } else { &mut requests });
         }
-        let wants: BTreeSet<LoadRequest> = wants.into_iter().collect();
-        let for_claims = for_claims.into_iter().filter(|want| !wants.contains(want)).collect();
-        Self { begin, wants, for_claims }
+        let requests: BTreeSet<LoadRequest> = requests.into_iter().collect();
+        let for_claims = for_claims.into_iter().filter(|request| !requests.contains(request)).collect();
+        Self { begin, requests, for_claims }
     }
 }
 
 /// What calls that are decided step by step surely look for, but for their claims.
-pub(in crate::postgres) fn wanted_before_claims(call: &[Write]) -> BTreeSet<LoadRequest> {
-    FirstRequests::of("", &[call], true).wants
+pub(in crate::postgres) fn requests_before_claims(call: &[Write]) -> BTreeSet<LoadRequest> {
+    FirstRequests::of("", &[call], true).requests
 }
 
 /// A transaction that has begun.
@@ -148,7 +148,7 @@ impl<'c> FirstQueries<'c, '_> {
 #[derive(Default)]
 struct RequestSources {
     /// Nobody need be asked, if nobody else has written.
-    known: BTreeSet<LoadRequest>,
+    cached: BTreeSet<LoadRequest>,
     /// Nobody need be asked, if nobody else has interfered with what this writer runs.
     own: BTreeSet<LoadRequest>,
     compared: RowValidation,
@@ -158,25 +158,25 @@ struct RequestSources {
 }
 
 impl RequestSources {
-    fn of(wants: BTreeSet<LoadRequest>, for_claims: BTreeSet<LoadRequest>, last: &WriterState) -> Self {
+    fn of(requests: BTreeSet<LoadRequest>, for_claims: BTreeSet<LoadRequest>, last: &WriterState) -> Self {
         let mut sorted = Self::default();
         let kept = &last.kept;
-        let is_known = |want: &LoadRequest| last.others == 0 && kept.has(want);
+        let is_cached = |request: &LoadRequest| last.others == 0 && kept.has(request);
         // What is counted once is known from then on, as long as nobody else writes.
         let counts = last.others == 0 || last.items.as_ref().is_some_and(|(_, items)| items.counts_running());
-        for want in wants {
-            if is_known(&want) {
-                sorted.known.insert(want);
-            } else if last.interferences == 0 && last.own.presume(&want, kept, last.interference) {
-                sorted.own.insert(want);
-            } else if !sorted.compared.takes(&want, kept) {
-                sorted.asked.insert(counted_if(counts, want));
+        for request in requests {
+            if is_cached(&request) {
+                sorted.cached.insert(request);
+            } else if last.interferences == 0 && last.own.presume(&request, kept, last.interference) {
+                sorted.own.insert(request);
+            } else if !sorted.compared.takes(&request, kept) {
+                sorted.asked.insert(counted_if(counts, request));
             }
         }
-        let (known, for_claims): (BTreeSet<LoadRequest>, BTreeSet<LoadRequest>) =
-            for_claims.into_iter().partition(is_known);
-        sorted.known.extend(known);
-        sorted.for_claims = for_claims.into_iter().map(|want| counted_if(counts, want)).collect();
+        let (cached, for_claims): (BTreeSet<LoadRequest>, BTreeSet<LoadRequest>) =
+            for_claims.into_iter().partition(is_cached);
+        sorted.cached.extend(cached);
+        sorted.for_claims = for_claims.into_iter().map(|request| counted_if(counts, request)).collect();
         sorted
     }
 
@@ -189,23 +189,23 @@ impl RequestSources {
         is_as_kept: impl Fn(&LoadRequest) -> bool,
         counts: bool,
     ) -> (BTreeSet<LoadRequest>, BTreeSet<LoadRequest>) {
-        let (mut known, mut unknown) = self.compared.parted(unchanged, transaction);
-        let presumed = self.known.into_iter().chain(self.own);
+        let (mut cached, mut uncached) = self.compared.split(unchanged, transaction);
+        let presumed = self.cached.into_iter().chain(self.own);
         let (mut as_kept, mut others): (BTreeSet<LoadRequest>, BTreeSet<LoadRequest>) =
-            presumed.partition(|want| is_alone || is_as_kept(want));
-        known.append(&mut as_kept);
-        unknown.append(&mut others);
+            presumed.partition(|request| is_alone || is_as_kept(request));
+        cached.append(&mut as_kept);
+        uncached.append(&mut others);
         if is_alone && counts {
             // If it is here, an end shows by it whether it makes room for anybody.
-            known.insert(LoadRequest::RunningCounts);
+            cached.insert(LoadRequest::RunningCounts);
         }
-        (known, unknown.into_iter().map(|want| counted_if(counts, want)).collect())
+        (cached, uncached.into_iter().map(|request| counted_if(counts, request)).collect())
     }
 }
 
 /// Who counts what runs knows who runs any, too.
-fn counted_if(counts: bool, want: LoadRequest) -> LoadRequest {
-    if counts && want == LoadRequest::RunningSessions { LoadRequest::RunningCounts } else { want }
+fn counted_if(counts: bool, request: LoadRequest) -> LoadRequest {
+    if counts && request == LoadRequest::RunningSessions { LoadRequest::RunningCounts } else { request }
 }
 
 /// Begins a transaction that writes, and reads what every one needs and what is wanted first, in
@@ -216,14 +216,14 @@ pub(super) async fn begin_to_write<'c>(
     client: &'c ServerConnection<'c>,
     shared: &Shared,
     fetcher: &mut Loader<'c>,
-    FirstRequests { begin, wants, for_claims }: FirstRequests<'_>,
+    FirstRequests { begin, requests, for_claims }: FirstRequests<'_>,
     last: &mut WriterState,
     (early, ahead): (&mut EagerWrites<'c>, Option<Box<Plan>>),
 ) -> Result<Option<Started<'c>>> {
-    fetcher.named(&wants);
-    let looks_into_every_lane = last.items.as_ref().is_some_and(|(_, items)| items.look_into_every_lane());
-    fetcher.look_into_every_lane(last.every_lane > 0 || looks_into_every_lane);
-    let mut sorted = RequestSources::of(wants, for_claims, last);
+    fetcher.named(&requests);
+    let reads_every_sub_queue = last.items.as_ref().is_some_and(|(_, items)| items.read_every_sub_queue());
+    fetcher.read_every_sub_queue(last.every_sub_queue > 0 || reads_every_sub_queue);
+    let mut sorted = RequestSources::of(requests, for_claims, last);
     let presumed = ahead.map(|ahead| ahead.sent_by(early));
     let ask = FirstQueries { client, shared, begin, writer: last.marker.writer, with_items: last.items.is_none() };
     let (FirstReplies { begun, rows, items, fetched, unchanged }, mut for_claims) =
@@ -263,16 +263,16 @@ pub(super) async fn begin_to_write<'c>(
     };
     take(&mut header.partial, fetched?)?;
     let own = last.own.open_in(&header.partial);
-    let is_as_kept = |want: &LoadRequest| is_as_kept(want, &last.kept, numbers.interference, &own);
-    let (known, mut unknown) = sorted.settled(&unchanged, (is_alone, numbers.transaction), is_as_kept, counts);
+    let is_as_kept = |request: &LoadRequest| is_as_kept(request, &last.kept, numbers.interference, &own);
+    let (cached, mut uncached) = sorted.settled(&unchanged, (is_alone, numbers.transaction), is_as_kept, counts);
     if last.completions == CompletionPhase::Consuming && counts {
         // To count costs less than to have everybody look for work that there cannot be.
-        unknown.insert(LoadRequest::RunningCounts);
+        uncached.insert(LoadRequest::RunningCounts);
     }
-    let kept = give_known(last, is_alone, &known, &mut header.partial);
+    let kept = fill_from_cache(last, is_alone, &cached, &mut header.partial);
     decision.iter_mut().for_each(|decision| decision.knows(&header.partial));
-    if !unknown.is_empty() {
-        let fetched = beside(for_claims.as_mut_slice(), fetcher.fetch(unknown)).await?;
+    if !uncached.is_empty() {
+        let fetched = beside(for_claims.as_mut_slice(), fetcher.fetch(uncached)).await?;
         take(&mut header.partial, fetched)?;
     }
     Ok(Some(Started { header, decision, numbers, kept, is_alone, own, for_claims }))
@@ -282,12 +282,12 @@ pub(super) async fn begin_to_write<'c>(
 async fn items_now(
     client: &ServerConnection<'_>,
     shared: &Shared,
-    known: Option<(i64, SmallState)>,
+    cached: Option<(i64, SmallState)>,
     version: i64,
     for_claims: &mut ClaimLoad<'_>,
 ) -> Result<SmallState> {
-    match known {
-        Some((known, items)) if known == version => Ok(items),
+    match cached {
+        Some((cached, items)) if cached == version => Ok(items),
         _ => {
             let text = shared.sql.text(ITEMS);
             let rows = beside(for_claims.as_mut_slice(), client.query_typed(&text, &[])).await;
@@ -301,17 +301,17 @@ fn items_of(rows: &[Row]) -> Result<SmallState> {
 }
 
 /// Puts what a writer knew where calls look for it; answers what it keeps of that.
-fn give_known(
+fn fill_from_cache(
     last: &mut WriterState,
     is_alone: bool,
-    known: &BTreeSet<LoadRequest>,
+    cached: &BTreeSet<LoadRequest>,
     partial: &mut WorkingSet,
 ) -> RowCache {
     let mut kept = std::mem::take(&mut last.kept);
     if !is_alone {
         kept.interrupted();
     }
-    kept.give(known, partial);
+    kept.give(cached, partial);
     kept
 }
 
@@ -321,14 +321,14 @@ pub(in crate::postgres) async fn begin_to_read(
     client: &OwnedConnection,
     shared: &Shared,
     fetcher: &mut Loader<'_>,
-    wants: BTreeSet<LoadRequest>,
+    requests: BTreeSet<LoadRequest>,
 ) -> Result<TransactionStart> {
     let (numbers, items) = (shared.sql.text(COUNTERS_TO_READ), shared.sql.text(ITEMS));
     let (begun, rows, items, fetched) = join4(
         client.batch_execute(BEGIN_TO_READ),
         client.query_typed(&numbers, &[]),
         client.query_typed(&items, &[]),
-        fetcher.fetch(wants),
+        fetcher.fetch(requests),
     )
     .await;
     begun.map_err(classified)?;

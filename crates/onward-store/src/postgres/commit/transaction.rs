@@ -43,8 +43,8 @@ const OTHERS_EXPECTED: u8 = 8;
 /// expects that.
 const INTERFERENCE_EXPECTED: u8 = 8;
 
-/// For how many transactions a writer one of whose claims has looked into many lanes expects that.
-const EVERY_LANE_EXPECTED: u8 = 8;
+/// For how many transactions a writer one of whose claims has looked into many sub-queues expects that.
+const EVERY_SUB_QUEUE_EXPECTED: u8 = 8;
 
 /// How often what writes look for is loaded at the most. Each time brings them further, so that
 /// this is reached by a defect alone.
@@ -138,7 +138,7 @@ async fn commit(
         interference: numbers.interference,
         interferences: if was_disturbed { INTERFERENCE_EXPECTED } else { last.interferences.saturating_sub(1) },
         few_wait,
-        every_lane: last.every_lane,
+        every_sub_queue: last.every_sub_queue,
         completions: CompletionPhase::None,
     });
     let saved = match at_once {
@@ -271,15 +271,16 @@ async fn decide<'c>(
     for _ in 0..ROUNDS {
         match step_by_step(&mut header, calls, early, for_claims.take(), decision.take()).await? {
             Ok(ran) => {
-                let before = last.every_lane.saturating_sub(1);
-                last.every_lane = if fetcher.wanted_many_lanes() { EVERY_LANE_EXPECTED } else { before };
+                let before = last.every_sub_queue.saturating_sub(1);
+                last.every_sub_queue =
+                    if fetcher.requested_many_sub_queues() { EVERY_SUB_QUEUE_EXPECTED } else { before };
                 let TransactionStart { partial, now: time, .. } = header;
                 return Ok(Some(Decided { partial, time, numbers, kept, is_alone, own, ran }));
             }
-            Err(wants) if !early.leaves(&wants) => return Ok(None),
-            Err(wants) => {
+            Err(requests) if !early.leaves(&requests) => return Ok(None),
+            Err(requests) => {
                 early.written().await.map_err(classified)?;
-                let fetched = fetcher.fetch(wants).await?;
+                let fetched = fetcher.fetch(requests).await?;
                 take(&mut header.partial, fetched)?;
             }
         }

@@ -50,11 +50,11 @@ pub(in crate::postgres) struct WriterState {
     pub(in crate::postgres) interference: i64,
     /// For how many transactions yet more of that is expected.
     pub(super) interferences: u8,
-    /// Whether no lane had more waiting than was loaded when it was last looked.
+    /// Whether no sub-queue had more waiting than was loaded when it was last looked.
     pub(in crate::postgres) few_wait: bool,
-    /// For how many transactions yet claims are expected to look into more lanes than the first
+    /// For how many transactions yet claims are expected to look into more sub-queues than the first
     /// ones.
-    pub(in crate::postgres) every_lane: u8,
+    pub(in crate::postgres) every_sub_queue: u8,
     pub(in crate::postgres) completions: CompletionPhase,
 }
 
@@ -74,7 +74,7 @@ impl WriterState {
             interference: 0,
             interferences: 0,
             few_wait: false,
-            every_lane: 0,
+            every_sub_queue: 0,
             completions: CompletionPhase::None,
         }
     }

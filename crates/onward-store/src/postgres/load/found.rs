@@ -35,9 +35,9 @@ pub(in crate::postgres) struct QueryResult {
 #[derive(Debug, Default)]
 struct FoundRows {
     tasks: Vec<LoadedTask>,
-    /// How many of each lane were asked for, if the server said so.
-    of_lane: Option<i64>,
-    /// Lanes that were not looked into.
+    /// How many of each sub-queue were asked for, if the server said so.
+    per_sub_queue: Option<i64>,
+    /// Sub-queues that were not looked into.
     heads: Vec<SubQueueHead>,
     /// Those that are no tasks.
     rows: Vec<Row>,
@@ -57,7 +57,7 @@ impl FoundRows {
                 self.heads.push(head(&row)?);
             }
             LoadQuery::SubQueues { .. } => {
-                self.of_lane = Some(row.try_get(BEHIND_LINKS).map_err(classified)?);
+                self.per_sub_queue = Some(row.try_get(BEHIND_LINKS).map_err(classified)?);
                 self.tasks.push(task(&row)?);
             }
             LoadQuery::Tasks { .. }
@@ -83,7 +83,7 @@ pub(in crate::postgres) fn take(partial: &mut WorkingSet, fetched: Vec<QueryResu
 }
 
 fn take_one(partial: &mut WorkingSet, fetched: QueryResult) -> Result<()> {
-    let QueryResult { query, found: FoundRows { tasks, of_lane, heads, rows }, waits, members } = fetched;
+    let QueryResult { query, found: FoundRows { tasks, per_sub_queue, heads, rows }, waits, members } = fetched;
     match query {
         LoadQuery::Tasks { ids, .. } => {
             take_tasks(partial, tasks);
@@ -91,7 +91,7 @@ fn take_one(partial: &mut WorkingSet, fetched: QueryResult) -> Result<()> {
         }
         LoadQuery::Keys(keys) => {
             take_keys(partial, &rows)?;
-            keys.into_iter().for_each(|(kind, key)| partial.known(LoadRequest::Key(kind, key)));
+            keys.into_iter().for_each(|(kind, key)| partial.mark_loaded(LoadRequest::Key(kind, key)));
         }
         LoadQuery::ExpiredKeys(_) => take_keys(partial, &rows)?,
         LoadQuery::Children { mut parents, deep } => {
@@ -99,31 +99,33 @@ fn take_one(partial: &mut WorkingSet, fetched: QueryResult) -> Result<()> {
                 parents.extend(tasks.iter().map(|task| task.id().0));
             }
             take_tasks(partial, tasks);
-            parents.into_iter().for_each(|parent| partial.known(LoadRequest::Children(TaskId(parent))));
+            parents.into_iter().for_each(|parent| partial.mark_loaded(LoadRequest::Children(TaskId(parent))));
         }
         LoadQuery::Messages(tasks, most) => take_messages(partial, &tasks, &rows, most)?,
         LoadQuery::HeldBy(sessions) => {
             take_tasks(partial, tasks);
-            sessions.into_iter().for_each(|session| partial.known(LoadRequest::HeldBy(SessionId(session))));
+            sessions.into_iter().for_each(|session| partial.mark_loaded(LoadRequest::HeldBy(SessionId(session))));
         }
         LoadQuery::CancelRequested(sessions) => {
             take_tasks(partial, tasks);
-            sessions.into_iter().for_each(|session| partial.known(LoadRequest::CancelRequested(SessionId(session))));
+            sessions
+                .into_iter()
+                .for_each(|session| partial.mark_loaded(LoadRequest::CancelRequested(SessionId(session))));
         }
         LoadQuery::IdRange(from, before) => {
             take_tasks(partial, tasks);
-            partial.known(LoadRequest::IdRange(TaskId(from), TaskId(before)));
+            partial.mark_loaded(LoadRequest::IdRange(TaskId(from), TaskId(before)));
         }
         LoadQuery::RunningCounts => take_running(partial, &rows)?,
-        LoadQuery::RunningSessions(but) => take_holders(partial, but, &rows)?,
+        LoadQuery::RunningSessions(but) => take_running_sessions(partial, but, &rows)?,
         LoadQuery::Waiting(limit) if tasks.len() < limit => partial.all_waiting(tasks),
         LoadQuery::Waiting(_) => take_tasks(partial, tasks),
         LoadQuery::SubQueues { limit, .. } => {
-            let limit = of_lane.and_then(|size| usize::try_from(size).ok()).unwrap_or(limit);
-            partial.lanes(SubQueueRows { tasks, limit }, heads);
+            let limit = per_sub_queue.and_then(|size| usize::try_from(size).ok()).unwrap_or(limit);
+            partial.sub_queues(SubQueueRows { tasks, limit }, heads);
         }
-        LoadQuery::SubQueue(lane, limit) => partial.lane(&lane, SubQueueRows { tasks, limit }),
-        LoadQuery::Order(want, limit) => partial.order(&want, tasks, limit),
+        LoadQuery::SubQueue(sub_queue, limit) => partial.sub_queue(&sub_queue, SubQueueRows { tasks, limit }),
+        LoadQuery::Order(request, limit) => partial.order(&request, tasks, limit),
         LoadQuery::EndedCount => partial.ended(count(&rows)?),
         LoadQuery::LiveCount(queue) => partial.live(queue, count(&rows)?),
     }
@@ -175,14 +177,14 @@ fn take_running(partial: &mut WorkingSet, rows: &[Row]) -> Result<()> {
     Ok(())
 }
 
-fn take_holders(partial: &mut WorkingSet, but: Vec<i64>, rows: &[Row]) -> Result<()> {
+fn take_running_sessions(partial: &mut WorkingSet, but: Vec<i64>, rows: &[Row]) -> Result<()> {
     let but = but.into_iter().map(TaskId).collect();
-    let mut holders = RunningSessions { but, ..RunningSessions::default() };
+    let mut running_sessions = RunningSessions { but, ..RunningSessions::default() };
     for row in rows {
         let (session, task): (i64, i64) = (row.try_get(0).map_err(classified)?, row.try_get(1).map_err(classified)?);
-        holders.one_of.insert(SessionId(session), TaskId(task));
+        running_sessions.one_of.insert(SessionId(session), TaskId(task));
     }
-    partial.holders(holders);
+    partial.running_sessions(running_sessions);
     Ok(())
 }
 

@@ -18,8 +18,8 @@ use crate::postgres::sql::Sql;
 /// After so many rounds who is wanted is taken to be the beginning of a long chain.
 const SHALLOW: u32 = 2;
 
-/// How many lanes are looked into one by one.
-const FEW_LANES: usize = 8;
+/// How many sub-queues are looked into one by one.
+const FEW_SUB_QUEUES: usize = 8;
 
 /// What is being loaded.
 pub(in crate::postgres) type PendingLoad<'a> = Pin<Box<dyn Future<Output = Result<Vec<QueryResult>>> + Send + 'a>>;
@@ -33,13 +33,13 @@ pub(in crate::postgres) struct Loader<'a> {
     /// How many tasks the claims among the writes ask for.
     claimed: usize,
     /// Whether all that waits is probably no more than that: then it is loaded at once, and not
-    /// lane by lane.
+    /// sub-queue by sub-queue.
     few_wait: bool,
     now: i64,
-    /// Whether something of every lane is to be loaded.
-    every_lane: bool,
-    /// Whether more lanes were wanted than are looked into one by one.
-    many_lanes: bool,
+    /// Whether something of every sub-queue is to be loaded.
+    every_sub_queue: bool,
+    /// Whether more sub-queues were wanted than are looked into one by one.
+    many_sub_queues: bool,
     /// Tasks that are loaded whatever else is: who looks for one of some sort need not find these.
     named: Vec<i64>,
     wanted: BTreeMap<LoadRequest, u32>,
@@ -54,51 +54,51 @@ impl<'a> Loader<'a> {
         few_wait: bool,
         now: i64,
     ) -> Self {
-        let (every_lane, many_lanes, named, wanted) = (false, false, Vec::new(), BTreeMap::new());
-        Self { client, sql, claimed, few_wait, now, every_lane, many_lanes, named, wanted, rounds: 0 }
+        let (every_sub_queue, many_sub_queues, named, wanted) = (false, false, Vec::new(), BTreeMap::new());
+        Self { client, sql, claimed, few_wait, now, every_sub_queue, many_sub_queues, named, wanted, rounds: 0 }
     }
 
-    /// Whether more lanes were wanted than are looked into one by one.
-    pub(in crate::postgres) fn wanted_many_lanes(&self) -> bool {
-        self.many_lanes
+    /// Whether more sub-queues were wanted than are looked into one by one.
+    pub(in crate::postgres) fn requested_many_sub_queues(&self) -> bool {
+        self.many_sub_queues
     }
 
-    /// Has something of every lane loaded where lanes are asked for. Else of so many as a claim may
+    /// Has something of every sub-queue loaded where sub-queues are asked for. Else of so many as a claim may
     /// take from, and of the others when they are wanted.
-    pub(in crate::postgres) fn look_into_every_lane(&mut self, every_lane: bool) {
-        self.every_lane = every_lane;
+    pub(in crate::postgres) fn read_every_sub_queue(&mut self, every_sub_queue: bool) {
+        self.every_sub_queue = every_sub_queue;
     }
 
     /// Says which tasks are loaded whatever else is.
-    pub(in crate::postgres) fn named(&mut self, wants: &BTreeSet<LoadRequest>) {
-        let task = |want: &LoadRequest| if let LoadRequest::Task(task) = want { Some(task.0) } else { None };
-        self.named = wants.iter().filter_map(task).collect();
+    pub(in crate::postgres) fn named(&mut self, requests: &BTreeSet<LoadRequest>) {
+        let task = |request: &LoadRequest| if let LoadRequest::Task(task) = request { Some(task.0) } else { None };
+        self.named = requests.iter().filter_map(task).collect();
     }
 
     /// Asks for everything at once. The queries are on their way when this is first polled.
-    pub(in crate::postgres) fn fetch(&mut self, wants: BTreeSet<LoadRequest>) -> PendingLoad<'a> {
+    pub(in crate::postgres) fn fetch(&mut self, requests: BTreeSet<LoadRequest>) -> PendingLoad<'a> {
         self.rounds += 1;
-        self.fetch_too(wants)
+        self.fetch_too(requests)
     }
 
     /// Asks for more in the same round.
-    pub(in crate::postgres) fn fetch_too(&mut self, wants: BTreeSet<LoadRequest>) -> PendingLoad<'a> {
-        let queries = self.queries(wants);
+    pub(in crate::postgres) fn fetch_too(&mut self, requests: BTreeSet<LoadRequest>) -> PendingLoad<'a> {
+        let queries = self.queries(requests);
         let (client, sql) = (self.client, self.sql);
         Box::pin(async move {
             join_all(queries.into_iter().map(|query| ask(client, sql, query))).await.into_iter().collect()
         })
     }
 
-    fn queries(&mut self, mut wants: BTreeSet<LoadRequest>) -> Vec<LoadQuery> {
-        self.many_lanes_are_all(&mut wants);
+    fn queries(&mut self, mut requests: BTreeSet<LoadRequest>) -> Vec<LoadQuery> {
+        self.load_many_sub_queues_at_once(&mut requests);
         let deep = self.rounds > SHALLOW;
         let (mut tasks, mut keys, mut children) = (Vec::new(), Vec::new(), Vec::new());
         let (mut held, mut to_cancel, mut queries) = (Vec::new(), Vec::new(), Vec::new());
         let (mut messages, mut most) = (Vec::new(), 0);
-        for want in wants {
-            let limit = self.limit(&want);
-            match want {
+        for request in requests {
+            let limit = self.limit(&request);
+            match request {
                 LoadRequest::Task(id) => tasks.push(id.0),
                 LoadRequest::Key(kind, key) => keys.push((kind, key)),
                 LoadRequest::Children(parent) => children.push(parent.0),
@@ -115,10 +115,10 @@ impl<'a> Loader<'a> {
                     queries.push(LoadQuery::Waiting(limit.saturating_mul(2).saturating_add(8)));
                 }
                 LoadRequest::SubQueues => {
-                    let lanes = if self.every_lane { usize::MAX } else { limit };
-                    queries.push(LoadQuery::SubQueues { limit, lanes });
+                    let sub_queues = if self.every_sub_queue { usize::MAX } else { limit };
+                    queries.push(LoadQuery::SubQueues { limit, sub_queues });
                 }
-                LoadRequest::SubQueue(lane) => queries.push(LoadQuery::SubQueue(lane, limit)),
+                LoadRequest::SubQueue(sub_queue) => queries.push(LoadQuery::SubQueue(sub_queue, limit)),
                 LoadRequest::EndedCount => queries.push(LoadQuery::EndedCount),
                 LoadRequest::LiveCount(queue) => queries.push(LoadQuery::LiveCount(queue)),
                 LoadRequest::IdRange(from, before) => queries.push(LoadQuery::IdRange(from.0, before.0)),
@@ -128,7 +128,7 @@ impl<'a> Loader<'a> {
                 | LoadRequest::Ended
                 | LoadRequest::Retained
                 | LoadRequest::QueueTasks(..) => {
-                    queries.push(LoadQuery::Order(want, limit));
+                    queries.push(LoadQuery::Order(request, limit));
                 }
             }
         }
@@ -148,19 +148,19 @@ impl<'a> Loader<'a> {
         queries
     }
 
-    /// Of many lanes something is loaded by one query, the first time.
-    fn many_lanes_are_all(&mut self, wants: &mut BTreeSet<LoadRequest>) {
-        let is_lane = |want: &LoadRequest| matches!(want, LoadRequest::SubQueue(_));
-        if !self.every_lane && wants.iter().filter(|want| is_lane(want)).count() > FEW_LANES {
-            wants.retain(|want| !is_lane(want));
-            wants.insert(LoadRequest::SubQueues);
-            (self.every_lane, self.many_lanes) = (true, true);
+    /// Of many sub-queues something is loaded by one query, the first time.
+    fn load_many_sub_queues_at_once(&mut self, requests: &mut BTreeSet<LoadRequest>) {
+        let is_sub_queue = |request: &LoadRequest| matches!(request, LoadRequest::SubQueue(_));
+        if !self.every_sub_queue && requests.iter().filter(|request| is_sub_queue(request)).count() > FEW_SUB_QUEUES {
+            requests.retain(|request| !is_sub_queue(request));
+            requests.insert(LoadRequest::SubQueues);
+            (self.every_sub_queue, self.many_sub_queues) = (true, true);
         }
     }
 
     /// How many rows of an order to load.
-    fn limit(&mut self, want: &LoadRequest) -> usize {
-        let first = match want {
+    fn limit(&mut self, request: &LoadRequest) -> usize {
+        let first = match request {
             LoadRequest::SubQueues => return self.claimed + 2,
             LoadRequest::SubQueue(_) => self.claimed.max(64) + 2,
             LoadRequest::Messages(_) => bounds::TURN_MESSAGES,
@@ -169,7 +169,7 @@ impl<'a> Loader<'a> {
             LoadRequest::Scheduled | LoadRequest::Expiring | LoadRequest::Overdue | LoadRequest::Retained => 2,
             _ => return 0,
         };
-        let times = self.wanted.entry(want.clone()).or_default();
+        let times = self.wanted.entry(request.clone()).or_default();
         *times += 1;
         match *times {
             1 => first,

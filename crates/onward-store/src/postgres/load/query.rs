@@ -39,8 +39,8 @@ pub(in crate::postgres) enum LoadQuery {
     Waiting(usize),
     SubQueues {
         limit: usize,
-        /// How many lanes of a queue and a kind are looked into, those with the first tasks.
-        lanes: usize,
+        /// How many sub-queues of a queue and a kind are looked into, those with the first tasks.
+        sub_queues: usize,
     },
     SubQueue(SubQueue, usize),
     Order(LoadRequest, usize),
@@ -99,16 +99,16 @@ pub(in crate::postgres) async fn rows(
             client.each_typed(&text, &[], each).await
         }
         LoadQuery::RunningSessions(but) => {
-            client.each_typed(&sql.text(HOLDERS), &[(but, Type::INT8_ARRAY)], each).await
+            client.each_typed(&sql.text(RUNNING_SESSIONS), &[(but, Type::INT8_ARRAY)], each).await
         }
         LoadQuery::Waiting(limit) => client.each_typed(&sql.waiting(), &[(&number(*limit), Type::INT8)], each).await,
-        LoadQuery::SubQueues { limit, lanes } => {
+        LoadQuery::SubQueues { limit, sub_queues } => {
             let parameters: [(&(dyn ToSql + Sync), Type); 2] =
-                [(&number(*limit), Type::INT8), (&number(*lanes), Type::INT8)];
-            client.each_typed(&sql.lanes(), &parameters, each).await
+                [(&number(*limit), Type::INT8), (&number(*sub_queues), Type::INT8)];
+            client.each_typed(&sql.sub_queues(), &parameters, each).await
         }
-        LoadQuery::SubQueue(lane, limit) => one_lane(client, sql, lane, *limit, each).await,
-        LoadQuery::Order(want, limit) => order(client, sql, want, *limit, each).await,
+        LoadQuery::SubQueue(sub_queue, limit) => one_sub_queue(client, sql, sub_queue, *limit, each).await,
+        LoadQuery::Order(request, limit) => order(client, sql, request, *limit, each).await,
         LoadQuery::EndedCount => {
             let text = sql.text("SELECT count(*) FROM {s}.ended WHERE overdue_at IS NULL");
             client.each_typed(&text, &[], each).await
@@ -128,7 +128,7 @@ pub(in crate::postgres) async fn rows(
 /// session on, each with one look into the index, and there of the newest tasks first, for the old
 /// ones are those that have ended and are in the index still. What stands in place of `session =
 /// h.session` has the planner use no other index.
-const HOLDERS: &str = "WITH RECURSIVE holder (session) AS (\
+const RUNNING_SESSIONS: &str = "WITH RECURSIVE holder (session) AS (\
        (SELECT session FROM {s}.task WHERE session IS NOT NULL ORDER BY session DESC LIMIT 1) \
        UNION ALL \
        SELECT n.session FROM holder h CROSS JOIN LATERAL (\
@@ -161,25 +161,25 @@ async fn by_ids(client: &ServerConnection<'_>, sql: &str, ids: &Vec<i64>, each: 
     client.each_typed(sql, &[(ids, Type::INT8_ARRAY)], each).await
 }
 
-async fn one_lane(
+async fn one_sub_queue(
     client: &ServerConnection<'_>,
     sql: &Sql,
-    lane: &SubQueue,
+    sub_queue: &SubQueue,
     limit: usize,
     each: &mut RowHandler<'_>,
 ) -> Result<()> {
     let rest = "WHERE t.state = 2 AND t.queue = $1 AND t.kind = $2 AND t.grp = $3 AND t.series = $4 AND t.orchestration = $6 \
                 ORDER BY t.place, t.id LIMIT $5";
     let name = |name: &Option<Name>| name.as_ref().map(ToString::to_string).unwrap_or_default();
-    let (group, series) = (name(&lane.group), name(&lane.series));
-    let (queue, kind) = (lane.queue.as_str(), lane.kind.as_str());
+    let (group, series) = (name(&sub_queue.group), name(&sub_queue.series));
+    let (queue, kind) = (sub_queue.queue.as_str(), sub_queue.kind.as_str());
     let parameters: [(&(dyn ToSql + Sync), Type); 6] = [
         (&queue, Type::TEXT),
         (&kind, Type::TEXT),
         (&group, Type::TEXT),
         (&series, Type::TEXT),
         (&number(limit), Type::INT8),
-        (&lane.orchestration, Type::BOOL),
+        (&sub_queue.orchestration, Type::BOOL),
     ];
     client.each_typed(&sql.tasks("task", rest), &parameters, each).await
 }
@@ -187,12 +187,12 @@ async fn one_lane(
 async fn order(
     client: &ServerConnection<'_>,
     sql: &Sql,
-    want: &LoadRequest,
+    request: &LoadRequest,
     limit: usize,
     each: &mut RowHandler<'_>,
 ) -> Result<()> {
     let limit = number(limit);
-    let text = match want {
+    let text = match request {
         LoadRequest::Scheduled => sql.tasks("task", "WHERE t.state = 1 ORDER BY t.run_at, t.id LIMIT $1"),
         LoadRequest::Expiring => sql
             .tasks("task", "WHERE t.expires_at IS NOT NULL AND t.session IS NULL ORDER BY t.expires_at, t.id LIMIT $1"),

@@ -25,7 +25,7 @@ pub(in crate::postgres) fn task(row: &Row) -> Result<LoadedTask> {
     LoadedTask::of(row, links)
 }
 
-/// A lane and the place of its first task, from a row that has no more than that.
+/// A sub-queue and the place of its first task, from a row that has no more than that.
 pub(in crate::postgres) fn head(row: &Row) -> Result<SubQueueHead> {
     let text = |at: usize| row.try_get::<_, &str>(at).map_err(classified);
     let name = |at: usize| text(at).and_then(Name::new);
@@ -33,9 +33,9 @@ pub(in crate::postgres) fn head(row: &Row) -> Result<SubQueueHead> {
         |at: usize| text(at).and_then(|text| if text.is_empty() { Ok(None) } else { Name::new(text).map(Some) });
     let orchestration = row.try_get(23).map_err(classified)?;
     let (queue, kind) = (name(2)?, name(3)?);
-    let lane = SubQueue { queue, kind, group: name_or_none(4)?, series: name_or_none(5)?, orchestration };
+    let sub_queue = SubQueue { queue, kind, group: name_or_none(4)?, series: name_or_none(5)?, orchestration };
     let number = |at: usize| row.try_get::<_, i64>(at).map_err(classified);
-    Ok(SubQueueHead { lane, place: Place { at: number(6)?, task: TaskId(number(0)?) } })
+    Ok(SubQueueHead { sub_queue, place: Place { at: number(6)?, task: TaskId(number(0)?) } })
 }
 
 /// Reads everything that is no task.

@@ -27,9 +27,9 @@ pub(in crate::postgres) async fn tasks(shared: &Shared, filter: TaskFilter, page
     let mut ids: Vec<TaskId> = rows.iter().map(id).collect();
     let more = ids.len() > limit;
     ids.truncate(limit);
-    let wants: BTreeSet<LoadRequest> = ids.iter().copied().map(LoadRequest::Task).collect();
+    let requests: BTreeSet<LoadRequest> = ids.iter().copied().map(LoadRequest::Task).collect();
     let records = |partial: &mut WorkingSet, _| partial.records(&ids, filter.with_payload);
-    let (tasks, is_ahead) = within(&client, shared, wants, records).await?;
+    let (tasks, is_ahead) = within(&client, shared, requests, records).await?;
     end(&client, shared, is_ahead).await?;
     client.give_back();
     let next = ids.last().copied().filter(|_| more);

@@ -107,7 +107,7 @@ pub(in crate::postgres) async fn within<T>(
     for _ in 0..ROUNDS {
         match answer(&mut header.partial, header.now) {
             Ok(answer) => return Ok((answer, header.is_ahead)),
-            Err(wants) => take(&mut header.partial, fetcher.fetch(wants).await?)?,
+            Err(requests) => take(&mut header.partial, fetcher.fetch(requests).await?)?,
         }
     }
     Err(Error::io("what a read looks for cannot be loaded; this is a defect of the PostgreSQL store"))

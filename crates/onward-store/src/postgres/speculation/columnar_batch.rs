@@ -108,7 +108,7 @@ impl SimilarTasks {
     }
 
     /// Those that are alike, as far as they are many; and the others.
-    pub(in crate::postgres) fn parted(self) -> Result<(Vec<ColumnarBatch>, Vec<Arc<Task>>)> {
+    pub(in crate::postgres) fn split_similar(self) -> Result<(Vec<ColumnarBatch>, Vec<Arc<Task>>)> {
         let (mut alike, mut others) = (Vec::new(), self.others);
         for tasks in self.lots {
             match tasks.first() {

@@ -66,14 +66,14 @@ impl<'c> EagerWrites<'c> {
 
     /// Whether what is wanted can be loaded after this was written as before it: what looks at
     /// nothing that was written, but by numbers of tasks that are known.
-    pub(in crate::postgres) fn leaves(&self, wants: &BTreeSet<LoadRequest>) -> bool {
-        let is_left = |want: &LoadRequest| {
+    pub(in crate::postgres) fn leaves(&self, requests: &BTreeSet<LoadRequest>) -> bool {
+        let is_left = |request: &LoadRequest| {
             matches!(
-                want,
+                request,
                 LoadRequest::Task(_) | LoadRequest::Key(..) | LoadRequest::SubQueue(_) | LoadRequest::SubQueues
             )
         };
-        self.sent.is_empty() || (!self.written.has_new() && wants.iter().all(is_left))
+        self.sent.is_empty() || (!self.written.has_new() && requests.iter().all(is_left))
     }
 
     /// Waits until what was sent is written.

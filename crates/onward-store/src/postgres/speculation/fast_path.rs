@@ -27,7 +27,7 @@ use crate::postgres::working_set::applied::Applied;
 use crate::postgres::working_set::change_set::ChangeSet;
 use crate::postgres::working_set::contents::WorkingSet;
 use crate::postgres::working_set::decision::SentTasks;
-use crate::postgres::working_set::expected_requests::wanted_by;
+use crate::postgres::working_set::expected_requests::requests_of;
 
 /// What it finds out it finds out behind the lock, for who holds that is about to change it: each
 /// look depends on the lock. Nobody is waited for, because whoever has the lock writes, and what
@@ -102,17 +102,17 @@ fn only_appends(write: &Write) -> bool {
 }
 
 fn decide(shared: &Shared, calls: &[&[Write]], last: &WriterState) -> Result<Option<Decided>> {
-    let mut wants = Vec::new();
-    calls.iter().copied().flatten().for_each(|write| wanted_by(write, &mut wants));
-    let wants: BTreeSet<LoadRequest> = wants.into_iter().collect();
+    let mut requests = Vec::new();
+    calls.iter().copied().flatten().for_each(|write| requests_of(write, &mut requests));
+    let requests: BTreeSet<LoadRequest> = requests.into_iter().collect();
     let (Some((write, counters)), Some((_, items))) = (last.write, &last.items) else { return Ok(None) };
-    if !wants.iter().all(|want| last.kept.has(want)) {
+    if !requests.iter().all(|request| last.kept.has(request)) {
         return Ok(None);
     }
     let clock = shared.clock();
     let now = Now { wall: clock.now(), steady: clock.steady() };
     let mut partial = WorkingSet::new(counters, None, shared.options.payload_limit, items.clone())?;
-    last.kept.give(&wants, &mut partial);
+    last.kept.give(&requests, &mut partial);
     let mut decision = partial.decision(now);
     while decision.advance(calls, usize::MAX)? {}
     let Ok(mut ran) = decision.end(&partial) else { return Ok(None) };

@@ -52,23 +52,28 @@ impl OwnSessions {
 
     /// Whether a task that is wanted runs in one of these, and nobody has interfered since it was
     /// sure.
-    pub(in crate::postgres) fn presume(&self, want: &LoadRequest, kept: &RowCache, interference: i64) -> bool {
-        is_undisturbed(want, kept, interference, |session| self.opened.contains_key(session))
+    pub(in crate::postgres) fn presume(&self, request: &LoadRequest, kept: &RowCache, interference: i64) -> bool {
+        is_undisturbed(request, kept, interference, |session| self.opened.contains_key(session))
     }
 }
 
 /// Whether a task that is wanted runs in one of the writer's own sessions that are open, and nobody
 /// has interfered since it was sure.
 pub(in crate::postgres) fn is_as_kept(
-    want: &LoadRequest,
+    request: &LoadRequest,
     kept: &RowCache,
     interference: i64,
     own: &BTreeSet<SessionId>,
 ) -> bool {
-    is_undisturbed(want, kept, interference, |session| own.contains(session))
+    is_undisturbed(request, kept, interference, |session| own.contains(session))
 }
 
-fn is_undisturbed(want: &LoadRequest, kept: &RowCache, interference: i64, is_own: impl Fn(&SessionId) -> bool) -> bool {
-    let LoadRequest::Task(task) = want else { return false };
+fn is_undisturbed(
+    request: &LoadRequest,
+    kept: &RowCache,
+    interference: i64,
+    is_own: impl Fn(&SessionId) -> bool,
+) -> bool {
+    let LoadRequest::Task(task) = request else { return false };
     kept.undisturbed(*task).is_some_and(|(session, since)| since == interference && is_own(&session))
 }

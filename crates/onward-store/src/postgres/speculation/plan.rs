@@ -10,7 +10,7 @@ use crate::api::error::Result;
 use crate::api::write::Write;
 use crate::bounds;
 use crate::model::Now;
-use crate::postgres::commit::begin::{TransactionStart, wanted_before_claims};
+use crate::postgres::commit::begin::{TransactionStart, requests_before_claims};
 use crate::postgres::commit::server_numbers::ServerNumbers;
 use crate::postgres::commit::writer_state::WriterState;
 use crate::postgres::shared::Shared;
@@ -71,12 +71,12 @@ impl Plan {
     /// that it will surely look for before it claims anything: else it cannot be decided together
     /// with them.
     pub(in crate::postgres) fn takes(&mut self, after: &WriterState, call: &[Write]) -> bool {
-        let wants = wanted_before_claims(call);
-        if !wants.iter().all(|want| after.kept.has(want)) {
+        let requests = requests_before_claims(call);
+        if !requests.iter().all(|request| after.kept.has(request)) {
             return false;
         }
         self.partial.note();
-        after.kept.give(&wants, &mut self.partial);
+        after.kept.give(&requests, &mut self.partial);
         self.decision.goes_on_over(&mut self.partial)
     }
 
@@ -88,7 +88,7 @@ impl Plan {
             return Ok(Some(false));
         }
         self.decision.advance(calls, bounds::DECIDED_AT_ONCE)?;
-        if self.partial.wants_anything() {
+        if self.partial.has_requests() {
             return Ok(None);
         }
         // New tasks are not settled: a claim that comes yet may begin them.

@@ -42,8 +42,8 @@ struct CachedTask {
 
 impl RowCache {
     /// Whether what is wanted need not be loaded, if nobody else has written since the last batch.
-    pub(crate) fn has(&self, want: &LoadRequest) -> bool {
-        match want {
+    pub(crate) fn has(&self, request: &LoadRequest) -> bool {
+        match request {
             LoadRequest::Task(id) => self.tasks.get(id).is_some_and(|kept| self.is_sure(kept)),
             LoadRequest::RunningCounts | LoadRequest::RunningSessions => self.running.is_some(),
             LoadRequest::CancelRequested(session) => self.has_all_of(*session),
@@ -83,9 +83,9 @@ impl RowCache {
     }
 
     /// Gives what is wanted and here, and is known to be so still, to a part of the store.
-    pub(crate) fn give(&self, wants: &BTreeSet<LoadRequest>, partial: &mut WorkingSet) {
-        for want in wants {
-            match want {
+    pub(crate) fn give(&self, requests: &BTreeSet<LoadRequest>, partial: &mut WorkingSet) {
+        for request in requests {
+            match request {
                 LoadRequest::Task(id) => {
                     self.tasks.get(id).into_iter().for_each(|kept| partial.kept(Arc::clone(&kept.task)))
                 }
@@ -93,7 +93,7 @@ impl RowCache {
                     self.running.iter().for_each(|running| partial.running_as_kept(running.clone()));
                 }
                 // Who is to stop is not kept.
-                LoadRequest::CancelRequested(_) => partial.known(want.clone()),
+                LoadRequest::CancelRequested(_) => partial.mark_loaded(request.clone()),
                 _ => {}
             }
         }
@@ -110,7 +110,7 @@ impl RowCache {
             written_before.extend(self.forget(task.id).and_then(|kept| Some((task.id, kept.written_by?))));
         }
         self.forget_linked(before, after);
-        self.make_room(after.tasks.here());
+        self.make_room(after.tasks.loaded_count());
         let parents: BTreeSet<TaskId> = after.tasks.iter().filter_map(|task| task.new.parent).collect();
         for task in after.tasks.shared().filter(|task| task.session.is_some()) {
             let is_as_before = before.tasks.share(task.id).is_some_and(|old| Arc::ptr_eq(old, task));
@@ -132,10 +132,10 @@ impl RowCache {
     }
 
     fn count(&mut self, partial: &WorkingSet, before: &State, after: &State) {
-        let known = partial.running_in_store().cloned().or_else(|| self.running.take());
-        self.running = known.map(|mut running| {
-            running.take_all(before.tasks.running_here());
-            running.add_all(after.tasks.running_here());
+        let coverage = partial.running_in_store().cloned().or_else(|| self.running.take());
+        self.running = coverage.map(|mut running| {
+            running.take_all(before.tasks.loaded_running());
+            running.add_all(after.tasks.loaded_running());
             running
         });
     }
@@ -203,7 +203,7 @@ fn is_alone(state: &State, task: &Task) -> bool {
     let has_own_key = key_of(task)
         .is_none_or(|key| state.keys.taken.get(&key).is_some_and(|taken| taken.by == id && taken.until.is_none()));
     let is_childless =
-        state.tasks.known.part().is_some_and(|part| id.0 > part.last_task || part.children.contains(&id));
+        state.tasks.coverage.loaded().is_some_and(|loaded| id.0 > loaded.last_task || loaded.children.contains(&id));
     !is_linked
         && has_own_key
         && is_childless

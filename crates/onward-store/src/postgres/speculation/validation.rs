@@ -43,8 +43,8 @@ pub(in crate::postgres) struct RowValidation {
 impl RowValidation {
     /// Takes a want out of those that are to be loaded, if it is a task that can be compared
     /// instead.
-    pub(in crate::postgres) fn takes(&mut self, want: &LoadRequest, kept: &RowCache) -> bool {
-        let LoadRequest::Task(task) = want else { return false };
+    pub(in crate::postgres) fn takes(&mut self, request: &LoadRequest, kept: &RowCache) -> bool {
+        let LoadRequest::Task(task) = request else { return false };
         let Some(transaction) = kept.written_by(*task) else { return false };
         self.transactions.insert(transaction);
         self.tasks.insert(task.0)
@@ -72,18 +72,17 @@ impl RowValidation {
 
     /// What need not be loaded, and what has to be all the same. `now` is the transaction under
     /// way.
-    pub(in crate::postgres) fn parted(
+    pub(in crate::postgres) fn split(
         self,
         unchanged: &HashSet<i64>,
         now: i64,
     ) -> (BTreeSet<LoadRequest>, BTreeSet<LoadRequest>) {
         // After so many the lower halves come again.
         let are_told_apart = self.transactions.first().is_none_or(|oldest| now - oldest < i64::from(i32::MAX));
-        let want = |task: i64| LoadRequest::Task(TaskId(task));
-        self.tasks
-            .into_iter()
-            .map(want)
-            .partition(|want| matches!(want, LoadRequest::Task(task) if are_told_apart && unchanged.contains(&task.0)))
+        let request = |task: i64| LoadRequest::Task(TaskId(task));
+        self.tasks.into_iter().map(request).partition(
+            |request| matches!(request, LoadRequest::Task(task) if are_told_apart && unchanged.contains(&task.0)),
+        )
     }
 }
 

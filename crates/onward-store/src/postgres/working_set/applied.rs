@@ -45,12 +45,12 @@ impl WorkingSet {
     }
 
     /// Whether anything was looked for that is not loaded.
-    pub(crate) fn wants_anything(&self) -> bool {
-        self.state.tasks.known.wants_anything()
+    pub(crate) fn has_requests(&self) -> bool {
+        self.state.tasks.coverage.has_requests()
     }
 
-    pub(in crate::postgres) fn take_wants(&self) -> BTreeSet<LoadRequest> {
-        self.state.tasks.known.take_wants()
+    pub(in crate::postgres) fn take_requests(&self) -> BTreeSet<LoadRequest> {
+        self.state.tasks.coverage.take_requests()
     }
 
     /// What writes have changed, but for what was written of it already.

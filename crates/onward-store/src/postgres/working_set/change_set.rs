@@ -300,9 +300,9 @@ impl ChangeSet {
     /// Tasks that are like many others are written with them; each other has a row of its own.
     pub(in crate::postgres) fn sorted(&mut self, sorts: ColumnarCandidates) -> Result<()> {
         let rewritten = |task: &Task| TaskRow::of(task, true);
-        self.live_alike = part(sorts.new, &mut self.live, rewritten)?;
-        self.started_alike = part(sorts.started, &mut self.started, ChangedRow::of)?;
-        self.finished_alike = part(sorts.finished, &mut self.finished, ChangedRow::of)?;
+        self.live_alike = split(sorts.new, &mut self.live, rewritten)?;
+        self.started_alike = split(sorts.started, &mut self.started, ChangedRow::of)?;
+        self.finished_alike = split(sorts.finished, &mut self.finished, ChangedRow::of)?;
         Ok(())
     }
 
@@ -414,12 +414,12 @@ impl ChangeSet {
 }
 
 /// Those that are like many others; each other gets a row.
-fn part<Row>(
+fn split<Row>(
     sort: SimilarTasks,
     rows: &mut Vec<Row>,
     row: impl Fn(&Task) -> Result<Row>,
 ) -> Result<Vec<ColumnarBatch>> {
-    let (alike, others) = sort.parted()?;
+    let (alike, others) = sort.split_similar()?;
     for task in others {
         rows.push(row(&task)?);
     }

@@ -51,7 +51,7 @@ impl WorkingSet {
         payload_limit: usize,
         items: SmallState,
     ) -> Result<Self> {
-        let part = Loaded { last_task: counters.last_task, ..Loaded::default() };
+        let loaded = Loaded { last_task: counters.last_task, ..Loaded::default() };
         let mut state = State {
             payload_limit,
             last_task: counters.last_task,
@@ -60,7 +60,7 @@ impl WorkingSet {
             entry: counters.last_entry + 1,
             ..items.into_state()
         };
-        state.tasks.known = Coverage::of(part);
+        state.tasks.coverage = Coverage::of(loaded);
         if let Some((day, queue)) = latest {
             state.history.days.insert((day, Name::new(queue)?), EndedCounts::default());
         }
@@ -88,19 +88,19 @@ impl WorkingSet {
         links.bundle.into_iter().for_each(|bundle| self.state.bundles.adopt(TaskId(bundle), id));
         links.members.iter().for_each(|member| self.state.bundles.adopt(id, TaskId(*member)));
         self.state.tasks.insert_shared(task);
-        self.part(|part| {
-            part.tasks.insert(id);
-            part.keys.extend(key);
+        self.change_loaded(|loaded| {
+            loaded.tasks.insert(id);
+            loaded.keys.extend(key);
             if !links.has_children {
-                part.children.insert(id);
+                loaded.children.insert(id);
             }
         });
         id
     }
 
     fn take_key(&mut self, key: (Name, String), taken: TakenKey) {
-        let is_known = self.state.tasks.known.part().is_some_and(|part| part.keys.contains(&key));
-        if let Some(noted) = self.noted.as_mut().filter(|_| !is_known && !self.state.keys.taken.contains_key(&key)) {
+        let is_loaded = self.state.tasks.coverage.loaded().is_some_and(|loaded| loaded.keys.contains(&key));
+        if let Some(noted) = self.noted.as_mut().filter(|_| !is_loaded && !self.state.keys.taken.contains_key(&key)) {
             noted.keys.push((key.clone(), taken));
         }
         self.state.keys.taken.insert(key, taken);
@@ -118,10 +118,10 @@ impl WorkingSet {
             noted.tasks.push(Arc::clone(&task));
         }
         self.state.tasks.insert_shared(task);
-        self.part(|part| {
-            part.tasks.insert(id);
-            part.children.insert(id);
-            part.keys.extend(key);
+        self.change_loaded(|loaded| {
+            loaded.tasks.insert(id);
+            loaded.children.insert(id);
+            loaded.keys.extend(key);
         });
     }
 
@@ -156,16 +156,16 @@ impl WorkingSet {
         self.note_links();
         self.state.tasks.change(id, |task| outcome = set_messages(task, messages));
         if are_all {
-            self.part(|part| {
-                part.messages.insert(id);
+            self.change_loaded(|loaded| {
+                loaded.messages.insert(id);
             });
         }
         outcome
     }
 
-    pub(in crate::postgres) fn part(&mut self, change: impl FnOnce(&mut Loaded)) {
-        if let Some(part) = self.state.tasks.known.part_mut() {
-            change(part);
+    pub(in crate::postgres) fn change_loaded(&mut self, change: impl FnOnce(&mut Loaded)) {
+        if let Some(loaded) = self.state.tasks.coverage.loaded_mut() {
+            change(loaded);
         }
     }
 
@@ -174,17 +174,17 @@ impl WorkingSet {
         self.note_links();
         waits.iter().for_each(|(on, dependent)| self.state.waits.add(TaskId(*on), TaskId(*dependent)));
         members.iter().for_each(|(member, bundle)| self.state.bundles.adopt(TaskId(*bundle), TaskId(*member)));
-        self.part(|part| part.tasks.extend(ids.iter().copied().map(TaskId)));
+        self.change_loaded(|loaded| loaded.tasks.extend(ids.iter().copied().map(TaskId)));
     }
 
     /// Notes that everything that a want asks for is here.
-    pub(crate) fn known(&mut self, want: LoadRequest) {
-        self.part(|part| match want {
-            LoadRequest::Key(kind, key) => drop(part.keys.insert((kind, key))),
-            LoadRequest::Children(parent) => drop(part.children.insert(parent)),
-            LoadRequest::HeldBy(session) => drop(part.held.insert(session)),
-            LoadRequest::CancelRequested(session) => drop(part.to_cancel.insert(session)),
-            LoadRequest::IdRange(from, before) => drop(part.between.insert((from, before))),
+    pub(crate) fn mark_loaded(&mut self, request: LoadRequest) {
+        self.change_loaded(|loaded| match request {
+            LoadRequest::Key(kind, key) => drop(loaded.keys.insert((kind, key))),
+            LoadRequest::Children(parent) => drop(loaded.children.insert(parent)),
+            LoadRequest::HeldBy(session) => drop(loaded.held.insert(session)),
+            LoadRequest::CancelRequested(session) => drop(loaded.to_cancel.insert(session)),
+            LoadRequest::IdRange(from, before) => drop(loaded.between.insert((from, before))),
             _ => {}
         });
     }
@@ -209,8 +209,8 @@ impl WorkingSet {
     }
 
     /// Takes which sessions run any.
-    pub(crate) fn holders(&mut self, holders: RunningSessions) {
-        self.part(|part| part.holders = Some(holders));
+    pub(crate) fn running_sessions(&mut self, running_sessions: RunningSessions) {
+        self.change_loaded(|loaded| loaded.running_sessions = Some(running_sessions));
     }
 
     pub(crate) fn live(&mut self, queue: Name, count: u64) {
@@ -218,19 +218,19 @@ impl WorkingSet {
     }
 
     /// Takes the first `limit` tasks of an order.
-    pub(crate) fn order(&mut self, want: &LoadRequest, tasks: Vec<LoadedTask>, limit: usize) {
+    pub(crate) fn order(&mut self, request: &LoadRequest, tasks: Vec<LoadedTask>, limit: usize) {
         let is_all = tasks.len() < limit;
         let last = tasks.into_iter().map(|task| self.task(task)).last();
         let last = last.filter(|_| !is_all).and_then(|last| self.state.tasks.share(last)).cloned();
-        self.part(|part| match want {
-            LoadRequest::Scheduled => part.scheduled = frontier(last, |task| Some((task.run_at, task.id))),
-            LoadRequest::Expiring => part.expiring = frontier(last, |task| Some((task.expires_at?, task.id))),
-            LoadRequest::Overdue => part.overdue = frontier(last, |task| Some((task.must_be_finished_by()?, task.id))),
-            LoadRequest::Ended => part.ended = frontier(last, |task| Some((task.end?, task.id))),
-            LoadRequest::Retained => part.retained = frontier(last, |task| Some((task.retained_until()?, task.id))),
+        self.change_loaded(|loaded| match request {
+            LoadRequest::Scheduled => loaded.scheduled = up_to(last, |task| Some((task.run_at, task.id))),
+            LoadRequest::Expiring => loaded.expiring = up_to(last, |task| Some((task.expires_at?, task.id))),
+            LoadRequest::Overdue => loaded.overdue = up_to(last, |task| Some((task.must_be_finished_by()?, task.id))),
+            LoadRequest::Ended => loaded.ended = up_to(last, |task| Some((task.end?, task.id))),
+            LoadRequest::Retained => loaded.retained = up_to(last, |task| Some((task.retained_until()?, task.id))),
             LoadRequest::QueueTasks(queue, states) => {
-                let frontier = frontier(last, |task| Some(task.id));
-                part.of_queue.insert((queue.clone(), states.clone()), frontier);
+                let up_to = up_to(last, |task| Some(task.id));
+                loaded.queue_tasks.insert((queue.clone(), states.clone()), up_to);
             }
             _ => {}
         });
@@ -243,7 +243,7 @@ impl WorkingSet {
     /// Works out what of the counts is not loaded, after everything of a round was taken.
     pub(crate) fn settle(&mut self) {
         let running = self.running.clone().map(|mut running| {
-            running.take_all(self.state.tasks.running_here());
+            running.take_all(self.state.tasks.loaded_running());
             running
         });
         let count =
@@ -251,18 +251,18 @@ impl WorkingSet {
         let is_of_ended = |task: &Task| task.state.is_ended() && task.new.retention.is_none();
         let ended = self.ended.map(|ended| ended.saturating_sub(count(&is_of_ended)));
         let live = self.live.iter().map(|(queue, live)| {
-            let here = count(&|task| task.new.queue == *queue && !task.state.is_ended());
-            (queue.clone(), live.saturating_sub(here))
+            let loaded_count = count(&|task| task.new.queue == *queue && !task.state.is_ended());
+            (queue.clone(), live.saturating_sub(loaded_count))
         });
         let live = live.collect();
         let sessions: Vec<_> = self.state.sessions.keys().copied().collect();
-        self.part(|part| {
+        self.change_loaded(|loaded| {
             if let Some(running) = &running {
                 let is_here = |id: &crate::api::task::SessionId| running.by(*id) == 0;
-                part.held.extend(sessions.into_iter().filter(is_here));
+                loaded.held.extend(sessions.into_iter().filter(is_here));
             }
-            part.running = running;
-            (part.ended_elsewhere, part.live_elsewhere) = (ended, live);
+            loaded.running = running;
+            (loaded.ended_unloaded, loaded.live_unloaded) = (ended, live);
         });
     }
 }
@@ -275,6 +275,6 @@ fn counted(running: &RunningCountRows) -> RunningCounts {
     counts
 }
 
-fn frontier<K>(last: Option<Arc<Task>>, place: impl FnOnce(&Task) -> Option<K>) -> LoadedUpTo<K> {
+fn up_to<K>(last: Option<Arc<Task>>, place: impl FnOnce(&Task) -> Option<K>) -> LoadedUpTo<K> {
     last.and_then(|last| place(&last)).map_or(LoadedUpTo::Everything, LoadedUpTo::Key)
 }

@@ -61,7 +61,7 @@ impl Decision {
         let mut state = before.clone();
         state.now = now;
         // Something happens to most of what is loaded.
-        state.changes.reserve(state.tasks.here());
+        state.changes.reserve(state.tasks.loaded_count());
         let seen = (state.news.len(), state.last_task);
         Self {
             at: (0, 0),
@@ -141,7 +141,7 @@ impl Decision {
     /// Knows from now on what a part of the store knows, of which everything that is here was
     /// taken.
     pub(in crate::postgres) fn knows(&mut self, partial: &WorkingSet) {
-        self.state.tasks.known = partial.state().tasks.known.clone();
+        self.state.tasks.coverage = partial.state().tasks.coverage.clone();
     }
 
     /// Goes on over what was loaded meanwhile. Answers whether that can be: not where what has come
@@ -177,7 +177,7 @@ impl Decision {
         written: &mut SentTasks,
         with_new: bool,
     ) -> Result<Option<ChangeSet>> {
-        if partial.wants_anything() {
+        if partial.has_requests() {
             return Ok(None);
         }
         let (mut difference, mut sorts) = (ChangeSet::default(), ColumnarCandidates::new());
@@ -208,9 +208,9 @@ impl Decision {
 
     /// What came of all of it, or what is to be loaded before that can be said.
     pub(crate) fn end(self, partial: &WorkingSet) -> Covered<Applied> {
-        let wants = partial.take_wants();
-        if !wants.is_empty() {
-            return Err(wants);
+        let requests = partial.take_requests();
+        if !requests.is_empty() {
+            return Err(requests);
         }
         let Self { mut state, outcomes, log, forget_before, .. } = self;
         let (hint, news) = (state.hint, std::mem::take(&mut state.news));

@@ -18,8 +18,8 @@ use crate::postgres::working_set::contents::WorkingSet;
 impl WorkingSet {
     fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Covered<T> {
         let answer = look(&self.state);
-        let wants = self.state.tasks.known.take_wants();
-        if wants.is_empty() { Ok(answer) } else { Err(wants) }
+        let requests = self.state.tasks.coverage.take_requests();
+        if requests.is_empty() { Ok(answer) } else { Err(requests) }
     }
 
     pub(crate) fn record(&self, task: TaskId) -> Covered<Option<TaskRecord>> {
