@@ -172,7 +172,7 @@ impl Store for MemoryStore {
     }
 
     fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>> {
-        self.read(|contents| contents.state.collection_records(&which))
+        self.read(|contents| contents.state.pending_batch_records(&which))
     }
 
     fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {

@@ -32,8 +32,8 @@ pub(crate) struct State {
     pub(crate) payload_limit: usize,
     pub(crate) tasks: TaskTable,
     pub(crate) keys: UniqueKeys,
-    pub(crate) waits: DependencyIndex,
-    pub(crate) bundles: Batches,
+    pub(crate) dependencies: DependencyIndex,
+    pub(crate) batches: Batches,
     pub(crate) sessions: BTreeMap<SessionId, Session>,
     pub(crate) queues: BTreeSet<Name>,
     /// How queues are worked off that are not worked off by default.
@@ -45,15 +45,15 @@ pub(crate) struct State {
     /// The token buckets of scopes from which something was taken.
     pub(crate) buckets: BTreeMap<LimitScope, Bucket>,
     /// What has been started from queues while groups have shares.
-    pub(crate) shares: BTreeMap<Name, FairShares>,
+    pub(crate) fair_shares: BTreeMap<Name, FairShares>,
     pub(crate) kinds: BTreeSet<Name>,
     pub(crate) groups: BTreeSet<Name>,
     pub(crate) pauses: BTreeMap<Scope, Option<Timestamp>>,
-    /// The sessions that series prefer; all of them are open.
+    /// The sessions that affinity keys prefer; all of them are open.
     pub(crate) affinities: BTreeMap<Name, PreferredSession>,
     pub(crate) schedules: Schedules,
     pub(crate) statistics: BTreeMap<Name, KindStatistics>,
-    pub(crate) history: DailyCounts,
+    pub(crate) daily_counts: DailyCounts,
     /// The highest number of a task so far.
     pub(crate) last_task: i64,
     /// The highest number of a session so far.

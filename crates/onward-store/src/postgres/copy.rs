@@ -16,7 +16,7 @@ use crate::postgres::connect::connection::{OwnedConnection, connect};
 use crate::postgres::connect::error::classified;
 use crate::postgres::connect::options::PostgresOptions;
 use crate::postgres::connect::server_clock::ServerClock;
-use crate::postgres::load::row::ITEMS;
+use crate::postgres::load::row::SMALL_STATE;
 use crate::postgres::load::row::item;
 use crate::postgres::load::row::task_alone;
 use crate::postgres::migrations::migrate;
@@ -96,7 +96,7 @@ impl PostgresSource {
     }
 
     async fn settings(&self, piece: &mut ChangeSet) -> Result<()> {
-        let items = self.query(&format!("{ITEMS} ORDER BY sort, name"), &[]).await?;
+        let items = self.query(&format!("{SMALL_STATE} ORDER BY sort, name"), &[]).await?;
         piece.items = items.iter().map(item).collect();
         let statistics = self.query(STATISTICS, &[]).await?;
         piece.statistics = statistics.iter().map(reads::kind).collect::<Result<_>>()?;

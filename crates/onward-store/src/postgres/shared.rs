@@ -83,9 +83,9 @@ impl Shared {
 
     /// Takes note of what was committed. A hint is never the truth, so that whoever hears it may
     /// look already.
-    pub(super) fn committed(&self, ran: &Applied) {
-        self.stamp.store(ran.stamp(), Ordering::Relaxed);
-        self.hint(ran.hint);
+    pub(super) fn committed(&self, applied: &Applied) {
+        self.stamp.store(applied.stamp(), Ordering::Relaxed);
+        self.hint(applied.hint);
     }
 
     /// Tells those who wait here what is on disk.

@@ -241,7 +241,9 @@ impl Store for PostgresStore {
     }
 
     fn queue_mode(&self) -> Answer<'_, QueueMode> {
-        self.read(move |shared| async move { reads::model_reads::look(&shared, |partial, _| Ok(partial.mode())).await })
+        self.read(move |shared| async move {
+            reads::model_reads::look(&shared, |working_set, _| Ok(working_set.mode())).await
+        })
     }
 
     fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
@@ -249,32 +251,34 @@ impl Store for PostgresStore {
     }
 
     fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
-        self.read(move |shared| async move { reads::model_reads::look(&shared, |partial, _| partial.sessions()).await })
+        self.read(move |shared| async move {
+            reads::model_reads::look(&shared, |working_set, _| working_set.sessions()).await
+        })
     }
 
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
         self.read(move |shared| async move {
-            reads::model_reads::look(&shared, |partial, now| Ok(partial.pauses(now))).await
+            reads::model_reads::look(&shared, |working_set, now| Ok(working_set.pauses(now))).await
         })
     }
 
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
-        self.read(
-            move |shared| async move { reads::model_reads::look(&shared, |partial, now| partial.limits(now)).await },
-        )
+        self.read(move |shared| async move {
+            reads::model_reads::look(&shared, |working_set, now| working_set.limits(now)).await
+        })
     }
 
     fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>> {
         self.read(move |shared| {
             let which = which.clone();
-            async move { reads::model_reads::look(&shared, move |partial, _| Ok(partial.collections(&which))).await }
+            async move { reads::model_reads::look(&shared, move |working_set, _| Ok(working_set.collections(&which))).await }
         })
     }
 
     fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
         self.read(move |shared| {
             let which = which.clone();
-            async move { reads::model_reads::look(&shared, move |partial, _| Ok(partial.schedules(&which))).await }
+            async move { reads::model_reads::look(&shared, move |working_set, _| Ok(working_set.schedules(&which))).await }
         })
     }
 

@@ -33,7 +33,7 @@ impl State {
         lease: Lease,
         wait: CompletionWait,
     ) -> Result<Outcome, Refusal> {
-        let task = self.held(lease)?;
+        let task = self.check_lease(lease)?;
         if task.new.orchestration {
             return Err(orchestration::waits_by_parking(&task.new.kind));
         }
@@ -50,7 +50,7 @@ impl State {
             task.awaited = Some(AwaitedCompletion { wait, until, expires_at: task.expires_at.take() });
         });
         self.log(lease.task, Change::Blocked);
-        self.settle_move(lease.task);
+        self.apply_move(lease.task);
         self.hint_work();
         Ok(Outcome::AwaitsCompletion { state: TaskState::Blocked })
     }

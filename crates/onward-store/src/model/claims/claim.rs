@@ -15,11 +15,11 @@ use crate::rules;
 
 impl State {
     pub(in crate::model) fn claim(&mut self, claim: &Claim) -> Result<Outcome, Refusal> {
-        self.open(claim.session)?;
+        self.check_session(claim.session)?;
         // Before the sweep: a live process that was only late does not lose its own leases by
         // asking for work.
         self.renew(claim.session);
-        self.catch_up();
+        self.apply_due_changes();
         let (tasks, turn) = self.take(claim);
         let next_token = self.next_token(Some(claim));
         let next_aged = self.next_aged(claim, tasks.len());
@@ -53,12 +53,12 @@ impl State {
             if lines.is_shared {
                 self.charge(id);
             }
-            self.prefer(id, claim.session);
+            self.note_preferred_session(id, claim.session);
             tasks.extend(self.start(id, claim.session));
             lines.took(self);
         }
-        let Candidates { room, choice, .. } = lines;
-        room.settle(self);
+        let Candidates { headroom, choice, .. } = lines;
+        headroom.settle(self);
         (tasks, choice.turn)
     }
 
@@ -70,13 +70,13 @@ impl State {
             return None;
         }
         let mut lines = Candidates::of(self, claim, self.now);
-        let mut place = Some(last);
-        while let Some((next, task)) = self.tasks.waiting_behind(place) {
+        let mut sort_key = Some(last);
+        while let Some((next, task)) = self.tasks.waiting_behind(sort_key) {
             if lines.selects(task) && lines.may_start(self, task) {
                 lines.require_behind(self, Some(next));
                 return Some(rules::order::between(last, next));
             }
-            place = Some(next);
+            sort_key = Some(next);
         }
         lines.require_behind(self, None);
         None

@@ -146,15 +146,15 @@ impl Coverage {
         end: Option<Place>,
     ) -> impl Iterator<Item = (Place, &Task)> {
         self.request_unless(|loaded| loaded.sub_queues.is_some(), || LoadRequest::SubQueues);
-        let is_before = move |place: Place| end.is_none_or(|end| place < end);
+        let is_before = move |sort_key: Place| end.is_none_or(|end| sort_key < end);
         let sub_queues = self.loaded().and_then(|loaded| loaded.sub_queues.as_ref());
         // Asked for each task that a claim takes, and mostly there is none.
         let sub_queues = sub_queues.filter(|sub_queues| sub_queues.first.is_some_and(is_before));
         sub_queues
             .into_iter()
             .flat_map(PartialSubQueues::iter)
-            .map(|(_, place, task)| (place, task))
-            .filter(move |(place, _)| is_before(*place))
+            .map(|(_, sort_key, task)| (sort_key, task))
+            .filter(move |(sort_key, _)| is_before(*sort_key))
     }
 
     #[cfg(feature = "postgres")]

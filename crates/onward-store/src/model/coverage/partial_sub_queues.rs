@@ -18,7 +18,7 @@ pub(crate) struct PartialSubQueues {
 impl PartialSubQueues {
     #[cfg(feature = "postgres")]
     pub(crate) fn of(sub_queues: BTreeMap<SubQueue, (Place, Arc<Task>)>) -> Self {
-        let first = sub_queues.values().map(|(place, _)| *place).min();
+        let first = sub_queues.values().map(|(sort_key, _)| *sort_key).min();
         Self { sub_queues, first }
     }
 
@@ -39,6 +39,6 @@ impl PartialSubQueues {
     }
 
     pub(in crate::model) fn iter(&self) -> impl Iterator<Item = (&SubQueue, Place, &Task)> {
-        self.sub_queues.iter().map(|(sub_queue, (place, task))| (sub_queue, *place, &**task))
+        self.sub_queues.iter().map(|(sub_queue, (sort_key, task))| (sub_queue, *sort_key, &**task))
     }
 }

@@ -41,7 +41,7 @@ impl State {
 
     /// Tells an orchestration that it is to be cancelled, if it is one that has begun; answers
     /// whether it was told.
-    pub(in crate::model) fn tell_of_cancel(&mut self, id: TaskId) -> bool {
+    pub(in crate::model) fn deliver_cancel(&mut self, id: TaskId) -> bool {
         let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return false };
         let Some(instance) = &task.instance else { return false };
         if !orchestration::hears_of_cancel(instance.generation, instance.length, task.state) {

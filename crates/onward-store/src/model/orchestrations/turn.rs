@@ -16,7 +16,7 @@ use crate::rules::orchestration::{self, Standing};
 impl State {
     pub(in crate::model) fn turn(&mut self, turn: Turn) -> Result<Outcome, Refusal> {
         let id = turn.lease.task;
-        let task = self.held(turn.lease)?;
+        let task = self.check_lease(turn.lease)?;
         let instance = task.instance.as_ref().ok_or(Refusal::NotAnOrchestration(id))?;
         let (length, received, taken) = (instance.length, instance.received, instance.taken);
         let standing = Standing { length, received, kind: &task.new.kind, payload_limit: self.payload_limit };
@@ -39,7 +39,7 @@ impl State {
             // Only reports of the tasks that this turn cancelled or could not submit.
             self.empty_mailbox(id);
         }
-        let state = self.go_on_after(id, self.unless_superseded(id, next));
+        let state = self.continue_after_turn(id, self.unless_superseded(id, next));
         if state == TaskState::Running {
             self.tasks.require_messages(id);
         }
@@ -76,7 +76,7 @@ impl State {
         }
     }
 
-    fn go_on_after(&mut self, id: TaskId, next: AfterTurn) -> TaskState {
+    fn continue_after_turn(&mut self, id: TaskId, next: AfterTurn) -> TaskState {
         let now = self.now.wall;
         match next {
             AfterTurn::Continue => self.tasks.change(id, |task| task.lost = 0),
@@ -119,14 +119,14 @@ impl State {
 
     /// A turn is over, and the orchestration is not.
     fn leave_turn(&mut self, id: TaskId, state: TaskState, run_at: Timestamp) {
-        let state = self.unless_paused(id, state);
+        let state = self.state_unless_paused(id, state);
         self.tasks.change(id, |task| {
             (task.state, task.run_at) = (state, run_at);
             task.session = None;
             task.lost = 0;
         });
         self.log(id, Change::Blocked);
-        self.settle_move(id);
+        self.apply_move(id);
         self.hint_work();
     }
 

@@ -31,7 +31,7 @@ impl State {
     }
 
     /// Makes a queue and a kind that are not there yet.
-    pub(in crate::model) fn make_names(&mut self, queue: Option<&Name>, kind: Option<&Name>) {
+    pub(in crate::model) fn register_names(&mut self, queue: Option<&Name>, kind: Option<&Name>) {
         self.queues.extend(queue.cloned());
         self.kinds.extend(kind.cloned());
     }

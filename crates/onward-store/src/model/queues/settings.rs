@@ -12,7 +12,7 @@ impl State {
     pub(in crate::model) fn set_queue(&mut self, set: &SetQueue) -> Result<Outcome, Refusal> {
         rules::queue::check(set)?;
         self.check_names(Some(&set.queue), None)?;
-        self.make_names(Some(&set.queue), None);
+        self.register_names(Some(&set.queue), None);
         let settings = rules::queue::after(self.settings_of(&set.queue), set);
         self.settings.insert(set.queue.clone(), settings);
         self.reconfigured();
@@ -47,7 +47,7 @@ impl State {
         let scope = LimitScope::Queue(queue.clone());
         self.limits.remove(&scope);
         self.buckets.remove(&scope);
-        self.shares.remove(&queue);
+        self.fair_shares.remove(&queue);
         self.pauses.remove(&Scope::Queue(queue));
         self.reconfigured();
         Ok(Outcome::Done)

@@ -35,8 +35,8 @@ impl DailyCounts {
 
 impl State {
     pub(crate) fn history(&self, now: Timestamp, days: u32) -> Vec<QueueDay> {
-        let first = first_day(now, self.history.latest(), days);
-        let kept = self.history.days.iter().filter(|((day, _), _)| *day >= first);
+        let first = first_day(now, self.daily_counts.latest(), days);
+        let kept = self.daily_counts.days.iter().filter(|((day, _), _)| *day >= first);
         kept.map(|((day, queue), ended)| QueueDay { day: beginning(*day), queue: queue.clone(), ended: *ended })
             .collect()
     }

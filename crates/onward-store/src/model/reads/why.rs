@@ -26,7 +26,7 @@ impl State {
             run_at: task.run_at,
             expires_at: task.expires_at,
             deadline: task.new.deadline,
-            blocked_by: self.waits.open_of(id),
+            blocked_by: self.dependencies.open_of(id),
             awaited: task.awaited.map(|awaited| (task.claims, awaited.until)),
             orchestration: self.orchestration_facts(task),
             aggregated: self.why_aggregated(task),
@@ -90,8 +90,9 @@ impl State {
             let NewTask { queue, kind, group, affinity, orchestration, .. } = &task.new;
             (queue.clone(), kind.clone(), group.clone(), affinity.clone(), *orchestration)
         };
-        let is_ahead =
-            |one: &&Task| one.state == TaskState::Waiting && one.place() < task.place() && line(one) == line(task);
+        let is_ahead = |one: &&Task| {
+            one.state == TaskState::Waiting && one.sort_key() < task.sort_key() && line(one) == line(task)
+        };
         (self.tasks.iter().filter(is_ahead).count() as u64).min(bounds::AHEAD)
     }
 
@@ -115,7 +116,7 @@ impl State {
     pub(in crate::model) fn is_group_held_back(&self, task: &Task, steady: Duration) -> bool {
         task.new.group.clone().is_some_and(|group| {
             self.pauses.contains_key(&Scope::Group(group.clone()))
-                || self.room_in(&LimitScope::Group(group), steady) == 0
+                || self.headroom_in(&LimitScope::Group(group), steady) == 0
         })
     }
 }

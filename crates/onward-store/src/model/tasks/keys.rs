@@ -52,7 +52,7 @@ impl UniqueKeys {
     }
 
     /// Forgets keys that were kept for as long as they were to be.
-    pub(in crate::model) fn forget_over(&mut self, now: Timestamp) {
+    pub(in crate::model) fn forget_expired(&mut self, now: Timestamp) {
         self.taken.retain(|_, taken| taken.until.is_none_or(|until| rules::key::is_kept(until, now)));
     }
 

@@ -24,8 +24,8 @@ pub(crate) struct TaskTable {
     pub(crate) coverage: Coverage,
     all: BTreeMap<TaskId, Arc<Task>>,
     waiting: BTreeSet<Place>,
-    /// Those of them that have a series.
-    waiting_in_series: BTreeSet<Place>,
+    /// Those of them that have an affinity key.
+    waiting_with_affinity: BTreeSet<Place>,
     scheduled: BTreeSet<(Timestamp, TaskId)>,
     /// Live tasks that are not running and have a time to live.
     expiring: BTreeSet<(Timestamp, TaskId)>,
@@ -81,7 +81,7 @@ impl TaskTable {
 
     /// Takes a task that others have too.
     pub(crate) fn insert_shared(&mut self, task: Arc<Task>) {
-        self.move_on(task.id, &IndexEntries::default(), &IndexEntries::of(&task));
+        self.update_indexes(task.id, &IndexEntries::default(), &IndexEntries::of(&task));
         self.all.insert(task.id, task);
     }
 
@@ -95,7 +95,7 @@ impl TaskTable {
         change(Arc::make_mut(task));
         let after = IndexEntries::of(task);
         // Most changes leave a task in its place in most orders.
-        self.move_on(id, &before, &after);
+        self.update_indexes(id, &before, &after);
     }
 
     pub(in crate::model) fn remove(&mut self, id: TaskId) -> Option<Arc<Task>> {
@@ -103,26 +103,26 @@ impl TaskTable {
             self.coverage.request_task(id);
             return None;
         };
-        self.move_on(id, &IndexEntries::of(&task), &IndexEntries::default());
+        self.update_indexes(id, &IndexEntries::of(&task), &IndexEntries::default());
         Some(task)
     }
 
     /// Moves a task from its place in every order to another, where that is another.
-    fn move_on(&mut self, id: TaskId, before: &IndexEntries, after: &IndexEntries) {
-        move_in(&mut self.waiting, before.waiting, after.waiting);
-        move_in(&mut self.waiting_in_series, before.waiting_in_series, after.waiting_in_series);
+    fn update_indexes(&mut self, id: TaskId, before: &IndexEntries, after: &IndexEntries) {
+        move_entry(&mut self.waiting, before.waiting, after.waiting);
+        move_entry(&mut self.waiting_with_affinity, before.waiting_with_affinity, after.waiting_with_affinity);
         let with_id = |at: Option<Timestamp>| at.map(|at| (at, id));
-        move_in(&mut self.scheduled, with_id(before.scheduled), with_id(after.scheduled));
-        move_in(&mut self.expiring, with_id(before.expiring), with_id(after.expiring));
-        move_in(&mut self.overdue, with_id(before.overdue), with_id(after.overdue));
+        move_entry(&mut self.scheduled, with_id(before.scheduled), with_id(after.scheduled));
+        move_entry(&mut self.expiring, with_id(before.expiring), with_id(after.expiring));
+        move_entry(&mut self.overdue, with_id(before.overdue), with_id(after.overdue));
         let held = |orders: &IndexEntries| orders.held.map(|session| (session, id));
-        move_in(&mut self.held, held(before), held(after));
+        move_entry(&mut self.held, held(before), held(after));
         let ended = |orders: &IndexEntries| orders.ended.map(|end| (end, id));
-        move_in(&mut self.ended, ended(before), ended(after));
-        move_in(&mut self.retained, with_id(before.retained), with_id(after.retained));
+        move_entry(&mut self.ended, ended(before), ended(after));
+        move_entry(&mut self.retained, with_id(before.retained), with_id(after.retained));
         if before.running != after.running {
-            before.running.iter().for_each(|line| self.running.remove(line.as_line()));
-            after.running.iter().for_each(|line| self.running.add(line.as_line(), 1));
+            before.running.iter().for_each(|entry| self.running.remove(entry.key()));
+            after.running.iter().for_each(|entry| self.running.add(entry.key(), 1));
         }
     }
 
@@ -150,16 +150,16 @@ impl TaskTable {
         self.all.range(from..before.max(from)).map(|(_, task)| task.as_ref())
     }
 
-    /// Waiting tasks that have a series, in their order.
-    pub(in crate::model) fn waiting_in_series(&self) -> impl Iterator<Item = &Task> {
-        self.waiting_in_series.iter().filter_map(|place| self.all.get(&place.task)).map(Arc::as_ref)
+    /// Waiting tasks that have an affinity key, in their order.
+    pub(in crate::model) fn waiting_with_affinity(&self) -> impl Iterator<Item = &Task> {
+        self.waiting_with_affinity.iter().filter_map(|sort_key| self.all.get(&sort_key.task)).map(Arc::as_ref)
     }
 
-    /// The first waiting task behind `place`, or the very first.
-    pub(in crate::model) fn waiting_behind(&self, place: Option<Place>) -> Option<(Place, &Task)> {
-        let start = place.map_or(Bound::Unbounded, Bound::Excluded);
-        let place = *self.waiting.range((start, Bound::Unbounded)).next()?;
-        Some((place, self.get(place.task)?))
+    /// The first waiting task behind `sort_key`, or the very first.
+    pub(in crate::model) fn waiting_behind(&self, sort_key: Option<Place>) -> Option<(Place, &Task)> {
+        let start = sort_key.map_or(Bound::Unbounded, Bound::Excluded);
+        let sort_key = *self.waiting.range((start, Bound::Unbounded)).next()?;
+        Some((sort_key, self.get(sort_key.task)?))
     }
 
     /// Scheduled tasks by when they are due.
@@ -273,7 +273,7 @@ impl TaskTable {
 
     /// Sub-queues of which more waits behind a place than is known, with a task as all of the sub-queue are.
     pub(in crate::model) fn partial_sub_queues(&self) -> impl Iterator<Item = (Place, &Task)> {
-        self.coverage.partial_sub_queues().map(|(_, place, task)| (place, task))
+        self.coverage.partial_sub_queues().map(|(_, sort_key, task)| (sort_key, task))
     }
 
     /// Those of them of which more may wait before a place, if one is named.
@@ -287,7 +287,7 @@ impl TaskTable {
     /// A waiting task at least of each queue, kind and group that has any.
     pub(in crate::model) fn waiting_of_each_scope(&self) -> impl Iterator<Item = &Task> {
         let more = self.partial_sub_queues().map(|(_, task)| task);
-        self.waiting.iter().filter_map(|place| self.all.get(&place.task)).map(Arc::as_ref).chain(more)
+        self.waiting.iter().filter_map(|sort_key| self.all.get(&sort_key.task)).map(Arc::as_ref).chain(more)
     }
 
     /// Notes that more of the sub-queue of a task is to be known.
@@ -298,14 +298,15 @@ impl TaskTable {
     /// Has what waits in the sub-queue of a waiting task before it known.
     pub(in crate::model) fn require_ahead_of(&self, task: &Task) {
         let sub_queue = SubQueue::of(task);
-        if self.coverage.partial_sub_queues().any(|(one, place, _)| *one == sub_queue && place < task.place()) {
+        if self.coverage.partial_sub_queues().any(|(one, sort_key, _)| *one == sub_queue && sort_key < task.sort_key())
+        {
             self.request_sub_queue_of(task);
         }
     }
 
     /// Whether there is a waiting task of a sort.
     pub(in crate::model) fn any_waiting(&self, is_of_sort: impl Fn(Place, &Task) -> bool) -> bool {
-        self.waiting.iter().any(|place| self.all.get(&place.task).is_some_and(|task| is_of_sort(*place, task)))
+        self.waiting.iter().any(|sort_key| self.all.get(&sort_key.task).is_some_and(|task| is_of_sort(*sort_key, task)))
     }
 
     /// Has at least one waiting task of each sub-queue known that has any.
@@ -315,11 +316,13 @@ impl TaskTable {
             return;
         }
         let mut first = BTreeMap::<SubQueue, Place>::new();
-        for (place, task) in self.waiting.iter().filter_map(|place| Some((place, self.all.get(&place.task)?))) {
-            first.entry(SubQueue::of(task)).or_insert(*place);
+        for (sort_key, task) in
+            self.waiting.iter().filter_map(|sort_key| Some((sort_key, self.all.get(&sort_key.task)?)))
+        {
+            first.entry(SubQueue::of(task)).or_insert(*sort_key);
         }
-        for (sub_queue, place, task) in more {
-            if first.get(sub_queue).is_none_or(|first| *first > place) {
+        for (sub_queue, sort_key, task) in more {
+            if first.get(sub_queue).is_none_or(|first| *first > sort_key) {
                 self.request_sub_queue_of(task);
             }
         }
@@ -330,7 +333,7 @@ impl TaskTable {
 #[derive(Debug, Default)]
 struct IndexEntries {
     waiting: Option<Place>,
-    waiting_in_series: Option<Place>,
+    waiting_with_affinity: Option<Place>,
     scheduled: Option<Timestamp>,
     expiring: Option<Timestamp>,
     overdue: Option<Timestamp>,
@@ -342,11 +345,11 @@ struct IndexEntries {
 
 impl IndexEntries {
     fn of(task: &Task) -> Self {
-        let waiting = (task.state == TaskState::Waiting).then(|| task.place());
+        let waiting = (task.state == TaskState::Waiting).then(|| task.sort_key());
         let may_expire = matches!(task.state, TaskState::Waiting | TaskState::Scheduled | TaskState::Blocked);
         Self {
             waiting,
-            waiting_in_series: waiting.filter(|_| task.new.affinity.is_some()),
+            waiting_with_affinity: waiting.filter(|_| task.new.affinity.is_some()),
             scheduled: (task.state == TaskState::Scheduled).then_some(task.run_at),
             expiring: task.expires_at.filter(|_| may_expire),
             overdue: task.must_be_finished_by(),
@@ -374,19 +377,19 @@ impl Running {
         Self { session: task.session, queue, kind, group }
     }
 
-    fn as_line(&self) -> RunningKey<'_> {
+    fn key(&self) -> RunningKey<'_> {
         RunningKey { session: self.session, queue: &self.queue, kind: &self.kind, group: self.group.as_ref() }
     }
 }
 
-fn move_in<K: Ord + Copy>(order: &mut BTreeSet<K>, before: Option<K>, after: Option<K>) {
+fn move_entry<K: Ord + Copy>(order: &mut BTreeSet<K>, before: Option<K>, after: Option<K>) {
     if before == after {
         return;
     }
-    if let Some(place) = before {
-        order.remove(&place);
+    if let Some(sort_key) = before {
+        order.remove(&sort_key);
     }
-    if let Some(place) = after {
-        order.insert(place);
+    if let Some(sort_key) = after {
+        order.insert(sort_key);
     }
 }

@@ -176,7 +176,7 @@ impl Task {
     }
 
     /// Where it stands among those that wait.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn sort_key(&self) -> Place {
         place(self.new.priority, self.run_at, self.id)
     }
 

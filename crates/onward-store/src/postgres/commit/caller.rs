@@ -151,15 +151,15 @@ impl PostgresStore {
         let (link, shared) = (ServerConnection::lent(client.client()), &*self.shared);
         let writes = if writes.len() == 1 { writes } else { vec![Write::All(writes)] };
         check_transaction(&link, shared).await?;
-        let ran = match apply_within(&link, shared, &[&writes], BEGIN).await {
-            Ok(ran) => ran,
+        let applied = match apply_within(&link, shared, &[&writes], BEGIN).await {
+            Ok(applied) => applied,
             Err(error) => {
                 // Undone, where there is anything left to undo it on.
                 let _ = link.batch_execute(UNDO).await;
                 return Err(or_no_transaction(error));
             }
         };
-        let Applied { mut outcomes, hint, news, .. } = ran;
+        let Applied { mut outcomes, hint, news, .. } = applied;
         let outcomes = match outcomes.pop().and_then(|mut outcomes| outcomes.pop()) {
             Some(Outcome::Refused(refusal)) => {
                 link.batch_execute(UNDO).await.map_err(classified)?;

@@ -48,10 +48,10 @@ pub(super) async fn take_in(
             rows.iter().map(|row| completion(row).map(|write| [write])).collect::<Result<_>>()?;
         if !calls.is_empty() {
             let calls: Vec<&[Write]> = calls.iter().map(<[Write; 1]>::as_slice).collect();
-            let ran = apply_completions(client, shared, &calls, items.cloned()).await?;
-            complain(&calls, &ran.outcomes);
-            taken_in.hint.add(ran.hint);
-            taken_in.news.extend(ran.news);
+            let applied = apply_completions(client, shared, &calls, items.cloned()).await?;
+            complain(&calls, &applied.outcomes);
+            taken_in.hint.add(applied.hint);
+            taken_in.news.extend(applied.news);
         }
         if rows.len() < bounds::COMPLETIONS {
             return Ok(taken_in);

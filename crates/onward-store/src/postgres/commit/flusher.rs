@@ -27,7 +27,7 @@ pub(in crate::postgres) const UNFLUSHED: usize = 64;
 
 /// A transaction that is committed, and whom to tell.
 pub(in crate::postgres) struct CommittedBatch {
-    pub(in crate::postgres) marker: CommitId,
+    pub(in crate::postgres) commit_id: CommitId,
     pub(in crate::postgres) calls: Vec<Call>,
     pub(in crate::postgres) outcomes: Vec<Vec<Outcome>>,
     pub(in crate::postgres) news: Vec<TaskNews>,
@@ -70,7 +70,7 @@ pub(in crate::postgres) async fn run(shared: Arc<Shared>, mut committed: mpsc::R
         shared.flushed(waiting.len());
         for one in waiting {
             match &there {
-                Ok(there) if there.get(&one.marker.writer).is_some_and(|batch| *batch >= one.marker.batch) => {
+                Ok(there) if there.get(&one.commit_id.writer).is_some_and(|batch| *batch >= one.commit_id.number) => {
                     one.answer(&shared);
                 }
                 Ok(_) => one.give_back(&shared),
@@ -87,7 +87,7 @@ async fn sync(
     client: &mut Option<OwnedConnection>,
     waiting: &[CommittedBatch],
 ) -> Result<BTreeMap<i64, i64>> {
-    let mut writers: Vec<i64> = waiting.iter().map(|one| one.marker.writer).collect();
+    let mut writers: Vec<i64> = waiting.iter().map(|one| one.commit_id.writer).collect();
     writers.dedup();
     let mut patience = RetryBudget::new(shared.options.patience);
     loop {

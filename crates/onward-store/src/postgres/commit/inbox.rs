@@ -138,15 +138,15 @@ async fn take(client: &OwnedConnection, shared: &Shared, rows: &[Row]) -> Result
         }
     }
     let calls: Vec<&[Write]> = calls.iter().map(<[Write; 1]>::as_slice).collect();
-    let ran = apply_within(client, shared, &calls, "").await?;
-    for (number, outcomes) in numbers.iter().zip(&ran.outcomes) {
+    let applied = apply_within(client, shared, &calls, "").await?;
+    for (number, outcomes) in numbers.iter().zip(&applied.outcomes) {
         if let Some(Outcome::Refused(refusal)) = outcomes.first() {
             refused.push((*number, refusal.to_string()));
         }
     }
     numbers.retain(|number| !refused.iter().any(|(other, _)| other == number));
     end(client, shared, &numbers, &refused).await?;
-    tell(shared, ran);
+    tell(shared, applied);
     Ok(())
 }
 
@@ -197,9 +197,9 @@ async fn refuse_alone(client: &OwnedConnection, shared: &Shared, rows: &[Row], e
     }
 }
 
-fn tell(shared: &Shared, ran: Applied) {
-    shared.committed(&ran);
-    shared.tell(ran.news);
+fn tell(shared: &Shared, applied: Applied) {
+    shared.committed(&applied);
+    shared.tell(applied.news);
 }
 
 fn new_task(row: &Row) -> Result<NewTask> {

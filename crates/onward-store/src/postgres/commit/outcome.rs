@@ -18,8 +18,8 @@ pub(in crate::postgres) enum SyncMode {
 /// What came of a transaction.
 pub(in crate::postgres) enum CommitOutcome {
     Committed {
-        ran: Applied,
-        marker: CommitId,
+        applied: Applied,
+        commit_id: CommitId,
         mode: SyncMode,
     },
     /// It did not happen. `again` if the same may go through now.
@@ -29,8 +29,8 @@ pub(in crate::postgres) enum CommitOutcome {
     },
     /// The connection was lost while it was committed.
     Unknown {
-        ran: Applied,
-        marker: CommitId,
+        applied: Applied,
+        commit_id: CommitId,
         error: Error,
     },
 }

@@ -22,21 +22,21 @@ pub(in crate::postgres) struct TransactionNumbers {
     /// The server's number of this one.
     pub(in crate::postgres) transaction: i64,
     /// Which of them was the last that has interfered with what runs elsewhere.
-    pub(in crate::postgres) interference: i64,
+    pub(in crate::postgres) invalidation: i64,
 }
 
 impl TransactionNumbers {
     /// As they are when this has been written.
-    pub(in crate::postgres) fn after(self, difference: &ChangeSet, interferes: bool) -> Self {
-        let version = self.version + i64::from(difference.changes_items());
+    pub(in crate::postgres) fn after(self, change_set: &ChangeSet, interferes: bool) -> Self {
+        let version = self.version + i64::from(change_set.changes_small_state());
         let write = self.write + 1;
-        let interference = if interferes { write } else { self.interference };
-        Self { version, write, interference, ..self }
+        let invalidation = if interferes { write } else { self.invalidation };
+        Self { version, write, invalidation, ..self }
     }
 
     /// Whether the transaction that has written last has interfered.
-    pub(super) fn are_of_interference(&self) -> bool {
-        self.interference == self.write
+    pub(super) fn are_of_invalidation(&self) -> bool {
+        self.invalidation == self.write
     }
 }
 
@@ -52,7 +52,7 @@ pub(in crate::postgres) struct ServerNumbers {
 /// What it says beside that to one that writes.
 #[derive(Debug)]
 pub(super) struct WriterNumbers {
-    pub(in crate::postgres) said: ServerNumbers,
+    pub(in crate::postgres) server_numbers: ServerNumbers,
     pub(in crate::postgres) numbers: TransactionNumbers,
     /// The last batch of this writer; 0 for none.
     pub(in crate::postgres) batch: i64,
@@ -84,10 +84,10 @@ impl WriterNumbers {
             version: number(7)?,
             write: number(10)?,
             transaction: number(11)?,
-            interference: number(13)?,
+            invalidation: number(13)?,
         };
         let has_completions = row.try_get(12).map_err(classified)?;
-        Ok(Self { said: ServerNumbers::of(shared, rows)?, numbers, batch: number(8)?, has_completions })
+        Ok(Self { server_numbers: ServerNumbers::of(shared, rows)?, numbers, batch: number(8)?, has_completions })
     }
 }
 

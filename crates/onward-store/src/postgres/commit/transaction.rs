@@ -26,7 +26,7 @@ use crate::postgres::load::loader::Loader;
 use crate::postgres::shared::Shared;
 use crate::postgres::speculation::batch_builder::BatchBuilder;
 use crate::postgres::speculation::eager_writes::EagerWrites;
-use crate::postgres::speculation::fast_path::append;
+use crate::postgres::speculation::fast_path::try_fast_path;
 use crate::postgres::speculation::plan::Plan;
 use crate::postgres::speculation::row_cache::RowCache;
 use crate::postgres::wake;
@@ -41,7 +41,7 @@ const OTHERS_EXPECTED: u8 = 8;
 
 /// For how many transactions a writer that has found that somebody has interfered with what runs
 /// expects that.
-const INTERFERENCE_EXPECTED: u8 = 8;
+const INVALIDATION_EXPECTED: u8 = 8;
 
 /// For how many transactions a writer one of whose claims has looked into many sub-queues expects that.
 const EVERY_SUB_QUEUE_EXPECTED: u8 = 8;
@@ -56,36 +56,36 @@ pub(in crate::postgres) async fn apply(
     client: &OwnedConnection,
     shared: &Shared,
     calls: &[&[Write]],
-    last: &mut WriterState,
-    ahead: Option<Box<Plan>>,
-    next: &mut BatchBuilder,
+    state: &mut WriterState,
+    plan: Option<Box<Plan>>,
+    builder: &mut BatchBuilder,
 ) -> CommitOutcome {
-    if let Some(fate) = append(client, shared, calls, last, next.mode(shared, false)).await {
-        return fate;
+    if let Some(outcome) = try_fast_path(client, shared, calls, state, builder.mode(shared, false)).await {
+        return outcome;
     }
     // What a transaction took in that came to nothing is there again.
-    last.completions = CompletionPhase::None;
-    let mut early = EagerWrites::of(client, &shared.sql, calls);
-    let mut decided = decide(client, shared, calls, last, client.begin(), (&mut early, ahead)).await;
+    state.completions = CompletionPhase::None;
+    let mut eager_writes = EagerWrites::of(client, &shared.sql, calls);
+    let mut decided = decide(client, shared, calls, state, client.begin(), (&mut eager_writes, plan)).await;
     if let Ok(None) = decided {
-        drop(early);
-        early = EagerWrites::never(client, &shared.sql);
+        drop(eager_writes);
+        eager_writes = EagerWrites::never(client, &shared.sql);
         decided = match client.batch_execute("ROLLBACK").await.map_err(classified) {
-            Ok(()) => decide_in_turn(client, shared, calls, last, client.begin(), &mut early).await,
+            Ok(()) => decide_in_turn(client, shared, calls, state, client.begin(), &mut eager_writes).await,
             Err(error) => Err(error),
         };
     }
     match decided {
-        Ok(Some(decided)) => commit(client, shared, last, decided, early, (calls, next)).await,
-        Ok(None) => fail(client, undecided(), &mut early).await,
-        Err(error) => fail(client, error, &mut early).await,
+        Ok(Some(decided)) => commit(client, shared, state, decided, eager_writes, (calls, builder)).await,
+        Ok(None) => fail(client, undecided(), &mut eager_writes).await,
+        Err(error) => fail(client, error, &mut eager_writes).await,
     }
 }
 
 /// Ends a transaction that came to nothing.
-async fn fail(client: &OwnedConnection, error: Error, early: &mut EagerWrites<'_>) -> CommitOutcome {
+async fn fail(client: &OwnedConnection, error: Error, eager_writes: &mut EagerWrites<'_>) -> CommitOutcome {
     // What was written before may have failed first, and what came behind it because of that.
-    let error = early.written().await.err().map_or(error, classified);
+    let error = eager_writes.written().await.err().map_or(error, classified);
     // A connection on which this fails is not used again.
     let is_over = client.batch_execute("ROLLBACK").await.is_err();
     let again = is_over || driver_error(&error).is_some_and(is_to_be_repeated);
@@ -97,60 +97,62 @@ async fn fail(client: &OwnedConnection, error: Error, early: &mut EagerWrites<'_
 async fn commit(
     client: &OwnedConnection,
     shared: &Shared,
-    last: &mut WriterState,
+    state: &mut WriterState,
     decided: Decided,
-    mut early: EagerWrites<'_>,
-    (calls, next): (&[&[Write]], &mut BatchBuilder),
+    mut eager_writes: EagerWrites<'_>,
+    (calls, builder): (&[&[Write]], &mut BatchBuilder),
 ) -> CommitOutcome {
-    let Decided { partial, time, numbers, mut kept, is_alone, own, mut ran } = decided;
-    let difference = match partial.difference(&mut ran, &early.written) {
-        Ok(difference) => difference,
-        Err(error) => return fail(client, error, &mut early).await,
+    let Decided { working_set, time, numbers, mut row_cache, is_alone, own_sessions, mut applied } = decided;
+    let change_set = match working_set.change_set(&mut applied, &eager_writes.written) {
+        Ok(change_set) => change_set,
+        Err(error) => return fail(client, error, &mut eager_writes).await,
     };
-    let marker = CommitId { batch: last.marker.batch + 1, ..last.marker };
-    let notify = (ran.hint != Hint::default()).then(|| shared.message(ran.hint));
+    let commit_id = CommitId { number: state.commit_id.number + 1, ..state.commit_id };
+    let notify = (applied.hint != Hint::default()).then(|| shared.message(applied.hint));
     let is_large = calls.iter().map(|call| call.len()).sum::<usize>() >= bounds::HELD_UP;
-    let mode = next.mode(shared, !is_alone && is_large);
-    let was_disturbed = last.write.is_some() && numbers.interference != last.interference;
-    let numbers = numbers.after(&difference, partial.interferes(&ran, &own));
-    let saving = Saving { difference: &difference, marker, numbers, notify: notify.as_deref(), mode };
-    let mut saved = pin!(save_and_commit(client, &shared.sql, &saving, early.into_sent()));
+    let mode = builder.mode(shared, !is_alone && is_large);
+    let was_invalidated = state.write.is_some() && numbers.invalidation != state.invalidation;
+    let numbers = numbers.after(&change_set, working_set.invalidates(&applied, &own_sessions));
+    let saving = Saving { change_set: &change_set, commit_id, numbers, notify: notify.as_deref(), mode };
+    let mut saved = pin!(save_and_commit(client, &shared.sql, &saving, eager_writes.into_sent()));
     // All of it is on its way when this is first polled, and who carries it gets a turn.
     let at_once = saved.as_mut().now_or_never();
     tokio::task::yield_now().await;
-    kept.follow(&partial, &ran, Some(numbers.transaction), numbers.interference);
-    let few_wait = partial.few_wait().unwrap_or(last.few_wait);
-    let latest_day = ran.latest_day();
-    let (before, opened) = (difference.counters_before.last_session, difference.counters.last_session);
-    let own = last.own.with_those_of(&ran, before, opened);
-    let items = Some((numbers.version, ran.items()));
-    drop(partial);
-    let write = Some((numbers.write, difference.counters));
+    row_cache.update(&working_set, &applied, Some(numbers.transaction), numbers.invalidation);
+    let all_waiting_loaded = working_set.all_waiting_loaded().unwrap_or(state.all_waiting_loaded);
+    let latest_day = applied.latest_day();
+    let (before, opened) = (change_set.counters_before.last_session, change_set.counters.last_session);
+    let own_sessions = state.own_sessions.with_those_of(&applied, before, opened);
+    let items = Some((numbers.version, applied.items()));
+    drop(working_set);
+    let write = Some((numbers.write, change_set.counters));
     let after = Box::new(WriterState {
-        marker,
+        commit_id,
         items,
         write,
-        kept,
+        row_cache,
         time: Some(time),
         latest_day,
-        others: if is_alone { last.others.saturating_sub(1) } else { OTHERS_EXPECTED },
-        own,
-        interference: numbers.interference,
-        interferences: if was_disturbed { INTERFERENCE_EXPECTED } else { last.interferences.saturating_sub(1) },
-        few_wait,
-        every_sub_queue: last.every_sub_queue,
+        others: if is_alone { state.others.saturating_sub(1) } else { OTHERS_EXPECTED },
+        own_sessions,
+        invalidation: numbers.invalidation,
+        invalidations: if was_invalidated { INVALIDATION_EXPECTED } else { state.invalidations.saturating_sub(1) },
+        all_waiting_loaded,
+        every_sub_queue: state.every_sub_queue,
         completions: CompletionPhase::None,
     });
     let saved = match at_once {
         Some(saved) => saved,
-        None => next.prepare_until(shared, &after, saved).await,
+        None => builder.prepare_until(shared, &after, saved).await,
     };
     match saved {
         Ok(()) => {
-            *last = *after;
-            CommitOutcome::Committed { ran, marker, mode }
+            *state = *after;
+            CommitOutcome::Committed { applied, commit_id, mode }
         }
-        Err(error) if leaves_commit_unknown(&error) => CommitOutcome::Unknown { ran, marker, error: classified(error) },
+        Err(error) if leaves_commit_unknown(&error) => {
+            CommitOutcome::Unknown { applied, commit_id, error: classified(error) }
+        }
         Err(error) => {
             let again = is_to_be_repeated(&error);
             let _ = client.batch_execute("ROLLBACK").await;
@@ -173,10 +175,10 @@ pub(super) async fn apply_within(
     calls: &[&[Write]],
     begin: &str,
 ) -> Result<Applied> {
-    let mut early = EagerWrites::never(client, &shared.sql);
+    let mut eager_writes = EagerWrites::never(client, &shared.sql);
     // It is large, and may be part of what opens a store.
-    let mut last = WriterState::new();
-    let decided = Box::pin(decide_in_turn(client, shared, calls, &mut last, begin, &mut early)).await?;
+    let mut state = WriterState::new();
+    let decided = Box::pin(decide_in_turn(client, shared, calls, &mut state, begin, &mut eager_writes)).await?;
     save(client, shared, decided.ok_or_else(undecided)?, true).await
 }
 
@@ -188,36 +190,36 @@ pub(super) async fn apply_completions(
     calls: &[&[Write]],
     items: Option<(i64, SmallState)>,
 ) -> Result<Applied> {
-    let mut early = EagerWrites::never(client, &shared.sql);
-    let mut last = WriterState { completions: CompletionPhase::Consuming, items, ..WriterState::new() };
-    let decided = Box::pin(decide(client, shared, calls, &mut last, "", (&mut early, None))).await?;
+    let mut eager_writes = EagerWrites::never(client, &shared.sql);
+    let mut state = WriterState { completions: CompletionPhase::Consuming, items, ..WriterState::new() };
+    let decided = Box::pin(decide(client, shared, calls, &mut state, "", (&mut eager_writes, None))).await?;
     save(client, shared, decided.ok_or_else(undecided)?, false).await
 }
 
 /// Writes what was decided, and has others told when it is committed.
 async fn save(client: &ServerConnection<'_>, shared: &Shared, decided: Decided, tells: bool) -> Result<Applied> {
-    let Decided { partial, numbers, own, mut ran, .. } = decided;
-    let difference = partial.difference(&mut ran, &SentTasks::default())?;
-    let notify = (tells && ran.hint != Hint::default()).then(|| wake::message(wake::NOBODY, ran.hint));
-    let numbers = numbers.after(&difference, partial.interferes(&ran, &own));
-    save_within(client, &shared.sql, &difference, numbers, notify.as_deref()).await.map_err(classified)?;
-    Ok(ran)
+    let Decided { working_set, numbers, own_sessions, mut applied, .. } = decided;
+    let change_set = working_set.change_set(&mut applied, &SentTasks::default())?;
+    let notify = (tells && applied.hint != Hint::default()).then(|| wake::message(wake::NOBODY, applied.hint));
+    let numbers = numbers.after(&change_set, working_set.invalidates(&applied, &own_sessions));
+    save_within(client, &shared.sql, &change_set, numbers, notify.as_deref()).await.map_err(classified)?;
+    Ok(applied)
 }
 
 /// Calls that are decided.
 struct Decided {
     /// What of the store they were decided over.
-    partial: WorkingSet,
+    working_set: WorkingSet,
     /// At what time.
     time: Now,
     numbers: TransactionNumbers,
     /// What the writer knew beside that.
-    kept: RowCache,
+    row_cache: RowCache,
     /// Whether nobody else has written since it wrote last.
     is_alone: bool,
     /// Which sessions are its own.
-    own: BTreeSet<SessionId>,
-    ran: Applied,
+    own_sessions: BTreeSet<SessionId>,
+    applied: Applied,
 }
 
 /// Decides calls in a transaction in which nothing has been written yet, behind the completions, if
@@ -226,21 +228,21 @@ async fn decide_in_turn<'c>(
     client: &'c ServerConnection<'c>,
     shared: &'c Shared,
     calls: &[&[Write]],
-    last: &mut WriterState,
+    state: &mut WriterState,
     begin: &str,
-    early: &mut EagerWrites<'c>,
+    eager_writes: &mut EagerWrites<'c>,
 ) -> Result<Option<Decided>> {
-    let decided = decide(client, shared, calls, last, begin, (early, None)).await?;
-    if last.completions == CompletionPhase::None {
+    let decided = decide(client, shared, calls, state, begin, (eager_writes, None)).await?;
+    if state.completions == CompletionPhase::None {
         return Ok(decided);
     }
-    let ConsumedCompletions { hint, news } = completions::take_in(client, shared, last.items.as_ref()).await?;
-    last.forget();
-    last.completions = CompletionPhase::Consumed;
-    let mut decided = decide(client, shared, calls, last, "", (early, None)).await?;
-    if let Some(Decided { ran, .. }) = &mut decided {
-        ran.hint.add(hint);
-        ran.news.splice(..0, news);
+    let ConsumedCompletions { hint, news } = completions::take_in(client, shared, state.items.as_ref()).await?;
+    state.forget();
+    state.completions = CompletionPhase::Consumed;
+    let mut decided = decide(client, shared, calls, state, "", (eager_writes, None)).await?;
+    if let Some(Decided { applied, .. }) = &mut decided {
+        applied.hint.add(hint);
+        applied.news.splice(..0, news);
     }
     Ok(decided)
 }
@@ -252,36 +254,37 @@ async fn decide<'c>(
     client: &'c ServerConnection<'c>,
     shared: &'c Shared,
     calls: &[&[Write]],
-    last: &mut WriterState,
+    state: &mut WriterState,
     begin: &str,
-    (early, ahead): (&mut EagerWrites<'c>, Option<Box<Plan>>),
+    (eager_writes, plan): (&mut EagerWrites<'c>, Option<Box<Plan>>),
 ) -> Result<Option<Decided>> {
     let claimed = calls.iter().map(|call| claimed_by(call)).fold(0, usize::saturating_add);
     // Keys that are over are looked for by this machine's idea of the time, which is as good.
     let now = shared.clock().now().as_microseconds();
-    let mut fetcher = Loader::new(client, &shared.sql, claimed, last.few_wait, now);
-    let beginning = FirstRequests::of(begin, calls, early.is_allowed());
-    let Some(begun) = begin_to_write(client, shared, &mut fetcher, beginning, last, (early, ahead)).await? else {
+    let mut loader = Loader::new(client, &shared.sql, claimed, state.all_waiting_loaded, now);
+    let beginning = FirstRequests::of(begin, calls, eager_writes.is_allowed());
+    let Some(started) = begin_to_write(client, shared, &mut loader, beginning, state, (eager_writes, plan)).await?
+    else {
         return Ok(None);
     };
-    let Started { mut header, mut decision, numbers, kept, is_alone, own, mut for_claims } = begun;
-    if last.completions == CompletionPhase::None {
-        shared.saw(header.partial.stamp());
+    let Started { mut start, mut decision, numbers, row_cache, is_alone, own_sessions, mut claim_load } = started;
+    if state.completions == CompletionPhase::None {
+        shared.saw(start.working_set.stamp());
     }
     for _ in 0..ROUNDS {
-        match step_by_step(&mut header, calls, early, for_claims.take(), decision.take()).await? {
-            Ok(ran) => {
-                let before = last.every_sub_queue.saturating_sub(1);
-                last.every_sub_queue =
-                    if fetcher.requested_many_sub_queues() { EVERY_SUB_QUEUE_EXPECTED } else { before };
-                let TransactionStart { partial, now: time, .. } = header;
-                return Ok(Some(Decided { partial, time, numbers, kept, is_alone, own, ran }));
+        match step_by_step(&mut start, calls, eager_writes, claim_load.take(), decision.take()).await? {
+            Ok(applied) => {
+                let before = state.every_sub_queue.saturating_sub(1);
+                state.every_sub_queue =
+                    if loader.requested_many_sub_queues() { EVERY_SUB_QUEUE_EXPECTED } else { before };
+                let TransactionStart { working_set, now: time, .. } = start;
+                return Ok(Some(Decided { working_set, time, numbers, row_cache, is_alone, own_sessions, applied }));
             }
-            Err(requests) if !early.leaves(&requests) => return Ok(None),
+            Err(requests) if !eager_writes.can_still_load(&requests) => return Ok(None),
             Err(requests) => {
-                early.written().await.map_err(classified)?;
-                let fetched = fetcher.fetch(requests).await?;
-                take(&mut header.partial, fetched)?;
+                eager_writes.written().await.map_err(classified)?;
+                let loaded = loader.load(requests).await?;
+                take(&mut start.working_set, loaded)?;
             }
         }
     }
@@ -291,39 +294,39 @@ async fn decide<'c>(
 /// Decides calls, or what is left of them, and sends rows of what is settled on the way. What
 /// claims look at may come meanwhile.
 async fn step_by_step(
-    header: &mut TransactionStart,
+    start: &mut TransactionStart,
     calls: &[&[Write]],
-    early: &mut EagerWrites<'_>,
-    mut for_claims: ClaimLoad<'_>,
+    eager_writes: &mut EagerWrites<'_>,
+    mut claim_load: ClaimLoad<'_>,
     decision: Option<Box<Decision>>,
 ) -> Result<Covered<Applied>> {
-    let mut decision = decision.unwrap_or_else(|| Box::new(header.partial.decision(header.now)));
-    let writes = if early.is_allowed() { bounds::DECIDED_AT_ONCE } else { usize::MAX };
+    let mut decision = decision.unwrap_or_else(|| Box::new(start.working_set.decision(start.now)));
+    let writes = if eager_writes.is_allowed() { bounds::DECIDED_AT_ONCE } else { usize::MAX };
     loop {
-        if let Some(mut reading) = for_claims.take_if(|_| decision.claims_next(calls)) {
-            header.partial.note();
-            early.beside(&mut reading).await;
-            let fetched = Pin::new(&mut reading).take_output().ok_or_else(undecided)?;
-            take(&mut header.partial, fetched?)?;
-            if !decision.goes_on_over(&mut header.partial) {
-                *decision = header.partial.decision(header.now);
+        if let Some(mut loading) = claim_load.take_if(|_| decision.claims_next(calls)) {
+            start.working_set.record_loads();
+            eager_writes.await_in_order(&mut loading).await;
+            let loaded = Pin::new(&mut loading).take_output().ok_or_else(undecided)?;
+            take(&mut start.working_set, loaded?)?;
+            if !decision.resume_over(&mut start.working_set) {
+                *decision = start.working_set.decision(start.now);
             }
         }
         if !decision.advance(calls, writes)? {
-            return Ok(decision.end(&header.partial));
+            return Ok(decision.end(&start.working_set));
         }
-        if early.is_allowed()
+        if eager_writes.is_allowed()
             && let with_new = decision.is_behind_claims(calls)
-            && let Some(rows) = decision.settled(&header.partial, &mut early.written, with_new)?
+            && let Some(rows) = decision.settled(&start.working_set, &mut eager_writes.written, with_new)?
         {
-            early.send(rows).await;
+            eager_writes.send(rows).await;
         }
     }
 }
 
 /// The last batch of a writer that the store knows of; 0 for none.
-pub(super) async fn batch_of(client: &OwnedConnection, shared: &Shared, marker: CommitId) -> Result<i64> {
-    let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&marker.writer, Type::INT8)];
+pub(super) async fn batch_of(client: &OwnedConnection, shared: &Shared, commit_id: CommitId) -> Result<i64> {
+    let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&commit_id.writer, Type::INT8)];
     let text = shared.sql.text("SELECT batch FROM {s}.writer WHERE id = $1");
     let rows = client.query_typed(&text, &parameters).await.map_err(classified)?;
     Ok(rows.first().map(|row| row.try_get(0)).transpose().map_err(classified)?.unwrap_or_default())

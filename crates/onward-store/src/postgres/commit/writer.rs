@@ -85,32 +85,32 @@ pub(in crate::postgres) async fn run(
     client: OwnedConnection,
 ) {
     let mut writer =
-        Writer { shared, next: BatchBuilder::new(calls), flusher, client: Some(client), last: WriterState::new() };
-    while let Some((batch, ahead)) = writer.next.take().await {
-        writer.commit(batch, ahead).await;
+        Writer { shared, builder: BatchBuilder::new(calls), flusher, client: Some(client), state: WriterState::new() };
+    while let Some((batch, plan)) = writer.builder.take().await {
+        writer.commit(batch, plan).await;
     }
 }
 
 struct Writer {
     shared: Arc<Shared>,
-    next: BatchBuilder,
+    builder: BatchBuilder,
     flusher: mpsc::Sender<CommittedBatch>,
     client: Option<OwnedConnection>,
-    last: WriterState,
+    state: WriterState,
 }
 
 /// What was committed, and whether it is on disk, as far as the class asks for that.
 struct Done {
-    ran: Applied,
-    marker: CommitId,
+    applied: Applied,
+    commit_id: CommitId,
     is_durable: bool,
 }
 
 impl Writer {
     /// All in one transaction; if that cannot be, each call in one of its own.
-    async fn commit(&mut self, batch: Vec<Call>, ahead: Option<Box<Plan>>) {
+    async fn commit(&mut self, batch: Vec<Call>, plan: Option<Box<Plan>>) {
         let calls: Vec<&[Write]> = batch.iter().map(|call| call.writes.as_slice()).collect();
-        match self.try_to_commit(&calls, ahead).await {
+        match self.try_to_commit(&calls, plan).await {
             Ok(done) => self.hand_on(done, batch).await,
             Err(error) if batch.len() == 1 || concerns_everyone(&error) => {
                 batch.into_iter().for_each(|call| call.answer(Err(error.clone())));
@@ -128,10 +128,10 @@ impl Writer {
 
     /// Answers what is on disk; the rest is answered when it is.
     async fn hand_on(&mut self, done: Done, calls: Vec<Call>) {
-        let Done { mut ran, marker, is_durable } = done;
-        self.shared.committed(&ran);
-        let outcomes = std::mem::take(&mut ran.outcomes);
-        let committed = CommittedBatch { marker, calls, outcomes, news: ran.news };
+        let Done { mut applied, commit_id, is_durable } = done;
+        self.shared.committed(&applied);
+        let outcomes = std::mem::take(&mut applied.outcomes);
+        let committed = CommittedBatch { commit_id, calls, outcomes, news: applied.news };
         if is_durable {
             return committed.answer(&self.shared);
         }
@@ -141,10 +141,10 @@ impl Writer {
         }
     }
 
-    async fn try_to_commit(&mut self, calls: &[&[Write]], mut ahead: Option<Box<Plan>>) -> Result<Done> {
+    async fn try_to_commit(&mut self, calls: &[&[Write]], mut plan: Option<Box<Plan>>) -> Result<Done> {
         let mut patience = RetryBudget::new(self.shared.options.patience);
         loop {
-            let error = match self.once(calls, ahead.take()).await {
+            let error = match self.once(calls, plan.take()).await {
                 Ok(done) => return Ok(done),
                 Err((error, false)) => return Err(error),
                 Err((error, true)) => error,
@@ -157,29 +157,29 @@ impl Writer {
     }
 
     /// One try; with an error, whether to try again.
-    async fn once(&mut self, calls: &[&[Write]], ahead: Option<Box<Plan>>) -> std::result::Result<Done, (Error, bool)> {
+    async fn once(&mut self, calls: &[&[Write]], plan: Option<Box<Plan>>) -> std::result::Result<Done, (Error, bool)> {
         let client = match self.client.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
             None => {
                 // It may be another server, whose transactions have other numbers.
-                self.last.kept = RowCache::default();
+                self.state.row_cache = RowCache::default();
                 connect_to_write(&self.shared).await.map_err(|error| {
                     let again = error.is_transient();
                     (error, again)
                 })?
             }
         };
-        let mut last = std::mem::replace(&mut self.last, WriterState::new());
+        let mut state = std::mem::replace(&mut self.state, WriterState::new());
         // It is large, and whoever opens a store has it on the stack.
-        let fate = Box::pin(apply(&client, &self.shared, calls, &mut last, ahead, &mut self.next)).await;
-        self.last = last;
-        if !matches!(fate, CommitOutcome::Committed { .. }) {
-            self.next.forget_ahead();
+        let outcome = Box::pin(apply(&client, &self.shared, calls, &mut state, plan, &mut self.builder)).await;
+        self.state = state;
+        if !matches!(outcome, CommitOutcome::Committed { .. }) {
+            self.builder.forget_plan();
         }
-        match fate {
-            CommitOutcome::Committed { ran, marker, mode } => {
+        match outcome {
+            CommitOutcome::Committed { applied, commit_id, mode } => {
                 self.client = Some(client);
-                Ok(Done { ran, marker, is_durable: mode != SyncMode::AfterCommit })
+                Ok(Done { applied, commit_id, is_durable: mode != SyncMode::AfterCommit })
             }
             CommitOutcome::Failed { error, again } => {
                 // What may go well another time may do so because of another connection: one
@@ -187,9 +187,11 @@ impl Writer {
                 self.client = Some(client).filter(|_| !again);
                 Err((error, again))
             }
-            CommitOutcome::Unknown { ran, marker, error } => match self.has_happened(marker).await {
+            CommitOutcome::Unknown { applied, commit_id, error } => match self.has_happened(commit_id).await {
                 // By whom it was committed is gone, so whether it is on disk is looked after.
-                Some(true) => Ok(Done { ran, marker, is_durable: self.shared.options.durability != Durability::Full }),
+                Some(true) => {
+                    Ok(Done { applied, commit_id, is_durable: self.shared.options.durability != Durability::Full })
+                }
                 Some(false) => Err((error, true)),
                 None => {
                     self.shared.anything_may_have_happened();
@@ -200,15 +202,15 @@ impl Writer {
     }
 
     /// Whether a transaction whose commit was not answered happened; `None` if nobody can be asked.
-    async fn has_happened(&mut self, marker: CommitId) -> Option<bool> {
-        self.last.again();
+    async fn has_happened(&mut self, commit_id: CommitId) -> Option<bool> {
+        self.state.again();
         let mut patience = RetryBudget::new(self.shared.options.patience);
         loop {
             if let Ok(client) = connect_to_write(&self.shared).await
-                && let Ok(batch) = after_all_before(&client, &self.shared, marker).await
+                && let Ok(batch) = after_all_before(&client, &self.shared, commit_id).await
             {
                 self.client = Some(client);
-                return Some(batch >= marker.batch);
+                return Some(batch >= commit_id.number);
             }
             if !patience.wait().await {
                 return None;
@@ -231,10 +233,10 @@ pub(super) async fn connect_to_write(shared: &Shared) -> Result<OwnedConnection>
 /// Which batch of a writer was the last, asked under the lock: whatever transaction of it was under
 /// way is over then. One that has not begun, because it is a single statement that is still on its
 /// way, never will: the number has moved on that it looks for.
-async fn after_all_before(client: &OwnedConnection, shared: &Shared, marker: CommitId) -> Result<i64> {
+async fn after_all_before(client: &OwnedConnection, shared: &Shared, commit_id: CommitId) -> Result<i64> {
     let begin = shared.sql.and_lock(client.begin());
     client.batch_execute(&begin).await.map_err(crate::postgres::connect::error::classified)?;
-    let batch = batch_of(client, shared, marker).await?;
+    let batch = batch_of(client, shared, commit_id).await?;
     let move_on = "SELECT setval('{s}.last_write', (SELECT last_value + 1 FROM {s}.last_write)); COMMIT";
     client.batch_execute(&shared.sql.text(move_on)).await.map_err(crate::postgres::connect::error::classified)?;
     Ok(batch)

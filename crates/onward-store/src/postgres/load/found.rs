@@ -74,60 +74,60 @@ impl FoundRows {
 }
 
 /// Takes what came into what is known.
-pub(in crate::postgres) fn take(partial: &mut WorkingSet, fetched: Vec<QueryResult>) -> Result<()> {
-    for one in fetched {
-        take_one(partial, one)?;
+pub(in crate::postgres) fn take(working_set: &mut WorkingSet, loaded: Vec<QueryResult>) -> Result<()> {
+    for one in loaded {
+        take_one(working_set, one)?;
     }
-    partial.settle();
+    working_set.settle();
     Ok(())
 }
 
-fn take_one(partial: &mut WorkingSet, fetched: QueryResult) -> Result<()> {
-    let QueryResult { query, found: FoundRows { tasks, per_sub_queue, heads, rows }, waits, members } = fetched;
+fn take_one(working_set: &mut WorkingSet, loaded: QueryResult) -> Result<()> {
+    let QueryResult { query, found: FoundRows { tasks, per_sub_queue, heads, rows }, waits, members } = loaded;
     match query {
         LoadQuery::Tasks { ids, .. } => {
-            take_tasks(partial, tasks);
-            partial.looked_for(&ids, &waits, &members);
+            take_tasks(working_set, tasks);
+            working_set.looked_for(&ids, &waits, &members);
         }
         LoadQuery::Keys(keys) => {
-            take_keys(partial, &rows)?;
-            keys.into_iter().for_each(|(kind, key)| partial.mark_loaded(LoadRequest::Key(kind, key)));
+            take_keys(working_set, &rows)?;
+            keys.into_iter().for_each(|(kind, key)| working_set.mark_loaded(LoadRequest::Key(kind, key)));
         }
-        LoadQuery::ExpiredKeys(_) => take_keys(partial, &rows)?,
+        LoadQuery::ExpiredKeys(_) => take_keys(working_set, &rows)?,
         LoadQuery::Children { mut parents, deep } => {
             if deep && tasks.len() < DEEP {
                 parents.extend(tasks.iter().map(|task| task.id().0));
             }
-            take_tasks(partial, tasks);
-            parents.into_iter().for_each(|parent| partial.mark_loaded(LoadRequest::Children(TaskId(parent))));
+            take_tasks(working_set, tasks);
+            parents.into_iter().for_each(|parent| working_set.mark_loaded(LoadRequest::Children(TaskId(parent))));
         }
-        LoadQuery::Messages(tasks, most) => take_messages(partial, &tasks, &rows, most)?,
+        LoadQuery::Messages(tasks, most) => take_messages(working_set, &tasks, &rows, most)?,
         LoadQuery::HeldBy(sessions) => {
-            take_tasks(partial, tasks);
-            sessions.into_iter().for_each(|session| partial.mark_loaded(LoadRequest::HeldBy(SessionId(session))));
+            take_tasks(working_set, tasks);
+            sessions.into_iter().for_each(|session| working_set.mark_loaded(LoadRequest::HeldBy(SessionId(session))));
         }
         LoadQuery::CancelRequested(sessions) => {
-            take_tasks(partial, tasks);
+            take_tasks(working_set, tasks);
             sessions
                 .into_iter()
-                .for_each(|session| partial.mark_loaded(LoadRequest::CancelRequested(SessionId(session))));
+                .for_each(|session| working_set.mark_loaded(LoadRequest::CancelRequested(SessionId(session))));
         }
         LoadQuery::IdRange(from, before) => {
-            take_tasks(partial, tasks);
-            partial.mark_loaded(LoadRequest::IdRange(TaskId(from), TaskId(before)));
+            take_tasks(working_set, tasks);
+            working_set.mark_loaded(LoadRequest::IdRange(TaskId(from), TaskId(before)));
         }
-        LoadQuery::RunningCounts => take_running(partial, &rows)?,
-        LoadQuery::RunningSessions(but) => take_running_sessions(partial, but, &rows)?,
-        LoadQuery::Waiting(limit) if tasks.len() < limit => partial.all_waiting(tasks),
-        LoadQuery::Waiting(_) => take_tasks(partial, tasks),
+        LoadQuery::RunningCounts => take_running(working_set, &rows)?,
+        LoadQuery::RunningSessions(but) => take_running_sessions(working_set, but, &rows)?,
+        LoadQuery::Waiting(limit) if tasks.len() < limit => working_set.all_waiting(tasks),
+        LoadQuery::Waiting(_) => take_tasks(working_set, tasks),
         LoadQuery::SubQueues { limit, .. } => {
             let limit = per_sub_queue.and_then(|size| usize::try_from(size).ok()).unwrap_or(limit);
-            partial.sub_queues(SubQueueRows { tasks, limit }, heads);
+            working_set.sub_queues(SubQueueRows { tasks, limit }, heads);
         }
-        LoadQuery::SubQueue(sub_queue, limit) => partial.sub_queue(&sub_queue, SubQueueRows { tasks, limit }),
-        LoadQuery::Order(request, limit) => partial.order(&request, tasks, limit),
-        LoadQuery::EndedCount => partial.ended(count(&rows)?),
-        LoadQuery::LiveCount(queue) => partial.live(queue, count(&rows)?),
+        LoadQuery::SubQueue(sub_queue, limit) => working_set.sub_queue(&sub_queue, SubQueueRows { tasks, limit }),
+        LoadQuery::Order(request, limit) => working_set.order(&request, tasks, limit),
+        LoadQuery::EndedCount => working_set.ended(count(&rows)?),
+        LoadQuery::LiveCount(queue) => working_set.live(queue, count(&rows)?),
     }
     Ok(())
 }
@@ -137,35 +137,35 @@ fn count(rows: &[Row]) -> Result<u64> {
     Ok(count.map_or(0, i64::cast_unsigned))
 }
 
-fn take_tasks(partial: &mut WorkingSet, tasks: Vec<LoadedTask>) {
+fn take_tasks(working_set: &mut WorkingSet, tasks: Vec<LoadedTask>) {
     for task in tasks {
-        partial.task(task);
+        working_set.task(task);
     }
 }
 
-fn take_keys(partial: &mut WorkingSet, rows: &[Row]) -> Result<()> {
+fn take_keys(working_set: &mut WorkingSet, rows: &[Row]) -> Result<()> {
     for row in rows {
         let get = || -> std::result::Result<KeyRow, tokio_postgres::Error> {
             Ok(KeyRow { kind: row.try_get(0)?, key: row.try_get(1)?, task: row.try_get(2)?, until: row.try_get(3)? })
         };
-        partial.key(get().map_err(classified)?)?;
+        working_set.key(get().map_err(classified)?)?;
     }
     Ok(())
 }
 
-fn take_messages(partial: &mut WorkingSet, tasks: &[i64], rows: &[Row], most: usize) -> Result<()> {
+fn take_messages(working_set: &mut WorkingSet, tasks: &[i64], rows: &[Row], most: usize) -> Result<()> {
     let mut found: BTreeMap<i64, Vec<Vec<u8>>> = tasks.iter().map(|task| (*task, Vec::new())).collect();
     for row in rows {
         let (task, body): (i64, Vec<u8>) = (row.try_get(0).map_err(classified)?, row.try_get(1).map_err(classified)?);
         found.entry(task).or_default().push(body);
     }
     for (task, messages) in found {
-        partial.messages(TaskId(task), &messages, messages.len() < most)?;
+        working_set.messages(TaskId(task), &messages, messages.len() < most)?;
     }
     Ok(())
 }
 
-fn take_running(partial: &mut WorkingSet, rows: &[Row]) -> Result<()> {
+fn take_running(working_set: &mut WorkingSet, rows: &[Row]) -> Result<()> {
     let mut running = RunningCountRows::new();
     for row in rows {
         let (session, count): (i64, i64) = (row.get(0), row.get(4));
@@ -173,18 +173,18 @@ fn take_running(partial: &mut WorkingSet, rows: &[Row]) -> Result<()> {
         let group = if group.is_empty() { None } else { Some(Name::new(group)?) };
         running.insert((SessionId(session), Name::new(queue)?, Name::new(kind)?, group), count.cast_unsigned());
     }
-    partial.running(&running);
+    working_set.running(&running);
     Ok(())
 }
 
-fn take_running_sessions(partial: &mut WorkingSet, but: Vec<i64>, rows: &[Row]) -> Result<()> {
+fn take_running_sessions(working_set: &mut WorkingSet, but: Vec<i64>, rows: &[Row]) -> Result<()> {
     let but = but.into_iter().map(TaskId).collect();
     let mut running_sessions = RunningSessions { but, ..RunningSessions::default() };
     for row in rows {
         let (session, task): (i64, i64) = (row.try_get(0).map_err(classified)?, row.try_get(1).map_err(classified)?);
         running_sessions.one_of.insert(SessionId(session), TaskId(task));
     }
-    partial.running_sessions(running_sessions);
+    working_set.running_sessions(running_sessions);
     Ok(())
 }
 
@@ -195,17 +195,17 @@ pub(in crate::postgres) async fn ask(
 ) -> Result<QueryResult> {
     let mut found = FoundRows::default();
     rows(client, sql, &query, &mut |row| found.take(&query, row)).await?;
-    let mut fetched = QueryResult { query, found, waits: Vec::new(), members: Vec::new() };
-    let LoadQuery::Tasks { ids, .. } = &fetched.query else { return Ok(fetched) };
-    let there: BTreeSet<i64> = fetched.found.tasks.iter().map(|task| task.id().0).collect();
+    let mut loaded = QueryResult { query, found, waits: Vec::new(), members: Vec::new() };
+    let LoadQuery::Tasks { ids, .. } = &loaded.query else { return Ok(loaded) };
+    let there: BTreeSet<i64> = loaded.found.tasks.iter().map(|task| task.id().0).collect();
     let gone: Vec<i64> = ids.iter().copied().filter(|id| !there.contains(id)).collect();
     if !gone.is_empty() {
-        fetched.waits =
+        loaded.waits =
             pairs(client, &sql.text("SELECT task, dependent FROM {s}.wait WHERE task = ANY($1)"), &gone).await?;
-        fetched.members =
+        loaded.members =
             pairs(client, &sql.text("SELECT member, bundle FROM {s}.member WHERE bundle = ANY($1)"), &gone).await?;
     }
-    Ok(fetched)
+    Ok(loaded)
 }
 
 async fn pairs(client: &ServerConnection<'_>, sql: &str, ids: &Vec<i64>) -> Result<Vec<(i64, i64)>> {

@@ -34,15 +34,15 @@ pub(in crate::postgres) struct Loader<'a> {
     claimed: usize,
     /// Whether all that waits is probably no more than that: then it is loaded at once, and not
     /// sub-queue by sub-queue.
-    few_wait: bool,
+    all_waiting_loaded: bool,
     now: i64,
     /// Whether something of every sub-queue is to be loaded.
     every_sub_queue: bool,
     /// Whether more sub-queues were wanted than are looked into one by one.
     many_sub_queues: bool,
     /// Tasks that are loaded whatever else is: who looks for one of some sort need not find these.
-    named: Vec<i64>,
-    wanted: BTreeMap<LoadRequest, u32>,
+    expected: Vec<i64>,
+    request_counts: BTreeMap<LoadRequest, u32>,
     rounds: u32,
 }
 
@@ -51,11 +51,22 @@ impl<'a> Loader<'a> {
         client: &'a ServerConnection<'a>,
         sql: &'a Sql,
         claimed: usize,
-        few_wait: bool,
+        all_waiting_loaded: bool,
         now: i64,
     ) -> Self {
-        let (every_sub_queue, many_sub_queues, named, wanted) = (false, false, Vec::new(), BTreeMap::new());
-        Self { client, sql, claimed, few_wait, now, every_sub_queue, many_sub_queues, named, wanted, rounds: 0 }
+        let (every_sub_queue, many_sub_queues, expected, request_counts) = (false, false, Vec::new(), BTreeMap::new());
+        Self {
+            client,
+            sql,
+            claimed,
+            all_waiting_loaded,
+            now,
+            every_sub_queue,
+            many_sub_queues,
+            expected,
+            request_counts,
+            rounds: 0,
+        }
     }
 
     /// Whether more sub-queues were wanted than are looked into one by one.
@@ -70,19 +81,19 @@ impl<'a> Loader<'a> {
     }
 
     /// Says which tasks are loaded whatever else is.
-    pub(in crate::postgres) fn named(&mut self, requests: &BTreeSet<LoadRequest>) {
+    pub(in crate::postgres) fn expect(&mut self, requests: &BTreeSet<LoadRequest>) {
         let task = |request: &LoadRequest| if let LoadRequest::Task(task) = request { Some(task.0) } else { None };
-        self.named = requests.iter().filter_map(task).collect();
+        self.expected = requests.iter().filter_map(task).collect();
     }
 
     /// Asks for everything at once. The queries are on their way when this is first polled.
-    pub(in crate::postgres) fn fetch(&mut self, requests: BTreeSet<LoadRequest>) -> PendingLoad<'a> {
+    pub(in crate::postgres) fn load(&mut self, requests: BTreeSet<LoadRequest>) -> PendingLoad<'a> {
         self.rounds += 1;
-        self.fetch_too(requests)
+        self.load_more(requests)
     }
 
     /// Asks for more in the same round.
-    pub(in crate::postgres) fn fetch_too(&mut self, requests: BTreeSet<LoadRequest>) -> PendingLoad<'a> {
+    pub(in crate::postgres) fn load_more(&mut self, requests: BTreeSet<LoadRequest>) -> PendingLoad<'a> {
         let queries = self.queries(requests);
         let (client, sql) = (self.client, self.sql);
         Box::pin(async move {
@@ -110,8 +121,8 @@ impl<'a> Loader<'a> {
                 LoadRequest::CancelRequested(session) => to_cancel.push(session.0),
                 LoadRequest::ExpiredKeys => queries.push(LoadQuery::ExpiredKeys(self.now)),
                 LoadRequest::RunningCounts => queries.push(LoadQuery::RunningCounts),
-                LoadRequest::RunningSessions => queries.push(LoadQuery::RunningSessions(self.named.clone())),
-                LoadRequest::SubQueues if self.few_wait && self.rounds == 1 => {
+                LoadRequest::RunningSessions => queries.push(LoadQuery::RunningSessions(self.expected.clone())),
+                LoadRequest::SubQueues if self.all_waiting_loaded && self.rounds == 1 => {
                     queries.push(LoadQuery::Waiting(limit.saturating_mul(2).saturating_add(8)));
                 }
                 LoadRequest::SubQueues => {
@@ -169,7 +180,7 @@ impl<'a> Loader<'a> {
             LoadRequest::Scheduled | LoadRequest::Expiring | LoadRequest::Overdue | LoadRequest::Retained => 2,
             _ => return 0,
         };
-        let times = self.wanted.entry(request.clone()).or_default();
+        let times = self.request_counts.entry(request.clone()).or_default();
         *times += 1;
         match *times {
             1 => first,

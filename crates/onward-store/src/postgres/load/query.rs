@@ -171,13 +171,13 @@ async fn one_sub_queue(
     let rest = "WHERE t.state = 2 AND t.queue = $1 AND t.kind = $2 AND t.grp = $3 AND t.series = $4 AND t.orchestration = $6 \
                 ORDER BY t.place, t.id LIMIT $5";
     let name = |name: &Option<Name>| name.as_ref().map(ToString::to_string).unwrap_or_default();
-    let (group, series) = (name(&sub_queue.group), name(&sub_queue.series));
+    let (group, affinity_key) = (name(&sub_queue.group), name(&sub_queue.affinity_key));
     let (queue, kind) = (sub_queue.queue.as_str(), sub_queue.kind.as_str());
     let parameters: [(&(dyn ToSql + Sync), Type); 6] = [
         (&queue, Type::TEXT),
         (&kind, Type::TEXT),
         (&group, Type::TEXT),
-        (&series, Type::TEXT),
+        (&affinity_key, Type::TEXT),
         (&number(limit), Type::INT8),
         (&sub_queue.orchestration, Type::BOOL),
     ];

@@ -33,15 +33,15 @@ pub(in crate::postgres) fn head(row: &Row) -> Result<SubQueueHead> {
         |at: usize| text(at).and_then(|text| if text.is_empty() { Ok(None) } else { Name::new(text).map(Some) });
     let orchestration = row.try_get(23).map_err(classified)?;
     let (queue, kind) = (name(2)?, name(3)?);
-    let sub_queue = SubQueue { queue, kind, group: name_or_none(4)?, series: name_or_none(5)?, orchestration };
+    let sub_queue = SubQueue { queue, kind, group: name_or_none(4)?, affinity_key: name_or_none(5)?, orchestration };
     let number = |at: usize| row.try_get::<_, i64>(at).map_err(classified);
-    Ok(SubQueueHead { sub_queue, place: Place { at: number(6)?, task: TaskId(number(0)?) } })
+    Ok(SubQueueHead { sub_queue, sort_key: Place { at: number(6)?, task: TaskId(number(0)?) } })
 }
 
 /// Reads everything that is no task.
-pub(in crate::postgres) const ITEMS: &str = "SELECT sort, name, body FROM {s}.item";
+pub(in crate::postgres) const SMALL_STATE: &str = "SELECT sort, name, body FROM {s}.item";
 
-/// A piece of that from a row of [`ITEMS`].
+/// A piece of that from a row of [`SMALL_STATE`].
 pub(in crate::postgres) fn item(row: &Row) -> SmallStateRow {
     SmallStateRow { sort: row.get(0), name: row.get(1), body: row.get(2) }
 }
@@ -77,8 +77,8 @@ fn columns(row: &Row) -> std::result::Result<TaskRow, tokio_postgres::Error> {
         queue: row.try_get(2)?,
         kind: row.try_get(3)?,
         group: row.try_get(4)?,
-        series: row.try_get(5)?,
-        place: row.try_get(6)?,
+        affinity_key: row.try_get(5)?,
+        sort_key: row.try_get(6)?,
         priority: row.try_get(7)?,
         run_at: row.try_get(8)?,
         expires_at: row.try_get(9)?,

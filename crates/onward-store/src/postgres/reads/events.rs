@@ -10,7 +10,7 @@ use crate::api::name::Name;
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
-use crate::postgres::commit::begin::is_ahead;
+use crate::postgres::commit::begin::is_unflushed;
 use crate::postgres::connect::connection::OwnedConnection;
 use crate::postgres::connect::error::classified;
 use crate::postgres::load::query::number;
@@ -42,8 +42,8 @@ pub(in crate::postgres) async fn events(shared: &Shared, after: EventCursor, lim
         PageReader { client: &client, shared, after, place: after, forgotten_up_to: None, room, events: Vec::new() };
     reader.read().await?;
     let PageReader { events, forgotten_up_to, .. } = reader;
-    let is_ahead = !events.is_empty() && is_ahead(&client).await?;
-    end(&client, shared, is_ahead).await?;
+    let is_unflushed = !events.is_empty() && is_unflushed(&client).await?;
+    end(&client, shared, is_unflushed).await?;
     client.give_back();
     let next = events.last().map_or(after, |event| event.cursor);
     Ok(EventPage { events, next, forgotten_up_to })

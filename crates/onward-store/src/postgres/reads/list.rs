@@ -28,9 +28,9 @@ pub(in crate::postgres) async fn tasks(shared: &Shared, filter: TaskFilter, page
     let more = ids.len() > limit;
     ids.truncate(limit);
     let requests: BTreeSet<LoadRequest> = ids.iter().copied().map(LoadRequest::Task).collect();
-    let records = |partial: &mut WorkingSet, _| partial.records(&ids, filter.with_payload);
-    let (tasks, is_ahead) = within(&client, shared, requests, records).await?;
-    end(&client, shared, is_ahead).await?;
+    let records = |working_set: &mut WorkingSet, _| working_set.records(&ids, filter.with_payload);
+    let (tasks, is_unflushed) = within(&client, shared, requests, records).await?;
+    end(&client, shared, is_unflushed).await?;
     client.give_back();
     let next = ids.last().copied().filter(|_| more);
     Ok(TaskPage { tasks, next })

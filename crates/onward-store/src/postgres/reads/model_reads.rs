@@ -13,7 +13,7 @@ use crate::api::task::{TaskId, TaskRecord};
 use crate::api::write::Claim;
 use crate::model::LoadRequest;
 use crate::model::Now;
-use crate::postgres::commit::begin::{begin_to_read, is_ahead};
+use crate::postgres::commit::begin::{begin_to_read, is_unflushed};
 use crate::postgres::connect::connection::OwnedConnection;
 use crate::postgres::connect::error::classified;
 use crate::postgres::load::found::take;
@@ -27,15 +27,17 @@ use crate::postgres::working_set::contents::WorkingSet;
 const ROUNDS: usize = 10_000;
 
 pub(in crate::postgres) async fn task(shared: &Shared, task: TaskId) -> Result<Option<TaskRecord>> {
-    look_first(shared, BTreeSet::from([LoadRequest::Task(task)]), move |partial, _| partial.record(task)).await
+    look_first(shared, BTreeSet::from([LoadRequest::Task(task)]), move |working_set, _| working_set.record(task)).await
 }
 
 pub(in crate::postgres) async fn why(shared: &Shared, task: TaskId) -> Result<Option<Vec<WaitReason>>> {
-    look_first(shared, BTreeSet::from([LoadRequest::Task(task)]), move |partial, now| partial.why(task, now)).await
+    look_first(shared, BTreeSet::from([LoadRequest::Task(task)]), move |working_set, now| working_set.why(task, now))
+        .await
 }
 
 pub(in crate::postgres) async fn peek(shared: &Shared, claim: Claim) -> Result<Option<TaskRecord>> {
-    look_first(shared, BTreeSet::from([LoadRequest::SubQueues]), move |partial, now| partial.peek(&claim, now)).await
+    look_first(shared, BTreeSet::from([LoadRequest::SubQueues]), move |working_set, now| working_set.peek(&claim, now))
+        .await
 }
 
 /// Answers from what is loaded, and loads until it can be answered.
@@ -52,17 +54,17 @@ async fn look_first<T>(
     answer: impl FnMut(&mut WorkingSet, Now) -> Covered<T>,
 ) -> Result<T> {
     let client = shared.pool.get().await?;
-    let (answer, is_ahead) = within(&client, shared, first, answer).await?;
-    end(&client, shared, is_ahead).await?;
+    let (answer, is_unflushed) = within(&client, shared, first, answer).await?;
+    end(&client, shared, is_unflushed).await?;
     client.give_back();
     Ok(answer)
 }
 
 /// Ends a transaction that has read. What it saw may be ahead of the disk, and nobody is told of
 /// that before a crash of the server could no longer undo it.
-pub(in crate::postgres) async fn end(client: &OwnedConnection, shared: &Shared, is_ahead: bool) -> Result<()> {
+pub(in crate::postgres) async fn end(client: &OwnedConnection, shared: &Shared, is_unflushed: bool) -> Result<()> {
     client.batch_execute("COMMIT").await.map_err(classified)?;
-    if is_ahead && must_wait(shared) {
+    if is_unflushed && must_wait(shared) {
         client.batch_execute(SYNC).await.map_err(classified)?;
     }
     Ok(())
@@ -82,9 +84,9 @@ pub(in crate::postgres) async fn ask(
         return rows.await;
     }
     // Sent at once, and answered behind it: by then all that it saw is in the server's log.
-    let (rows, is_ahead) = join(rows, is_ahead(client)).await;
+    let (rows, is_unflushed) = join(rows, is_unflushed(client)).await;
     let rows = rows?;
-    if is_ahead? {
+    if is_unflushed? {
         client.batch_execute(SYNC).await.map_err(classified)?;
     }
     Ok(rows)
@@ -102,12 +104,12 @@ pub(in crate::postgres) async fn within<T>(
     first: BTreeSet<LoadRequest>,
     mut answer: impl FnMut(&mut WorkingSet, Now) -> Covered<T>,
 ) -> Result<(T, bool)> {
-    let mut fetcher = Loader::new(client, &shared.sql, 1, false, 0);
-    let mut header = begin_to_read(client, shared, &mut fetcher, first).await?;
+    let mut loader = Loader::new(client, &shared.sql, 1, false, 0);
+    let mut header = begin_to_read(client, shared, &mut loader, first).await?;
     for _ in 0..ROUNDS {
-        match answer(&mut header.partial, header.now) {
-            Ok(answer) => return Ok((answer, header.is_ahead)),
-            Err(requests) => take(&mut header.partial, fetcher.fetch(requests).await?)?,
+        match answer(&mut header.working_set, header.now) {
+            Ok(answer) => return Ok((answer, header.is_unflushed)),
+            Err(requests) => take(&mut header.working_set, loader.load(requests).await?)?,
         }
     }
     Err(Error::io("what a read looks for cannot be loaded; this is a defect of the PostgreSQL store"))

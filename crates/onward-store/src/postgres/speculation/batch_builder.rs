@@ -30,8 +30,8 @@ pub(in crate::postgres) struct BatchBuilder {
     arriving: mpsc::Receiver<Call>,
     batch: CallBatch,
     /// One that could not be decided together with the batch; it begins the next one.
-    held_back: Option<Call>,
-    ahead: Planning,
+    deferred: Option<Call>,
+    plan: Planning,
 }
 
 /// What can be decided of the batch before its transaction begins.
@@ -75,35 +75,35 @@ impl CallBatch {
 
 impl BatchBuilder {
     pub(in crate::postgres) fn new(arriving: mpsc::Receiver<Call>) -> Self {
-        Self { arriving, batch: CallBatch::default(), held_back: None, ahead: Planning::Untried }
+        Self { arriving, batch: CallBatch::default(), deferred: None, plan: Planning::Untried }
     }
 
     /// The next calls, and what is decided of them; `None` if none will come. Waits for the first.
     pub(in crate::postgres) async fn take(&mut self) -> Option<(Vec<Call>, Option<Box<Plan>>)> {
         if self.batch.calls.is_empty() {
-            let first = match self.held_back.take() {
+            let first = match self.deferred.take() {
                 Some(first) => first,
                 None => self.arriving.recv().await?,
             };
             self.batch.push(first);
         }
-        let ahead = match std::mem::take(&mut self.ahead) {
-            Planning::Planned(ahead) => Some(ahead),
+        let plan = match std::mem::take(&mut self.plan) {
+            Planning::Planned(plan) => Some(plan),
             Planning::Untried | Planning::Impossible => None,
         };
         // What is decided ahead is decided with exactly these calls.
-        while ahead.is_none()
+        while plan.is_none()
             && !self.batch.is_full()
-            && let Some(call) = self.held_back.take().or_else(|| self.arriving.try_recv().ok())
+            && let Some(call) = self.deferred.take().or_else(|| self.arriving.try_recv().ok())
         {
             self.batch.push(call);
         }
-        Some((std::mem::take(&mut self.batch).calls, ahead))
+        Some((std::mem::take(&mut self.batch).calls, plan))
     }
 
     /// What was decided ahead counts on a transaction that has not happened.
-    pub(in crate::postgres) fn forget_ahead(&mut self) {
-        self.ahead = Planning::Untried;
+    pub(in crate::postgres) fn forget_plan(&mut self) {
+        self.plan = Planning::Untried;
     }
 
     /// How a transaction is committed. It waits for the disk within the commit where nothing else
@@ -113,7 +113,7 @@ impl BatchBuilder {
         if shared.options.durability != Durability::Full {
             return SyncMode::Never;
         }
-        let is_empty = self.batch.calls.is_empty() && self.held_back.is_none() && self.arriving.is_empty();
+        let is_empty = self.batch.calls.is_empty() && self.deferred.is_none() && self.arriving.is_empty();
         if !holds_up_others && is_empty && shared.is_flushed() { SyncMode::InCommit } else { SyncMode::AfterCommit }
     }
 
@@ -123,12 +123,12 @@ impl BatchBuilder {
         &mut self,
         shared: &Shared,
         after: &WriterState,
-        mut said: Pin<&mut impl Future<Output = T>>,
+        mut reply: Pin<&mut impl Future<Output = T>>,
     ) -> T {
         loop {
             tokio::select! {
                 biased;
-                it = &mut said => return it,
+                it = &mut reply => return it,
                 () = self.prepare(shared, after) => {}
             }
         }
@@ -137,21 +137,21 @@ impl BatchBuilder {
     /// Takes a call, or decides a few writes. Waits while there is nothing to be done. Cancel-safe.
     async fn prepare(&mut self, shared: &Shared, after: &WriterState) {
         if self.batch.calls.is_empty()
-            && let Some(call) = self.held_back.take()
+            && let Some(call) = self.deferred.take()
         {
             self.batch.push(call);
         }
-        if let Planning::Planned(ahead) = &self.ahead
-            && !ahead.is_after(after)
+        if let Planning::Planned(plan) = &self.plan
+            && !plan.is_after(after)
         {
             // Another transaction has come between.
-            self.ahead = Planning::Untried;
+            self.plan = Planning::Untried;
         }
         if self.advance(shared, after) {
             // Between two steps what the server says is heard.
             return tokio::task::yield_now().await;
         }
-        if self.held_back.is_some() || self.batch.is_full() {
+        if self.deferred.is_some() || self.batch.is_full() {
             return std::future::pending().await;
         }
         match self.arriving.recv().await {
@@ -161,14 +161,14 @@ impl BatchBuilder {
     }
 
     fn add(&mut self, after: &WriterState, call: Call) {
-        let goes_along = match &mut self.ahead {
-            Planning::Planned(ahead) => ahead.takes(after, &call.writes),
+        let is_accepted = match &mut self.plan {
+            Planning::Planned(plan) => plan.accept(after, &call.writes),
             Planning::Untried | Planning::Impossible => true,
         };
-        if goes_along {
+        if is_accepted {
             self.batch.push(call);
         } else {
-            self.held_back = Some(call);
+            self.deferred = Some(call);
         }
     }
 
@@ -177,7 +177,7 @@ impl BatchBuilder {
         // What is wrong with a call shows, and is told, when it is decided in its transaction.
         let decided = self.try_to_advance(shared, after).unwrap_or(None);
         if decided.is_none() {
-            self.ahead = Planning::Impossible;
+            self.plan = Planning::Impossible;
         }
         decided == Some(true)
     }
@@ -185,16 +185,16 @@ impl BatchBuilder {
     /// `None` if nothing of the batch can be decided ahead.
     fn try_to_advance(&mut self, shared: &Shared, after: &WriterState) -> Result<Option<bool>> {
         let calls = self.batch.writes();
-        match &mut self.ahead {
+        match &mut self.plan {
             Planning::Impossible => Ok(None),
-            Planning::Planned(ahead) => ahead.advance(&calls),
+            Planning::Planned(plan) => plan.advance(&calls),
             Planning::Untried if self.batch.writes < 2 * bounds::DECIDED_AT_ONCE => Ok(Some(false)),
             Planning::Untried => {
-                let Some(mut ahead) = Plan::begin(shared, after)? else { return Ok(None) };
-                if !calls.iter().all(|call| ahead.takes(after, call)) {
+                let Some(mut plan) = Plan::begin(shared, after)? else { return Ok(None) };
+                if !calls.iter().all(|call| plan.accept(after, call)) {
                     return Ok(None);
                 }
-                self.ahead = Planning::Planned(ahead);
+                self.plan = Planning::Planned(plan);
                 Ok(Some(true))
             }
         }

@@ -13,7 +13,7 @@ use crate::bounds;
 use crate::model::LoadRequest;
 use crate::postgres::commit::write_rows::{Sent, save_rows};
 use crate::postgres::connect::connection::ServerConnection;
-use crate::postgres::speculation::ordered_polling::beside;
+use crate::postgres::speculation::ordered_polling::await_in_order;
 use crate::postgres::sql::Sql;
 use crate::postgres::working_set::change_set::ChangeSet;
 use crate::postgres::working_set::decision::SentTasks;
@@ -44,7 +44,7 @@ impl<'c> EagerWrites<'c> {
     }
 
     /// Has rows of before go with what is asked for next, behind it.
-    pub(in crate::postgres) fn takes(&mut self, rows: Vec<ChangeSet>, written: SentTasks) {
+    pub(in crate::postgres) fn adopt(&mut self, rows: Vec<ChangeSet>, written: SentTasks) {
         let saving = rows.into_iter().map(|rows| maybe_done(self.saving(rows)));
         self.sent = saving.collect();
         self.written = written;
@@ -66,14 +66,14 @@ impl<'c> EagerWrites<'c> {
 
     /// Whether what is wanted can be loaded after this was written as before it: what looks at
     /// nothing that was written, but by numbers of tasks that are known.
-    pub(in crate::postgres) fn leaves(&self, requests: &BTreeSet<LoadRequest>) -> bool {
-        let is_left = |request: &LoadRequest| {
+    pub(in crate::postgres) fn can_still_load(&self, requests: &BTreeSet<LoadRequest>) -> bool {
+        let is_unaffected = |request: &LoadRequest| {
             matches!(
                 request,
                 LoadRequest::Task(_) | LoadRequest::Key(..) | LoadRequest::SubQueue(_) | LoadRequest::SubQueues
             )
         };
-        self.sent.is_empty() || (!self.written.has_new() && requests.iter().all(is_left))
+        self.sent.is_empty() || (!self.written.has_new() && requests.iter().all(is_unaffected))
     }
 
     /// Waits until what was sent is written.
@@ -82,8 +82,8 @@ impl<'c> EagerWrites<'c> {
     }
 
     /// Waits for something that was asked for before or after what was sent.
-    pub(in crate::postgres) async fn beside<T>(&mut self, one: impl Future<Output = T>) -> T {
-        beside(&mut self.sent, one).await
+    pub(in crate::postgres) async fn await_in_order<T>(&mut self, one: impl Future<Output = T>) -> T {
+        await_in_order(&mut self.sent, one).await
     }
 
     /// What was sent, and which tasks these are.

@@ -27,7 +27,7 @@ pub(in crate::postgres) struct Plan {
     /// gives.
     write: i64,
     counters: Counters,
-    partial: WorkingSet,
+    working_set: WorkingSet,
     now: Now,
     decision: Box<Decision>,
     /// What is settled of them, as rows.
@@ -40,7 +40,7 @@ pub(in crate::postgres) struct Plan {
 pub(in crate::postgres) struct SentPlan {
     write: i64,
     counters: Counters,
-    pub(in crate::postgres) header: TransactionStart,
+    pub(in crate::postgres) start: TransactionStart,
     pub(in crate::postgres) decision: Box<Decision>,
 }
 
@@ -56,10 +56,11 @@ impl Plan {
         }
         let about = shared.about_now();
         let now = if about.wall < time.wall { time } else { about };
-        let partial = WorkingSet::new(counters, after.latest_day.clone(), shared.options.payload_limit, items.clone())?;
-        let decision = Box::new(partial.decision(now));
+        let working_set =
+            WorkingSet::new(counters, after.latest_day.clone(), shared.options.payload_limit, items.clone())?;
+        let decision = Box::new(working_set.decision(now));
         let (rows, written) = (Vec::new(), SentTasks::default());
-        Ok(Some(Box::new(Self { write, counters, partial, now, decision, rows, written })))
+        Ok(Some(Box::new(Self { write, counters, working_set, now, decision, rows, written })))
     }
 
     /// Whether it is of a writer that knows this.
@@ -70,14 +71,14 @@ impl Plan {
     /// Takes a call that is to be decided behind the others. Answers whether everything is here
     /// that it will surely look for before it claims anything: else it cannot be decided together
     /// with them.
-    pub(in crate::postgres) fn takes(&mut self, after: &WriterState, call: &[Write]) -> bool {
+    pub(in crate::postgres) fn accept(&mut self, after: &WriterState, call: &[Write]) -> bool {
         let requests = requests_before_claims(call);
-        if !requests.iter().all(|request| after.kept.has(request)) {
+        if !requests.iter().all(|request| after.row_cache.covers(request)) {
             return false;
         }
-        self.partial.note();
-        after.kept.give(&requests, &mut self.partial);
-        self.decision.goes_on_over(&mut self.partial)
+        self.working_set.record_loads();
+        after.row_cache.copy_to(&requests, &mut self.working_set);
+        self.decision.resume_over(&mut self.working_set)
     }
 
     /// Decides a few more writes of these calls, up to the first that claims: what that looks at is
@@ -88,27 +89,34 @@ impl Plan {
             return Ok(Some(false));
         }
         self.decision.advance(calls, bounds::DECIDED_AT_ONCE)?;
-        if self.partial.has_requests() {
+        if self.working_set.has_requests() {
             return Ok(None);
         }
         // New tasks are not settled: a claim that comes yet may begin them.
-        self.rows.extend(self.decision.settled(&self.partial, &mut self.written, false)?);
+        self.rows.extend(self.decision.settled(&self.working_set, &mut self.written, false)?);
         Ok(Some(true))
     }
 
     /// Has the rows of what is settled go with what is asked for next.
-    pub(in crate::postgres) fn sent_by(self, early: &mut EagerWrites<'_>) -> Box<SentPlan> {
-        let Self { write, counters, partial, now, decision, rows, written } = self;
-        early.takes(rows, written);
-        Box::new(SentPlan { write, counters, header: TransactionStart { now, partial, is_ahead: false }, decision })
+    pub(in crate::postgres) fn send_by(self, eager_writes: &mut EagerWrites<'_>) -> Box<SentPlan> {
+        let Self { write, counters, working_set, now, decision, rows, written } = self;
+        eager_writes.adopt(rows, written);
+        Box::new(SentPlan {
+            write,
+            counters,
+            start: TransactionStart { now, working_set, is_unflushed: false },
+            decision,
+        })
     }
 }
 
 impl SentPlan {
     /// Whether calls were decided behind the last transaction that has written, over these numbers,
     /// and at a time not long ago.
-    pub(in crate::postgres) fn is_of(&self, write: i64, said: &ServerNumbers) -> bool {
-        let (then, now) = (self.header.now.wall, said.now.wall);
-        (write, said.counters) == (self.write, self.counters) && then <= now && now - then <= bounds::DECIDED_AHEAD
+    pub(in crate::postgres) fn holds_for(&self, write: i64, server_numbers: &ServerNumbers) -> bool {
+        let (then, now) = (self.start.now.wall, server_numbers.now.wall);
+        (write, server_numbers.counters) == (self.write, self.counters)
+            && then <= now
+            && now - then <= bounds::DECIDED_AHEAD
     }
 }

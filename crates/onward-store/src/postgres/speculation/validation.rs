@@ -43,9 +43,9 @@ pub(in crate::postgres) struct RowValidation {
 impl RowValidation {
     /// Takes a want out of those that are to be loaded, if it is a task that can be compared
     /// instead.
-    pub(in crate::postgres) fn takes(&mut self, request: &LoadRequest, kept: &RowCache) -> bool {
+    pub(in crate::postgres) fn accepts(&mut self, request: &LoadRequest, row_cache: &RowCache) -> bool {
         let LoadRequest::Task(task) = request else { return false };
-        let Some(transaction) = kept.written_by(*task) else { return false };
+        let Some(transaction) = row_cache.written_by(*task) else { return false };
         self.transactions.insert(transaction);
         self.tasks.insert(task.0)
     }

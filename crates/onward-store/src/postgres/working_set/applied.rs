@@ -54,11 +54,11 @@ impl WorkingSet {
     }
 
     /// What writes have changed, but for what was written of it already.
-    pub(crate) fn difference(&self, ran: &mut Applied, written: &SentTasks) -> Result<ChangeSet> {
-        let mut difference = ChangeSet::between(&self.state, &ran.after, written)?;
-        difference.log = std::mem::take(&mut ran.log);
-        difference.forget_before = ran.forget_before;
-        Ok(difference)
+    pub(crate) fn change_set(&self, applied: &mut Applied, written: &SentTasks) -> Result<ChangeSet> {
+        let mut change_set = ChangeSet::between(&self.state, &applied.after, written)?;
+        change_set.log = std::mem::take(&mut applied.log);
+        change_set.forget_before = applied.forget_before;
+        Ok(change_set)
     }
 
     /// The [stamp](Applied::stamp) of the store as it was loaded.
@@ -75,7 +75,7 @@ impl Applied {
 
     /// One queue of the latest day on which a task has ended.
     pub(crate) fn latest_day(&self) -> Option<(i64, String)> {
-        let ((day, queue), _) = self.after.history.days.last_key_value()?;
+        let ((day, queue), _) = self.after.daily_counts.days.last_key_value()?;
         Some((*day, queue.to_string()))
     }
 

@@ -28,7 +28,7 @@ pub(in crate::postgres) struct WorkingSet {
     /// How many live tasks queues have in the store.
     live: BTreeMap<Name, u64>,
     /// What was taken since somebody asked for that to be noted.
-    noted: Option<LoadedMeanwhile>,
+    recorded: Option<LoadedMeanwhile>,
 }
 
 /// What was loaded while writes were being decided.
@@ -39,7 +39,7 @@ pub(in crate::postgres) struct LoadedMeanwhile {
     pub(in crate::postgres) keys: Vec<((Name, String), TakenKey)>,
     /// Whether there is more to it than tasks that have to do with nothing else: what was decided
     /// before may have looked for that.
-    pub(in crate::postgres) is_linked: bool,
+    pub(in crate::postgres) is_related: bool,
 }
 
 impl WorkingSet {
@@ -62,36 +62,36 @@ impl WorkingSet {
         };
         state.tasks.coverage = Coverage::of(loaded);
         if let Some((day, queue)) = latest {
-            state.history.days.insert((day, Name::new(queue)?), EndedCounts::default());
+            state.daily_counts.days.insert((day, Name::new(queue)?), EndedCounts::default());
         }
-        Ok(Self { state, running: None, ended: None, live: BTreeMap::new(), noted: None })
+        Ok(Self { state, running: None, ended: None, live: BTreeMap::new(), recorded: None })
     }
 
     /// Takes a task, unless it is here already.
-    pub(crate) fn task(&mut self, LoadedTask { task, links }: LoadedTask) -> TaskId {
+    pub(crate) fn task(&mut self, LoadedTask { task, relations }: LoadedTask) -> TaskId {
         let id = task.id;
         if self.state.tasks.share(id).is_some() {
             return id;
         }
-        let links = links.map_or_else(Relations::default, |links| *links);
-        if let Some(noted) = &mut self.noted {
-            noted.tasks.push(Arc::clone(&task));
-            noted.is_linked |= links.is_linked();
+        let relations = relations.map_or_else(Relations::default, |relations| *relations);
+        if let Some(recorded) = &mut self.recorded {
+            recorded.tasks.push(Arc::clone(&task));
+            recorded.is_related |= relations.is_related();
         }
-        if let (Some(unique), Some((by, until))) = (&task.new.unique, links.key) {
+        if let (Some(unique), Some((by, until))) = (&task.new.unique, relations.key) {
             let until = until.map(Timestamp::from_microseconds);
             self.take_key((task.new.kind.clone(), unique.key.clone()), TakenKey { by: TaskId(by), until });
         }
         let key = task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()));
-        links.waits_for.iter().for_each(|on| self.state.waits.add(TaskId(*on), id));
-        links.dependents.iter().for_each(|dependent| self.state.waits.add(id, TaskId(*dependent)));
-        links.bundle.into_iter().for_each(|bundle| self.state.bundles.adopt(TaskId(bundle), id));
-        links.members.iter().for_each(|member| self.state.bundles.adopt(id, TaskId(*member)));
+        relations.waits_for.iter().for_each(|on| self.state.dependencies.add(TaskId(*on), id));
+        relations.dependents.iter().for_each(|dependent| self.state.dependencies.add(id, TaskId(*dependent)));
+        relations.bundle.into_iter().for_each(|bundle| self.state.batches.adopt(TaskId(bundle), id));
+        relations.members.iter().for_each(|member| self.state.batches.adopt(id, TaskId(*member)));
         self.state.tasks.insert_shared(task);
         self.change_loaded(|loaded| {
             loaded.tasks.insert(id);
             loaded.keys.extend(key);
-            if !links.has_children {
+            if !relations.has_children {
                 loaded.children.insert(id);
             }
         });
@@ -100,22 +100,24 @@ impl WorkingSet {
 
     fn take_key(&mut self, key: (Name, String), taken: TakenKey) {
         let is_loaded = self.state.tasks.coverage.loaded().is_some_and(|loaded| loaded.keys.contains(&key));
-        if let Some(noted) = self.noted.as_mut().filter(|_| !is_loaded && !self.state.keys.taken.contains_key(&key)) {
-            noted.keys.push((key.clone(), taken));
+        if let Some(recorded) =
+            self.recorded.as_mut().filter(|_| !is_loaded && !self.state.keys.taken.contains_key(&key))
+        {
+            recorded.keys.push((key.clone(), taken));
         }
         self.state.keys.taken.insert(key, taken);
     }
 
     /// Takes a task that runs, and that has nothing to do with others, unless it is here already.
-    pub(in crate::postgres) fn kept(&mut self, task: Arc<Task>) {
+    pub(in crate::postgres) fn add_cached(&mut self, task: Arc<Task>) {
         let id = task.id;
         if self.state.tasks.share(id).is_some() {
             return;
         }
         let key = task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()));
         key.iter().for_each(|key| self.take_key(key.clone(), TakenKey { by: id, until: None }));
-        if let Some(noted) = &mut self.noted {
-            noted.tasks.push(Arc::clone(&task));
+        if let Some(recorded) = &mut self.recorded {
+            recorded.tasks.push(Arc::clone(&task));
         }
         self.state.tasks.insert_shared(task);
         self.change_loaded(|loaded| {
@@ -126,18 +128,18 @@ impl WorkingSet {
     }
 
     /// Notes from now on what is loaded.
-    pub(crate) fn note(&mut self) {
-        self.noted = Some(LoadedMeanwhile::default());
+    pub(crate) fn record_loads(&mut self) {
+        self.recorded = Some(LoadedMeanwhile::default());
     }
 
     /// What was loaded since then.
-    pub(super) fn take_noted(&mut self) -> LoadedMeanwhile {
-        self.noted.take().unwrap_or_default()
+    pub(super) fn take_loaded_meanwhile(&mut self) -> LoadedMeanwhile {
+        self.recorded.take().unwrap_or_default()
     }
 
     /// Notes that more was loaded than tasks.
-    fn note_links(&mut self) {
-        self.noted.iter_mut().for_each(|noted| noted.is_linked = true);
+    fn record_relations(&mut self) {
+        self.recorded.iter_mut().for_each(|recorded| recorded.is_related = true);
     }
 
     /// What is loaded, as it was.
@@ -153,7 +155,7 @@ impl WorkingSet {
     /// Takes the first messages that wait for an orchestration; `are_all` if there are no more.
     pub(crate) fn messages(&mut self, id: TaskId, messages: &[Vec<u8>], are_all: bool) -> Result<()> {
         let mut outcome = Ok(());
-        self.note_links();
+        self.record_relations();
         self.state.tasks.change(id, |task| outcome = set_messages(task, messages));
         if are_all {
             self.change_loaded(|loaded| {
@@ -171,9 +173,9 @@ impl WorkingSet {
 
     /// Notes that tasks were looked for by their numbers, with these links of those that are gone.
     pub(in crate::postgres) fn looked_for(&mut self, ids: &[i64], waits: &[(i64, i64)], members: &[(i64, i64)]) {
-        self.note_links();
-        waits.iter().for_each(|(on, dependent)| self.state.waits.add(TaskId(*on), TaskId(*dependent)));
-        members.iter().for_each(|(member, bundle)| self.state.bundles.adopt(TaskId(*bundle), TaskId(*member)));
+        self.record_relations();
+        waits.iter().for_each(|(on, dependent)| self.state.dependencies.add(TaskId(*on), TaskId(*dependent)));
+        members.iter().for_each(|(member, bundle)| self.state.batches.adopt(TaskId(*bundle), TaskId(*member)));
         self.change_loaded(|loaded| loaded.tasks.extend(ids.iter().copied().map(TaskId)));
     }
 
@@ -190,7 +192,7 @@ impl WorkingSet {
     }
 
     pub(crate) fn key(&mut self, row: KeyRow) -> Result<()> {
-        self.note_links();
+        self.record_relations();
         let key =
             String::from_utf8(row.key).map_err(|_| crate::Error::corrupt("a key is not text; restore a backup"))?;
         let taken = TakenKey { by: TaskId(row.task), until: row.until.map(Timestamp::from_microseconds) };
@@ -204,7 +206,7 @@ impl WorkingSet {
     }
 
     /// Takes how many tasks run, as it was counted before.
-    pub(in crate::postgres) fn running_as_kept(&mut self, running: RunningCounts) {
+    pub(in crate::postgres) fn running_as_cached(&mut self, running: RunningCounts) {
         self.running = Some(running);
     }
 
@@ -275,6 +277,6 @@ fn counted(running: &RunningCountRows) -> RunningCounts {
     counts
 }
 
-fn up_to<K>(last: Option<Arc<Task>>, place: impl FnOnce(&Task) -> Option<K>) -> LoadedUpTo<K> {
-    last.and_then(|last| place(&last)).map_or(LoadedUpTo::Everything, LoadedUpTo::Key)
+fn up_to<K>(last: Option<Arc<Task>>, sort_key: impl FnOnce(&Task) -> Option<K>) -> LoadedUpTo<K> {
+    last.and_then(|last| sort_key(&last)).map_or(LoadedUpTo::Everything, LoadedUpTo::Key)
 }

@@ -140,19 +140,19 @@ impl Decision {
 
     /// Knows from now on what a part of the store knows, of which everything that is here was
     /// taken.
-    pub(in crate::postgres) fn knows(&mut self, partial: &WorkingSet) {
-        self.state.tasks.coverage = partial.state().tasks.coverage.clone();
+    pub(in crate::postgres) fn adopt_coverage(&mut self, working_set: &WorkingSet) {
+        self.state.tasks.coverage = working_set.state().tasks.coverage.clone();
     }
 
     /// Goes on over what was loaded meanwhile. Answers whether that can be: not where what has come
     /// may have been looked for already without a note of it, as who has to do with whom; then
     /// everything is to be decided again.
-    pub(in crate::postgres) fn goes_on_over(&mut self, partial: &mut WorkingSet) -> bool {
-        let noted = partial.take_noted();
-        noted.tasks.into_iter().for_each(|task| self.state.tasks.insert_shared(task));
-        self.state.keys.taken.extend(noted.keys);
-        self.knows(partial);
-        !noted.is_linked
+    pub(in crate::postgres) fn resume_over(&mut self, working_set: &mut WorkingSet) -> bool {
+        let loaded_meanwhile = working_set.take_loaded_meanwhile();
+        loaded_meanwhile.tasks.into_iter().for_each(|task| self.state.tasks.insert_shared(task));
+        self.state.keys.taken.extend(loaded_meanwhile.keys);
+        self.adopt_coverage(working_set);
+        !loaded_meanwhile.is_related
     }
 
     fn end_call(&mut self) -> Result<()> {
@@ -173,21 +173,21 @@ impl Decision {
     /// None where anything that was decided so far has to be decided again.
     pub(crate) fn settled(
         &mut self,
-        partial: &WorkingSet,
+        working_set: &WorkingSet,
         written: &mut SentTasks,
         with_new: bool,
     ) -> Result<Option<ChangeSet>> {
-        if partial.has_requests() {
+        if working_set.has_requests() {
             return Ok(None);
         }
-        let (mut difference, mut sorts) = (ChangeSet::default(), ColumnarCandidates::new());
+        let (mut change_set, mut candidates) = (ChangeSet::default(), ColumnarCandidates::new());
         let count = written.tasks.len();
         for news in self.state.news.get(self.seen.0..).unwrap_or_default() {
             let (TaskNews::Completed { task: id, .. } | TaskNews::Ended { task: id }) = news else { continue };
-            let (before, task) = (partial.state().tasks.share(*id), self.state.tasks.share(*id));
+            let (before, task) = (working_set.state().tasks.share(*id), self.state.tasks.share(*id));
             if let (Some(before), Some(task)) = (before, task)
                 && !written.tasks.contains_key(id)
-                && difference.takes_end(before, task, &mut sorts)?
+                && change_set.accept_end(before, task, &mut candidates)?
             {
                 written.tasks.insert(*id, Arc::clone(task));
             }
@@ -195,20 +195,20 @@ impl Decision {
         self.seen.0 = self.state.news.len();
         if with_new {
             for task in (self.seen.1 + 1..=self.state.last_task).filter_map(|id| self.state.tasks.share(TaskId(id))) {
-                if !written.tasks.contains_key(&task.id) && difference.takes_new(task, &mut sorts)? {
+                if !written.tasks.contains_key(&task.id) && change_set.accept_new(task, &mut candidates)? {
                     written.tasks.insert(task.id, Arc::clone(task));
                     written.new.push(task.id);
                 }
             }
             self.seen.1 = self.state.last_task;
         }
-        difference.sorted(sorts)?;
-        Ok((written.tasks.len() > count).then_some(difference))
+        change_set.add_columnar(candidates)?;
+        Ok((written.tasks.len() > count).then_some(change_set))
     }
 
     /// What came of all of it, or what is to be loaded before that can be said.
-    pub(crate) fn end(self, partial: &WorkingSet) -> Covered<Applied> {
-        let requests = partial.take_requests();
+    pub(crate) fn end(self, working_set: &WorkingSet) -> Covered<Applied> {
+        let requests = working_set.take_requests();
         if !requests.is_empty() {
             return Err(requests);
         }

@@ -55,7 +55,7 @@ impl WorkingSet {
     }
 
     pub(crate) fn collections(&self, which: &CollectionSelection) -> Vec<CollectionRecord> {
-        self.state.collection_records(which)
+        self.state.pending_batch_records(which)
     }
 
     pub(crate) fn mode(&self) -> QueueMode {

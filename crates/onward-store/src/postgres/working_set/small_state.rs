@@ -112,14 +112,14 @@ impl SmallStateChanges {
         changes.map("session", &before.sessions, &after.sessions, json)?;
         changes.map("affinity", &before.affinities, &after.affinities, json)?;
         changes.map("bucket", &before.buckets, &after.buckets, |bucket| json(&bucket.full_at))?;
-        changes.map("shares", &before.shares, &after.shares, |shares| json(&shares_body(shares)))?;
+        changes.map("shares", &before.fair_shares, &after.fair_shares, |shares| json(&shares_body(shares)))?;
         changes.map("schedule", &before.schedules.by_name, &after.schedules.by_name, json)?;
-        let (collections, later) = (&before.bundles.collections, &after.bundles.collections);
+        let (collections, later) = (&before.batches.pending, &after.batches.pending);
         changes.map("collection", collections, later, |(collection, tasks)| {
             json(&collection_body(*collection, tasks.clone()))
         })?;
-        if before.waits.unsettled != after.waits.unsettled {
-            changes.put("unsettled", String::new(), json(&after.waits.unsettled)?);
+        if before.dependencies.unsettled != after.dependencies.unsettled {
+            changes.put("unsettled", String::new(), json(&after.dependencies.unsettled)?);
         }
         if StoreSettings::of(before) != StoreSettings::of(after) {
             changes.put("store", String::new(), json(&StoreSettings::of(after))?);
@@ -180,14 +180,14 @@ impl SmallState {
 
     /// Those of a state that is needed no more.
     pub(super) fn left_by(mut state: State) -> Self {
-        let unsettled = std::mem::take(&mut state.waits.unsettled);
-        let collections = std::mem::take(&mut state.bundles.collections);
+        let unsettled = std::mem::take(&mut state.dependencies.unsettled);
+        let collections = std::mem::take(&mut state.batches.pending);
         Self(State {
             tasks: TaskTable::default(),
             keys: UniqueKeys::default(),
-            waits: DependencyIndex { unsettled, ..DependencyIndex::default() },
-            bundles: Batches { collections, ..Batches::default() },
-            history: DailyCounts::default(),
+            dependencies: DependencyIndex { unsettled, ..DependencyIndex::default() },
+            batches: Batches { pending: collections, ..Batches::default() },
+            daily_counts: DailyCounts::default(),
             statistics: BTreeMap::new(),
             changes: Vec::new(),
             hint: Hint::default(),
@@ -228,10 +228,10 @@ pub(in crate::postgres) fn take(state: &mut State, item: &SmallStateRow) -> Resu
             let full_at: Duration = read(item, body)?;
             state.buckets.insert(key(item)?, Bucket { full_at });
         }
-        "shares" => drop(state.shares.insert(key(item)?, shares(read(item, body)?))),
+        "shares" => drop(state.fair_shares.insert(key(item)?, shares(read(item, body)?))),
         "schedule" => drop(Arc::make_mut(&mut state.schedules.by_name).insert(key(item)?, read(item, body)?)),
-        "collection" => drop(state.bundles.collections.insert(key(item)?, collection(read(item, body)?))),
-        "unsettled" => state.waits.unsettled = read(item, body)?,
+        "collection" => drop(state.batches.pending.insert(key(item)?, collection(read(item, body)?))),
+        "unsettled" => state.dependencies.unsettled = read(item, body)?,
         "store" => {
             let StoreSettings { mode, configuration, schedule_revision } = read(item, body)?;
             (state.mode, state.configuration, state.schedules.revision) = (mode, configuration, schedule_revision);

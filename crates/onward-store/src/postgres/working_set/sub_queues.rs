@@ -21,12 +21,12 @@ pub(in crate::postgres) struct SubQueueRows {
 #[derive(Debug)]
 pub(in crate::postgres) struct SubQueueHead {
     pub(crate) sub_queue: SubQueue,
-    pub(crate) place: Place,
+    pub(crate) sort_key: Place,
 }
 
 impl WorkingSet {
     /// Whether all that waits is loaded, if anybody asked for what waits.
-    pub(in crate::postgres) fn few_wait(&self) -> Option<bool> {
+    pub(in crate::postgres) fn all_waiting_loaded(&self) -> Option<bool> {
         self.state.tasks.coverage.loaded()?.sub_queues.as_ref().map(PartialSubQueues::is_empty)
     }
 
@@ -42,9 +42,9 @@ impl WorkingSet {
     /// their queue and kind everything is here up to the first of these.
     pub(crate) fn sub_queues(&mut self, sub_queues: SubQueueRows, heads: Vec<SubQueueHead>) {
         let mut bounds: BTreeMap<(Name, Name), Place> = BTreeMap::new();
-        for SubQueueHead { sub_queue, place } in &heads {
-            let bound = bounds.entry((sub_queue.queue.clone(), sub_queue.kind.clone())).or_insert(*place);
-            *bound = (*bound).min(*place);
+        for SubQueueHead { sub_queue, sort_key } in &heads {
+            let bound = bounds.entry((sub_queue.queue.clone(), sub_queue.kind.clone())).or_insert(*sort_key);
+            *bound = (*bound).min(*sort_key);
         }
         let mut found: BTreeMap<SubQueue, Vec<TaskId>> = BTreeMap::new();
         for task in sub_queues.tasks {
@@ -56,13 +56,13 @@ impl WorkingSet {
             let last = self.state.tasks.share(*tasks.last()?)?;
             let is_full = tasks.len() >= sub_queues.limit;
             let bound = || bounds.get(&(sub_queue.queue.clone(), sub_queue.kind.clone())).copied();
-            let behind = if is_full { last.place() } else { bound()? };
+            let behind = if is_full { last.sort_key() } else { bound()? };
             Some((sub_queue, (behind, Arc::clone(last))))
         });
         let mut more: BTreeMap<_, _> = more.collect();
-        more.extend(heads.into_iter().map(|SubQueueHead { sub_queue, place }| {
-            let task = Arc::new(sub_queue.task(place.task));
-            (sub_queue, (place, task))
+        more.extend(heads.into_iter().map(|SubQueueHead { sub_queue, sort_key }| {
+            let task = Arc::new(sub_queue.task(sort_key.task));
+            (sub_queue, (sort_key, task))
         }));
         self.change_loaded(|loaded| loaded.sub_queues = Some(PartialSubQueues::of(more)));
     }
@@ -73,7 +73,7 @@ impl WorkingSet {
         let last = rows.tasks.into_iter().map(|task| self.task(task)).last();
         let last = last.filter(|_| count >= rows.limit).and_then(|last| self.state.tasks.share(last)).cloned();
         self.change_loaded(|loaded| {
-            loaded.sub_queues.get_or_insert_default().set(sub_queue, last.map(|last| (last.place(), last)));
+            loaded.sub_queues.get_or_insert_default().set(sub_queue, last.map(|last| (last.sort_key(), last)));
         });
     }
 }

@@ -26,8 +26,8 @@ pub(crate) struct TaskRow {
     /// Empty for none.
     pub(crate) group: String,
     /// Empty for none.
-    pub(crate) series: String,
-    pub(crate) place: i64,
+    pub(crate) affinity_key: String,
+    pub(crate) sort_key: i64,
     pub(crate) priority: i16,
     pub(crate) run_at: i64,
     pub(crate) expires_at: Option<i64>,
@@ -57,7 +57,7 @@ pub(crate) struct TaskRow {
 pub(in crate::postgres) struct ChangedRow {
     pub(crate) id: i64,
     pub(crate) state: i16,
-    pub(crate) place: i64,
+    pub(crate) sort_key: i64,
     pub(crate) run_at: i64,
     pub(crate) expires_at: Option<i64>,
     pub(in crate::postgres) overdue_at: Option<i64>,
@@ -100,15 +100,16 @@ pub(in crate::postgres) struct Relations {
 pub(in crate::postgres) struct LoadedTask {
     pub(in crate::postgres) task: Arc<Task>,
     /// `None` where nothing is known of it beside its row.
-    pub(in crate::postgres) links: Option<Box<Relations>>,
+    pub(in crate::postgres) relations: Option<Box<Relations>>,
 }
 
 impl LoadedTask {
-    pub(crate) fn of(row: TaskRow, links: Relations) -> Result<Self> {
+    pub(crate) fn of(row: TaskRow, relations: Relations) -> Result<Self> {
         let mut task = row.into_task()?;
-        set_messages(&mut task, &links.messages)?;
-        let links = (links != Relations::default()).then(|| Box::new(Relations { messages: Vec::new(), ..links }));
-        Ok(Self { task: Arc::new(task), links })
+        set_messages(&mut task, &relations.messages)?;
+        let relations =
+            (relations != Relations::default()).then(|| Box::new(Relations { messages: Vec::new(), ..relations }));
+        Ok(Self { task: Arc::new(task), relations })
     }
 
     pub(crate) fn id(&self) -> TaskId {
@@ -118,7 +119,7 @@ impl LoadedTask {
 
 impl Relations {
     /// Whether other tasks have to do with it, but for a key and for children.
-    pub(in crate::postgres) fn is_linked(&self) -> bool {
+    pub(in crate::postgres) fn is_related(&self) -> bool {
         // Without `..`, so that whoever adds a link says here whether it is one of those.
         let Self { waits_for, dependents, bundle, members, has_children: _, key: _, messages: _ } = self;
         !waits_for.is_empty() || !dependents.is_empty() || bundle.is_some() || !members.is_empty()
@@ -179,7 +180,7 @@ impl ChangedRow {
         Ok(Self {
             id: task.id.0,
             state: i16::try_from(task.state.code()).unwrap_or_default(),
-            place: task.place().at,
+            sort_key: task.sort_key().at,
             run_at: task.run_at.as_microseconds(),
             expires_at: microseconds(task.expires_at),
             overdue_at: microseconds(task.must_be_finished_by().or(task.retained_until())),
@@ -217,8 +218,8 @@ impl TaskRow {
             queue: new.queue.to_string(),
             kind: new.kind.to_string(),
             group: text(new.group.as_ref()),
-            series: text(new.affinity.as_ref()),
-            place: changed.place,
+            affinity_key: text(new.affinity.as_ref()),
+            sort_key: changed.sort_key,
             priority: i16::from(new.priority.0),
             run_at: changed.run_at,
             expires_at: changed.expires_at,
@@ -284,7 +285,7 @@ impl TaskRow {
         let mut new = NewTask::of(Name::new(&self.kind)?);
         new.queue = Name::new(&self.queue)?;
         new.group = name(&self.group)?;
-        new.affinity = name(&self.series)?;
+        new.affinity = name(&self.affinity_key)?;
         new.priority = Priority(u8::try_from(self.priority).unwrap_or(u8::MAX));
         new.payload = self.payload.clone().unwrap_or_default();
         new.parent = self.parent.map(TaskId);

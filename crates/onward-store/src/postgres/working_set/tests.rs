@@ -26,18 +26,18 @@ fn ended(number: i64) -> LoadedTask {
 fn long_history() -> WorkingSet {
     let counters = Counters { last_task: 1_000_000, ends: 1_000_000, last_entry: 1_000_000, ..Counters::default() };
     let items = SmallState::of(std::iter::empty()).unwrap();
-    let mut partial = WorkingSet::new(counters, None, 1024, items).unwrap();
-    partial.order(&LoadRequest::Ended, (1..=3).map(ended).collect(), 3);
-    partial.order(&LoadRequest::Retained, Vec::new(), 3);
-    partial.settle();
-    partial
+    let mut working_set = WorkingSet::new(counters, None, 1024, items).unwrap();
+    working_set.order(&LoadRequest::Ended, (1..=3).map(ended).collect(), 3);
+    working_set.order(&LoadRequest::Retained, Vec::new(), 3);
+    working_set.settle();
+    working_set
 }
 
-fn pruned(partial: &WorkingSet, keep: Option<u64>, limit: usize) -> Covered<Outcome> {
+fn pruned(working_set: &WorkingSet, keep: Option<u64>, limit: usize) -> Covered<Outcome> {
     let prune = Prune { older_than: Some(Duration::ZERO), keep, limit };
     let now = Now { wall: Timestamp::from_microseconds(2_000_000), steady: Duration::ZERO };
-    let ran = partial.run(&[&[Write::Prune(prune)]], now).unwrap()?;
-    Ok(ran.outcomes[0][0].clone())
+    let applied = working_set.run(&[&[Write::Prune(prune)]], now).unwrap()?;
+    Ok(applied.outcomes[0][0].clone())
 }
 
 /// Else each of the many small writes that prune a long history would load most of it.
