@@ -1,6 +1,6 @@
 //! Copying a stopped store to another place, of any backend.
 //!
-//! Both ends represent a store as the [rows](crate::postgres::Difference) from which a working set is
+//! Both ends represent a store as the [rows](crate::postgres::ChangeSet) from which a working set is
 //! loaded: tasks, keys, links, other records, the log, and sums. [`run`] transfers them in pieces
 //! of bounded size; `sqlite/copy` and `postgres/copy` read and write them.
 

@@ -8,7 +8,7 @@ use crate::api::error::{Error, Result};
 use crate::api::outcome::Outcome;
 use crate::api::store::Store;
 use crate::api::write::Write;
-use crate::postgres::{Counters, Difference, ItemRow};
+use crate::postgres::{ChangeSet, Counters, SmallStateRow};
 use crate::postgres::{PostgresSource, PostgresTarget};
 use crate::sqlite::{SqliteSource, SqliteTarget};
 
@@ -40,7 +40,7 @@ pub(crate) struct Begun {
 /// A source, which reads a store in pieces. Records other than tasks come first.
 pub(crate) trait Source {
     /// Returns the next piece; `None` after the last one.
-    async fn next(&mut self) -> Result<Option<Difference>>;
+    async fn next(&mut self) -> Result<Option<ChangeSet>>;
 
     /// Fails if a process has changed the store since the copy began.
     async fn end(self) -> Result<()>;
@@ -51,7 +51,7 @@ pub(crate) trait Target {
     /// Returns the steady time of its clock.
     fn steady(&self) -> Duration;
 
-    async fn put(&mut self, piece: Difference) -> Result<()>;
+    async fn put(&mut self, piece: ChangeSet) -> Result<()>;
 
     /// Completes the store.
     async fn end(self, counters: Counters) -> Result<()>;
@@ -154,7 +154,7 @@ struct Later {
 }
 
 impl Later {
-    fn shift(&self, items: &mut [ItemRow]) -> Result<()> {
+    fn shift(&self, items: &mut [SmallStateRow]) -> Result<()> {
         for item in items.iter_mut().filter(|item| item.sort == "bucket") {
             let full_at: Duration = item.body()?;
             let left = full_at.saturating_sub(self.from);

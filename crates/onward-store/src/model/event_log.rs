@@ -12,7 +12,7 @@ use crate::model::state::State;
 
 /// One thing that happened to a task.
 #[derive(Debug, Clone)]
-pub(crate) struct Logged {
+pub(crate) struct LoggedChange {
     pub(crate) at: Timestamp,
     pub(crate) task: TaskId,
     pub(crate) kind: Name,
@@ -25,17 +25,17 @@ pub(crate) struct Logged {
 struct Entry {
     /// The number that the next task would have got.
     next_task: i64,
-    changes: Vec<Logged>,
+    changes: Vec<LoggedChange>,
 }
 
 /// Entries numbered from 1 up, of which the oldest may be forgotten. Submissions are not in it:
 /// they are told from the tasks, and come before the changes of the first entry that knows of them.
 #[derive(Debug, Default)]
-pub(crate) struct Log {
+pub(crate) struct EventLog {
     entries: BTreeMap<i64, Entry>,
 }
 
-impl Log {
+impl EventLog {
     /// The number of the next entry.
     pub(crate) fn next(&self) -> i64 {
         self.entries.last_key_value().map_or(1, |(newest, _)| newest + 1)

@@ -35,7 +35,7 @@
 //!   overdue first, until one sweep has moved [`SWEEP`](crate::bounds::SWEEP) members.
 //! * A bundle that is over ends its members after it has told its dependents, by their numbers;
 //!   then it cancels its children.
-//! * A claim takes from a line of a series if that is reserved for nobody else when the claim
+//! * A claim takes from a line of an affinity key if that is reserved for nobody else when the claim
 //!   begins to look, and not if it is, whatever the claim itself changes of who is preferred.
 //! * Several limits for one queue in a [`QueueSelection`](crate::QueueSelection) add up.
 //! * Every read shows what was last written: an elapsed pause and a task that has come due are seen
@@ -59,25 +59,25 @@ mod state;
 mod sweep;
 mod tasks;
 
-pub(crate) use event_log::Log;
-pub(crate) use state::{Moment, State};
+pub(crate) use event_log::EventLog;
+pub(crate) use state::{Now, State};
 #[cfg(feature = "postgres")]
 pub(crate) use {
-    attempts::external_completion::Awaited,
-    batches::index::Bundles,
-    coverage::known::Known,
-    coverage::load_request::Want,
-    coverage::loaded::{Frontier, Holders, Part, RunningRows},
-    coverage::more_waiting::MoreWaiting,
-    dependencies::dependents::Waits,
-    event_log::Logged,
-    limits::fair_share::QueueShares,
-    limits::running::{RunningCounts, RunningLine},
-    reads::daily_counts::History,
-    tasks::keys::{Keys, Taken},
-    tasks::sub_queue::Lane,
-    tasks::table::Tasks,
+    attempts::external_completion::AwaitedCompletion,
+    batches::index::Batches,
+    coverage::check::Coverage,
+    coverage::load_request::LoadRequest,
+    coverage::loaded::{Loaded, LoadedUpTo, RunningCountRows, RunningSessions},
+    coverage::partial_sub_queues::PartialSubQueues,
+    dependencies::dependents::DependencyIndex,
+    event_log::LoggedChange,
+    limits::fair_share::FairShares,
+    limits::running::{RunningCounts, RunningKey},
+    reads::daily_counts::DailyCounts,
+    tasks::keys::{TakenKey, UniqueKeys},
+    tasks::sub_queue::SubQueue,
+    tasks::table::TaskTable,
     tasks::task::{End, Task},
 };
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
-pub(crate) use {batches::index::Line, dependencies::dependents::Over};
+pub(crate) use {batches::index::BatchKey, dependencies::dependents::UnsettledEnd};

@@ -12,28 +12,28 @@ use crate::api::store::{Hint, KindStatistics};
 use crate::api::task::{SessionId, TaskId};
 use crate::api::timestamp::Timestamp;
 use crate::api::write::Scope;
-use crate::model::batches::index::Bundles;
-use crate::model::claims::affinity::Preferred;
+use crate::model::batches::index::Batches;
+use crate::model::claims::affinity::PreferredSession;
 use crate::model::claims::session::Session;
-use crate::model::dependencies::dependents::Waits;
-use crate::model::event_log::Logged;
-use crate::model::limits::fair_share::QueueShares;
-use crate::model::reads::daily_counts::History;
+use crate::model::dependencies::dependents::DependencyIndex;
+use crate::model::event_log::LoggedChange;
+use crate::model::limits::fair_share::FairShares;
+use crate::model::reads::daily_counts::DailyCounts;
 use crate::model::schedules::Schedules;
-use crate::model::tasks::keys::Keys;
-use crate::model::tasks::table::Tasks;
+use crate::model::tasks::keys::UniqueKeys;
+use crate::model::tasks::table::TaskTable;
 use crate::rules::limit::Bucket;
 
 /// The state between two writes. A clone shares the tasks with it, so that an undo costs little.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
     /// When the writes under way act.
-    pub(crate) now: Moment,
+    pub(crate) now: Now,
     pub(crate) payload_limit: usize,
-    pub(crate) tasks: Tasks,
-    pub(crate) keys: Keys,
-    pub(crate) waits: Waits,
-    pub(crate) bundles: Bundles,
+    pub(crate) tasks: TaskTable,
+    pub(crate) keys: UniqueKeys,
+    pub(crate) dependencies: DependencyIndex,
+    pub(crate) batches: Batches,
     pub(crate) sessions: BTreeMap<SessionId, Session>,
     pub(crate) queues: BTreeSet<Name>,
     /// How queues are worked off that are not worked off by default.
@@ -45,15 +45,15 @@ pub(crate) struct State {
     /// The token buckets of scopes from which something was taken.
     pub(crate) buckets: BTreeMap<LimitScope, Bucket>,
     /// What has been started from queues while groups have shares.
-    pub(crate) shares: BTreeMap<Name, QueueShares>,
+    pub(crate) fair_shares: BTreeMap<Name, FairShares>,
     pub(crate) kinds: BTreeSet<Name>,
     pub(crate) groups: BTreeSet<Name>,
     pub(crate) pauses: BTreeMap<Scope, Option<Timestamp>>,
-    /// The sessions that series prefer; all of them are open.
-    pub(crate) affinities: BTreeMap<Name, Preferred>,
+    /// The sessions that affinity keys prefer; all of them are open.
+    pub(crate) affinities: BTreeMap<Name, PreferredSession>,
     pub(crate) schedules: Schedules,
     pub(crate) statistics: BTreeMap<Name, KindStatistics>,
-    pub(crate) history: History,
+    pub(crate) daily_counts: DailyCounts,
     /// The highest number of a task so far.
     pub(crate) last_task: i64,
     /// The highest number of a session so far.
@@ -65,7 +65,7 @@ pub(crate) struct State {
     /// Log entries with lower numbers are to be forgotten.
     pub(crate) forget_before: i64,
     /// What the writes under way did to tasks, submissions apart.
-    pub(crate) changes: Vec<Logged>,
+    pub(crate) changes: Vec<LoggedChange>,
     pub(crate) hint: Hint,
     /// What the writes under way have to tell.
     pub(crate) news: Vec<TaskNews>,
@@ -73,12 +73,12 @@ pub(crate) struct State {
 
 /// Wall time and steady time, read together.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
+pub(crate) struct Now {
     pub(crate) wall: Timestamp,
     pub(crate) steady: Duration,
 }
 
-impl Default for Moment {
+impl Default for Now {
     fn default() -> Self {
         Self { wall: Timestamp::MIN, steady: Duration::ZERO }
     }
@@ -89,7 +89,7 @@ impl State {
     pub(super) fn log(&mut self, id: TaskId, change: Change) {
         let Some(task) = self.tasks.get(id) else { return };
         let (kind, queue) = (task.new.kind.clone(), task.new.queue.clone());
-        self.changes.push(Logged { at: self.now.wall, task: id, kind, queue, change });
+        self.changes.push(LoggedChange { at: self.now.wall, task: id, kind, queue, change });
     }
 
     /// Hints that there may be something new to claim, or something new to wait for.

@@ -13,26 +13,26 @@ use crate::rules::attempt::{self, AfterAttempt};
 
 impl State {
     pub(super) fn sweep(&mut self) -> Swept {
-        let (due, expired, lost) = self.catch_up();
+        let (due, expired, lost) = self.apply_due_changes();
         let next = [self.next_due(), self.next_token(None)];
         Swept { due, expired, lost, next_due: next.into_iter().flatten().min() }
     }
 
     /// Does what has become due: how many tasks, how many have expired, and how many were taken
     /// back.
-    pub(super) fn catch_up(&mut self) -> (u64, u64, u64) {
+    pub(super) fn apply_due_changes(&mut self) -> (u64, u64, u64) {
         self.end_pauses();
         self.forget_affinities();
         let due = self.promote();
         self.forget_sessions();
-        let lost = self.take_back();
+        let lost = self.reclaim_lapsed();
         self.fail_overdue();
         // Last, for what was taken back may have expired meanwhile, and a claim should not come
         // upon it.
         let expired = self.expire();
-        let bundles = self.hand_over_ripe();
+        let batches = self.close_ready_batches();
         self.settle_dependents();
-        (due + bundles, expired, lost)
+        (due + batches, expired, lost)
     }
 
     fn promote(&mut self) -> u64 {
@@ -52,7 +52,7 @@ impl State {
         let over: Vec<TaskId> = over.map(|(_, id)| id).collect();
         let mut expired = 0;
         for id in over {
-            if !self.outlives(id) {
+            if !self.clear_expiry_if_started(id) {
                 self.end(id, TaskState::Expired);
                 expired += 1;
             }
@@ -73,14 +73,14 @@ impl State {
         }
     }
 
-    fn take_back(&mut self) -> u64 {
+    fn reclaim_lapsed(&mut self) -> u64 {
         let mut taken = 0;
         for session in self.lapsed() {
             let mut held = self.held_ids(session);
             let all = held.len();
             held.truncate(bounds::SWEEP - taken);
             for task in &held {
-                self.lose(*task, session);
+                self.lose_lease(*task, session);
             }
             taken += held.len();
             if held.len() == all {
@@ -100,7 +100,7 @@ impl State {
     }
 
     /// Takes a task back from a session that has lapsed.
-    fn lose(&mut self, id: TaskId, session: SessionId) {
+    fn lose_lease(&mut self, id: TaskId, session: SessionId) {
         let now = self.now.wall;
         let Some(task) = self.tasks.get(id) else { return };
         let after = attempt::lease_lost(task.cancel_requested, task.lost, task.attempts, now);
@@ -122,13 +122,13 @@ impl State {
         let run = self.tasks.scheduled().next().map(|(at, _)| at);
         let expiry = self.tasks.expiring().next().map(|(at, _)| at);
         let pause = self.pauses.values().flatten().min().copied();
-        let wall = [run, expiry, pause, self.next_overdue(), self.next_ripe()]
+        let wall = [run, expiry, pause, self.next_overdue(), self.next_ready_batch()]
             .into_iter()
             .flatten()
             .min()
             .map(|at| attempt::until(at, self.now.wall));
-        let unsettled = self.waits.is_unsettled().then_some(Duration::ZERO);
-        [wall, self.next_lapse(), unsettled, self.next_opening()].into_iter().flatten().min()
+        let unsettled = self.dependencies.is_unsettled().then_some(Duration::ZERO);
+        [wall, self.next_lapse(), unsettled, self.next_reservation_end()].into_iter().flatten().min()
     }
 
     fn next_lapse(&self) -> Option<Duration> {

@@ -3,9 +3,9 @@
 //! One batch of calls is one transaction of three or four round trips: the store's lock and what
 //! the calls will look for; whatever else they turn out to look for; what they changed, and the
 //! commit. What happens in between is decided by the code of the memory store over the rows that
-//! were loaded (`memory/known.rs`, `memory/partial/`), so that this module holds no rule.
+//! were loaded (`memory/known.rs`, `memory/working_set/`), so that this module holds no rule.
 //!
-//! [`sql`] has the names of the tables, [`fetch`] loads, [`save`] and [`tasks`] write, [`writer`]
+//! [`sql`] has the names of the tables, [`load`] loads, [`save`] and [`tasks`] write, [`writer`]
 //! makes batches of calls and transactions of batches, [`append`] is the short way of steps,
 //! [`next`] has the calls of the next transaction, [`ahead`] what is decided of them meanwhile,
 //! [`own`] and [`unchanged`] say what a writer need not read again, [`reads`] answers what is
@@ -34,9 +34,9 @@ pub(crate) use copy::{PostgresSource, PostgresTarget};
 pub use store::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub(crate) use working_set::{
-    change_set::{DayCounts, Difference, KeyRow, MessageRow, TurnRow, tag},
+    change_set::{ChangeSet, DayCounts, KeyRow, MessageRow, TurnRow, tag},
     counters::Counters,
     log_entry::{decode, encode, read_changes},
-    small_state::{CollectionBody, ItemRow, Settings, SharesBody},
+    small_state::{CollectionBody, SharesBody, SmallStateRow, StoreSettings},
     task_row::TaskRow,
 };

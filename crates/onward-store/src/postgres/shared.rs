@@ -13,6 +13,7 @@ use crate::api::news::{NewsSender, TaskNews};
 use crate::api::store::Hint;
 use crate::api::timestamp::Timestamp;
 use crate::clock::Clock;
+use crate::model::Now;
 use crate::postgres::connect::connection::Address;
 use crate::postgres::connect::error::driver_error;
 use crate::postgres::connect::options::PostgresOptions;
@@ -20,8 +21,7 @@ use crate::postgres::connect::pool::Pool;
 use crate::postgres::connect::server_clock::ServerClock;
 use crate::postgres::sql::Sql;
 use crate::postgres::wake;
-use crate::postgres::working_set::applied::Ran;
-use crate::postgres::working_set::counters::Now;
+use crate::postgres::working_set::applied::Applied;
 
 /// The port that a URL need not say.
 const USUAL_PORT: u16 = 5432;
@@ -83,9 +83,9 @@ impl Shared {
 
     /// Takes note of what was committed. A hint is never the truth, so that whoever hears it may
     /// look already.
-    pub(super) fn committed(&self, ran: &Ran) {
-        self.stamp.store(ran.stamp(), Ordering::Relaxed);
-        self.hint(ran.hint);
+    pub(super) fn committed(&self, applied: &Applied) {
+        self.stamp.store(applied.stamp(), Ordering::Relaxed);
+        self.hint(applied.hint);
     }
 
     /// Tells those who wait here what is on disk.

@@ -39,7 +39,7 @@ use crate::postgres::connect::connection::{Address, connect};
 use crate::postgres::connect::options::PostgresOptions;
 use crate::postgres::connect::pool::Pool;
 use crate::postgres::connect::pool::are_pooled;
-use crate::postgres::connect::retry_budget::{Patience, is_not_ready, is_passing};
+use crate::postgres::connect::retry_budget::{RetryBudget, is_not_ready, is_passing};
 use crate::postgres::connect::server_clock;
 use crate::postgres::migrations::migrate::migrate;
 use crate::postgres::reads;
@@ -95,7 +95,7 @@ impl PostgresStore {
 
     pub(super) async fn open_with(address: Address, options: PostgresOptions) -> Result<Self> {
         let location = location(&address.config, &options.schema);
-        let mut patience = Patience::new(options.patience);
+        let mut patience = RetryBudget::new(options.patience);
         let mut is_told = false;
         loop {
             match Self::open_there(address.clone(), options.clone()).await {
@@ -182,7 +182,7 @@ impl PostgresStore {
         F: Future<Output = Result<T>> + Send + 'static,
     {
         Box::pin(async move {
-            let mut patience = Patience::new(self.shared.options.patience);
+            let mut patience = RetryBudget::new(self.shared.options.patience);
             loop {
                 let reading = tokio::spawn(read(Arc::clone(&self.shared)));
                 match reading.await.unwrap_or_else(|_| Err(Error::closed())) {
@@ -262,7 +262,9 @@ impl ReadMethods for PostgresStore {
     }
 
     fn queue_mode(&self) -> Answer<'_, QueueMode> {
-        self.read(move |shared| async move { reads::model_reads::look(&shared, |partial, _| Ok(partial.mode())).await })
+        self.read(move |shared| async move {
+            reads::model_reads::look(&shared, |working_set, _| Ok(working_set.mode())).await
+        })
     }
 
     fn statistics(&self) -> Answer<'_, Vec<KindStatistics>> {
@@ -270,32 +272,34 @@ impl ReadMethods for PostgresStore {
     }
 
     fn sessions(&self) -> Answer<'_, Vec<SessionRecord>> {
-        self.read(move |shared| async move { reads::model_reads::look(&shared, |partial, _| partial.sessions()).await })
+        self.read(move |shared| async move {
+            reads::model_reads::look(&shared, |working_set, _| working_set.sessions()).await
+        })
     }
 
     fn pauses(&self) -> Answer<'_, Vec<PauseRecord>> {
         self.read(move |shared| async move {
-            reads::model_reads::look(&shared, |partial, now| Ok(partial.pauses(now))).await
+            reads::model_reads::look(&shared, |working_set, now| Ok(working_set.pauses(now))).await
         })
     }
 
     fn limits(&self) -> Answer<'_, Vec<LimitRecord>> {
-        self.read(
-            move |shared| async move { reads::model_reads::look(&shared, |partial, now| partial.limits(now)).await },
-        )
+        self.read(move |shared| async move {
+            reads::model_reads::look(&shared, |working_set, now| working_set.limits(now)).await
+        })
     }
 
     fn collections(&self, which: CollectionSelection) -> Answer<'_, Vec<CollectionRecord>> {
         self.read(move |shared| {
             let which = which.clone();
-            async move { reads::model_reads::look(&shared, move |partial, _| Ok(partial.collections(&which))).await }
+            async move { reads::model_reads::look(&shared, move |working_set, _| Ok(working_set.collections(&which))).await }
         })
     }
 
     fn schedules(&self, which: ScheduleSelection) -> Answer<'_, Vec<ScheduleRecord>> {
         self.read(move |shared| {
             let which = which.clone();
-            async move { reads::model_reads::look(&shared, move |partial, _| Ok(partial.schedules(&which))).await }
+            async move { reads::model_reads::look(&shared, move |working_set, _| Ok(working_set.schedules(&which))).await }
         })
     }
 

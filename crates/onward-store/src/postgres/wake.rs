@@ -9,7 +9,7 @@ use tokio_postgres::AsyncMessage;
 
 use crate::api::error::{Error, Result};
 use crate::api::store::Hint;
-use crate::postgres::connect::connection::{Address, Link, LinkTo};
+use crate::postgres::connect::connection::{Address, OwnedConnection, ServerConnection};
 use crate::postgres::connect::error::classified;
 use crate::postgres::connect::error::nothing_said;
 use crate::postgres::shared::Shared;
@@ -79,7 +79,7 @@ async fn look_now_and_then(shared: &Weak<Shared>, poll: Duration) {
 
 /// A connection that messages come through to.
 pub(super) struct Listener {
-    client: Link,
+    client: OwnedConnection,
     messages: mpsc::Receiver<String>,
 }
 
@@ -90,7 +90,7 @@ impl Listener {
         address: &Address,
         sql: &Sql,
         node: u64,
-        other: &Link,
+        other: &OwnedConnection,
     ) -> Result<Option<Self>> {
         let mut listener = Self::connect(address, sql).await?;
         if listener.test(sql, node, other).await? {
@@ -124,14 +124,14 @@ impl Listener {
                 }
             }
         });
-        let client = Link::new(client);
+        let client = OwnedConnection::new(client);
         client.batch_execute(&format!("LISTEN {}", channel(&sql.schema))).await.map_err(classified)?;
         Ok(Self { client, messages })
     }
 
     /// Whether a message comes that another connection sends. One that this connection sent would
     /// come also behind a pooler, along with the answer.
-    pub(super) async fn test(&mut self, sql: &Sql, node: u64, other: &Link) -> Result<bool> {
+    pub(super) async fn test(&mut self, sql: &Sql, node: u64, other: &OwnedConnection) -> Result<bool> {
         let test = format!("NOTIFY {}, '{}'", channel(&sql.schema), message(node, Hint::default()));
         other.batch_execute(&test).await.map_err(classified)?;
         Ok(tokio::time::timeout(TEST, self.messages.recv()).await.is_ok_and(|message| message.is_some()))
@@ -181,7 +181,7 @@ fn heard_from(shared: &Shared, message: &str) {
 
 /// The [stamp], and a look into the inbox, where the role may have it: one statement, for an idle
 /// process does nothing else.
-async fn look(client: &Link, shared: &Shared) -> Result<i64> {
+async fn look(client: &OwnedConnection, shared: &Shared) -> Result<i64> {
     if !shared.sees_inbox.load(Ordering::Relaxed) {
         return stamp(client, shared).await;
     }
@@ -199,7 +199,7 @@ async fn look(client: &Link, shared: &Shared) -> Result<i64> {
 const STAMP: &str = "SELECT (SELECT last_value FROM {s}.last_entry) + (SELECT last_value FROM {s}.last_task)";
 
 /// A number that is another one after every write that changes anything.
-pub(super) async fn stamp(client: &LinkTo<'_>, shared: &Shared) -> Result<i64> {
+pub(super) async fn stamp(client: &ServerConnection<'_>, shared: &Shared) -> Result<i64> {
     let rows = client.query_typed(&shared.sql.text(STAMP), &[]).await.map_err(classified)?;
     rows.first().map(|row| row.get(0)).ok_or_else(nothing_said)
 }

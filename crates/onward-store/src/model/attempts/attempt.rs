@@ -17,7 +17,7 @@ use crate::rules::orchestration::keeps_no_memo;
 
 impl State {
     pub(in crate::model) fn complete(&mut self, lease: Lease, result: Option<Bytes>) -> Result<Outcome, Refusal> {
-        let kind = &self.held(lease)?.new.kind;
+        let kind = &self.check_lease(lease)?.new.kind;
         check_payload("result", result.as_ref().map_or(0, Bytes::len), self.payload_limit, kind)
             .map_err(|error| Refusal::Invalid(error.to_string()))?;
         self.tasks.change(lease.task, |task| task.result = result);
@@ -31,14 +31,14 @@ impl State {
         error: String,
         next: AfterFailure,
     ) -> Result<Outcome, Refusal> {
-        let task = self.held(lease)?;
+        let task = self.check_lease(lease)?;
         let facts = FailedAttempt {
             cancel_requested: task.cancel_requested,
             attempts: task.attempts,
             expires_at: task.expires_at,
             is_rated: self.is_rated(task),
             // One that a member is to be taken out of has to wait for that as well.
-            is_moving: task.move_to.is_some() || self.has_marked(task.id),
+            is_moving: task.move_to.is_some() || self.has_items_to_cancel(task.id),
         };
         let now = self.now.wall;
         let after = attempt::failed(facts, next, now);
@@ -46,10 +46,10 @@ impl State {
             task.lost = 0;
             task.push_error(now, error);
         });
-        Ok(Outcome::Failed(self.go_on(lease, after)))
+        Ok(Outcome::Failed(self.continue_after_failure(lease, after)))
     }
 
-    fn go_on(&mut self, lease: Lease, after: AfterAttempt) -> Failed {
+    fn continue_after_failure(&mut self, lease: Lease, after: AfterAttempt) -> Failed {
         let id = lease.task;
         match after {
             AfterAttempt::End(state) => {
@@ -87,21 +87,21 @@ impl State {
             task.attempts = attempts;
             task.wait_for(at, now);
         });
-        self.stand_aside_if_paused(id);
-        self.settle_move(id);
+        self.block_if_paused(id);
+        self.apply_move(id);
         self.hint_work();
-        self.let_go(id);
+        self.cancel_marked_items(id);
         self.tasks.get(id).map_or(TaskState::Waiting, |task| task.state)
     }
 
     pub(in crate::model) fn release(&mut self, lease: Lease, after: Duration) -> Result<Outcome, Refusal> {
-        self.held(lease)?;
-        self.give_back(lease.task, after);
+        self.check_lease(lease)?;
+        self.return_to_queue(lease.task, after);
         Ok(Outcome::Done)
     }
 
     /// Gives a running task back as if it had not been claimed.
-    pub(in crate::model) fn give_back(&mut self, id: TaskId, after: Duration) {
+    pub(in crate::model) fn return_to_queue(&mut self, id: TaskId, after: Duration) {
         let Some(task) = self.tasks.get(id) else { return };
         if task.cancel_requested {
             self.end(id, TaskState::Cancelled);
@@ -114,7 +114,7 @@ impl State {
     }
 
     pub(in crate::model) fn confirm_cancel(&mut self, lease: Lease, reason: String) -> Result<Outcome, Refusal> {
-        self.held(lease)?;
+        self.check_lease(lease)?;
         let now = self.now.wall;
         self.tasks.change(lease.task, |task| task.push_error(now, reason));
         self.end_attempt(lease.task, TaskState::Cancelled);
@@ -128,7 +128,7 @@ impl State {
         message: Option<String>,
         bytes: Option<ByteProgress>,
     ) -> Result<Outcome, Refusal> {
-        self.held(lease)?;
+        self.check_lease(lease)?;
         let bytes = attempt::bytes(bytes);
         let fraction = attempt::fraction(fraction);
         let message = message.map(|message| attempt::cut(message, bounds::PROGRESS_BYTES));
@@ -138,7 +138,7 @@ impl State {
     }
 
     pub(in crate::model) fn keep_memo(&mut self, lease: Lease, memo: Bytes) -> Result<Outcome, Refusal> {
-        let NewTask { kind, orchestration, .. } = &self.held(lease)?.new;
+        let NewTask { kind, orchestration, .. } = &self.check_lease(lease)?.new;
         if *orchestration {
             return Err(keeps_no_memo(kind));
         }
@@ -149,8 +149,8 @@ impl State {
     }
 
     /// The fence: the task that runs under exactly this lease.
-    pub(in crate::model) fn held(&self, lease: Lease) -> Result<&Task, Refusal> {
-        self.open(lease.session)?;
+    pub(in crate::model) fn check_lease(&self, lease: Lease) -> Result<&Task, Refusal> {
+        self.check_session(lease.session)?;
         self.tasks.get(lease.task).filter(|task| task.lease() == Some(lease)).ok_or(Refusal::LeaseLost(lease))
     }
 }

@@ -18,7 +18,7 @@ use crate::rules::retry::FailureClass;
 
 /// A wait to be finished from elsewhere; there while the task is blocked for it.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Awaited {
+pub(crate) struct AwaitedCompletion {
     pub(crate) wait: CompletionWait,
     /// When the attempt has failed unless it was finished.
     pub(crate) until: Option<Timestamp>,
@@ -33,7 +33,7 @@ impl State {
         lease: Lease,
         wait: CompletionWait,
     ) -> Result<Outcome, Refusal> {
-        let task = self.held(lease)?;
+        let task = self.check_lease(lease)?;
         if task.new.orchestration {
             return Err(orchestration::waits_by_parking(&task.new.kind));
         }
@@ -47,10 +47,10 @@ impl State {
             task.state = TaskState::Blocked;
             task.session = None;
             task.lost = 0;
-            task.awaited = Some(Awaited { wait, until, expires_at: task.expires_at.take() });
+            task.awaited = Some(AwaitedCompletion { wait, until, expires_at: task.expires_at.take() });
         });
         self.log(lease.task, Change::Blocked);
-        self.settle_move(lease.task);
+        self.apply_move(lease.task);
         self.hint_work();
         Ok(Outcome::AwaitsCompletion { state: TaskState::Blocked })
     }

@@ -7,7 +7,7 @@ use crate::model::state::State;
 
 impl State {
     pub(in crate::model) fn record_io(&mut self, lease: Lease, io: Io) -> Result<Outcome, Refusal> {
-        self.held(lease)?;
+        self.check_lease(lease)?;
         self.tasks.change(lease.task, |task| task.io = Some(io));
         Ok(Outcome::Done)
     }

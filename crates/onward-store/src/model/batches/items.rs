@@ -5,8 +5,8 @@ use crate::api::news::TaskNews;
 use crate::api::outcome::Refusal;
 use crate::api::reason::WaitReason;
 use crate::api::task::{NewTask, TaskId, TaskState};
-use crate::model::batches::index::line_of;
-use crate::model::dependencies::dependents::Over;
+use crate::model::batches::index::batch_key_of;
+use crate::model::dependencies::dependents::UnsettledEnd;
 use crate::model::state::State;
 use crate::model::tasks::task::Task;
 use crate::rules::aggregate::{self, Collection};
@@ -14,16 +14,16 @@ use crate::rules::aggregate::{self, Collection};
 impl State {
     /// A task that was to be collected has ended or was removed: it leaves what is being collected,
     /// or its bundle, unless it ended with that.
-    pub(in crate::model) fn leave_bundle(&mut self, id: TaskId, new: &NewTask, is_removed: bool) {
-        let Some(bundle) = self.bundles.bundle_of(id) else { return self.leave_collection(id, new) };
-        let is_live = self.live_state(bundle).is_some();
+    pub(in crate::model) fn leave_batch(&mut self, id: TaskId, new: &NewTask, is_removed: bool) {
+        let Some(batch) = self.batches.batch_of(id) else { return self.leave_pending_batch(id, new) };
+        let is_live = self.live_state(batch).is_some();
         if is_live || is_removed {
-            self.bundles.forget(id);
+            self.batches.forget(id);
         }
-        if is_live && !self.is_running(bundle) && !self.bundles.has_members(bundle) {
+        if is_live && !self.is_running(batch) && !self.batches.has_items(batch) {
             let now = self.now.wall;
-            self.tasks.change(bundle, |task| task.push_error_between(now, aggregate::EMPTIED.to_owned()));
-            self.end(bundle, TaskState::Cancelled);
+            self.tasks.change(batch, |task| task.push_error_between(now, aggregate::EMPTIED.to_owned()));
+            self.end(batch, TaskState::Cancelled);
         }
     }
 
@@ -36,103 +36,102 @@ impl State {
     }
 
     /// Where a task stands; a member runs while its bundle does.
-    pub(in crate::model) fn standing_of(&self, task: &Task) -> TaskState {
-        let bundle = self.bundles.bundle_of(task.id).filter(|_| !task.state.is_ended());
-        if bundle.is_some_and(|bundle| self.is_running(bundle)) { TaskState::Running } else { task.state }
+    pub(in crate::model) fn effective_state(&self, task: &Task) -> TaskState {
+        let batch = self.batches.batch_of(task.id).filter(|_| !task.state.is_ended());
+        if batch.is_some_and(|batch| self.is_running(batch)) { TaskState::Running } else { task.state }
     }
 
     /// The bundle of a member, if that has not ended.
-    pub(in crate::model) fn live_bundle_of(&self, member: TaskId) -> Option<&Task> {
-        let bundle = self.tasks.get(self.bundles.bundle_of(member)?)?;
-        (!bundle.state.is_ended()).then_some(bundle)
+    pub(in crate::model) fn live_batch_of(&self, item: TaskId) -> Option<&Task> {
+        let batch = self.tasks.get(self.batches.batch_of(item)?)?;
+        (!batch.state.is_ended()).then_some(batch)
     }
 
-    fn marked(&self, bundle: TaskId) -> Vec<TaskId> {
-        let is_marked =
-            |id: &TaskId| self.tasks.get(*id).is_some_and(|member| member.cancel_requested && !member.state.is_ended());
-        self.bundles.members_of(bundle).into_iter().filter(is_marked).collect()
+    fn items_to_cancel(&self, batch: TaskId) -> Vec<TaskId> {
+        let is_to_cancel =
+            |id: &TaskId| self.tasks.get(*id).is_some_and(|item| item.cancel_requested && !item.state.is_ended());
+        self.batches.items_of(batch).into_iter().filter(is_to_cancel).collect()
     }
 
     /// Whether somebody wants members of a bundle cancelled.
-    pub(in crate::model) fn has_marked(&self, bundle: TaskId) -> bool {
-        !self.marked(bundle).is_empty()
+    pub(in crate::model) fn has_items_to_cancel(&self, batch: TaskId) -> bool {
+        !self.items_to_cancel(batch).is_empty()
     }
 
     /// A bundle waits again: members that somebody wanted cancelled while it ran are taken out of
     /// it.
-    pub(in crate::model) fn let_go(&mut self, bundle: TaskId) {
-        for member in self.marked(bundle) {
-            self.end(member, TaskState::Cancelled);
+    pub(in crate::model) fn cancel_marked_items(&mut self, batch: TaskId) {
+        for item in self.items_to_cancel(batch) {
+            self.end(item, TaskState::Cancelled);
         }
     }
 
     /// Whether the time to live of a member is over for good; then it is forgotten.
-    pub(in crate::model) fn outlives(&mut self, member: TaskId) -> bool {
-        let started =
-            self.live_bundle_of(member).is_some_and(|bundle| aggregate::has_started(bundle.state, bundle.attempts));
+    pub(in crate::model) fn clear_expiry_if_started(&mut self, item: TaskId) -> bool {
+        let started = self.live_batch_of(item).is_some_and(|batch| aggregate::has_started(batch.state, batch.attempts));
         if started {
-            self.tasks.change(member, |task| task.expires_at = None);
+            self.tasks.change(item, |task| task.expires_at = None);
         }
         started
     }
 
     /// The next member that is to end with a bundle that is over.
-    pub(in crate::model) fn next_member(&self, over: Over) -> Option<TaskId> {
-        self.bundles.member_from(over.task, over.next_member)
+    pub(in crate::model) fn next_batch_item(&self, over: UnsettledEnd) -> Option<TaskId> {
+        self.batches.item_from(over.task, over.next_member)
     }
 
     /// Ends a member with its bundle.
-    pub(in crate::model) fn end_member(&mut self, member: TaskId, over: Over) {
-        if self.live_state(member).is_none() {
+    pub(in crate::model) fn end_item(&mut self, item: TaskId, over: UnsettledEnd) {
+        if self.live_state(item).is_none() {
             return;
         }
-        let last_error = self.tasks.get(over.task).and_then(|bundle| bundle.errors.last());
+        let last_error = self.tasks.get(over.task).and_then(|batch| batch.errors.last());
         let last_error = last_error.map(|error| error.message.as_str());
         if let Some(error) = aggregate::error(over.task, over.ended, last_error) {
             let now = self.now.wall;
-            self.tasks.change(member, |task| task.push_error_between(now, error));
+            self.tasks.change(item, |task| task.push_error_between(now, error));
         }
-        self.end(member, aggregate::end_of_member(over.ended));
+        self.end(item, aggregate::end_of_member(over.ended));
     }
 
     /// The members that wait again with a bundle that is tried again after its end: those that have
     /// ended.
-    pub(in crate::model) fn members_to_retry(&self, bundle: &Task) -> Result<Vec<TaskId>, Refusal> {
-        let members = self.bundles.members_of(bundle.id);
-        if bundle.members > 0 && members.is_empty() {
-            return Err(aggregate::without_members(bundle.id));
+    pub(in crate::model) fn items_to_retry(&self, batch: &Task) -> Result<Vec<TaskId>, Refusal> {
+        let items = self.batches.items_of(batch.id);
+        if batch.members > 0 && items.is_empty() {
+            return Err(aggregate::without_members(batch.id));
         }
-        let ended: Vec<TaskId> = members.into_iter().filter(|member| self.live_state(*member).is_none()).collect();
-        for member in &ended {
-            let taken = self.tasks.get(*member).and_then(|member| self.keys.active(&member.new));
+        let ended: Vec<TaskId> = items.into_iter().filter(|item| self.live_state(*item).is_none()).collect();
+        for item in &ended {
+            let taken = self.tasks.get(*item).and_then(|item| self.keys.active(&item.new));
             if let Some(by) = taken {
-                return Err(Refusal::KeyTaken { task: *member, by });
+                return Err(Refusal::KeyTaken { task: *item, by });
             }
         }
         Ok(ended)
     }
 
     /// Has what ended with a bundle wait with it again.
-    pub(in crate::model) fn retry_members(&mut self, bundle: TaskId, members: Vec<TaskId>) {
-        self.waits.keep_members(bundle);
-        for member in members {
-            let Some(new) = self.tasks.get(member).map(|task| task.new.clone()) else { continue };
-            self.make_names(Some(&new.queue), None);
-            self.keys.take(member, &new);
-            self.start_anew(member);
-            self.log(member, Change::Retried);
-            self.news.push(TaskNews::Retried { task: member });
+    pub(in crate::model) fn retry_items(&mut self, batch: TaskId, items: Vec<TaskId>) {
+        self.dependencies.keep_items(batch);
+        for item in items {
+            let Some(new) = self.tasks.get(item).map(|task| task.new.clone()) else { continue };
+            self.register_names(Some(&new.queue), None);
+            self.keys.take(item, &new);
+            self.reset(item);
+            self.log(item, Change::Retried);
+            self.news.push(TaskNews::Retried { task: item });
         }
     }
 
     /// What a task waits for that is collected with others, or was handed over with them.
     pub(in crate::model) fn why_aggregated(&self, task: &Task) -> Option<WaitReason> {
         task.new.aggregate.filter(|_| task.state == TaskState::Blocked)?;
-        if let Some(bundle) = self.bundles.bundle_of(task.id) {
-            return Some(WaitReason::InBundle { bundle });
+        if let Some(batch) = self.batches.batch_of(task.id) {
+            return Some(WaitReason::InBundle { bundle: batch });
         }
-        let (collection, _) = self.bundles.collections.get(&line_of(&task.new))?;
-        let Collection { members, size, ripe_at, .. } = *collection;
+        let (pending_batch, _) = self.batches.pending.get(&batch_key_of(&task.new))?;
+        let Collection { members, size, ripe_at, .. } = *pending_batch;
         Some(WaitReason::Collecting { members, size, ripe_at })
     }
 }

@@ -1,53 +1,47 @@
-//! Which session a series prefers, and what is reserved for it.
+//! Which session an affinity key prefers, and what is reserved for it.
 
 use std::time::Duration;
 
-use crate::api::name::Name;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{SessionId, TaskId};
 use crate::api::timestamp::Timestamp;
 use crate::model::state::State;
+use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::Task;
 use crate::rules;
 
-/// The session that a series prefers.
+/// The session that an affinity key prefers.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Preferred {
+pub(crate) struct PreferredSession {
     pub(in crate::model) session: SessionId,
     /// A start of one of its tasks that is not long ago.
     noted_at: Timestamp,
 }
 
-/// What stands in one line: tasks of a queue, a kind, a group and a series, orchestrations or
-/// others.
-pub(in crate::model) type SeriesLine = (Name, Name, Option<Name>, Name, bool);
-
-/// The line of a task that has a series.
-pub(in crate::model) fn line_of(task: &Task) -> Option<SeriesLine> {
-    let series = task.new.affinity.clone()?;
-    let new = &task.new;
-    Some((new.queue.clone(), new.kind.clone(), new.group.clone(), series, new.orchestration))
+/// The line of a task that has an affinity key.
+pub(super) fn affinity_sub_queue_of(task: &Task) -> Option<SubQueue> {
+    task.new.affinity.as_ref().map(|_| SubQueue::of(task))
 }
 
 impl State {
-    /// Notes that a session starts a task, for others of its series.
-    pub(in crate::model) fn prefer(&mut self, id: TaskId, session: SessionId) {
+    /// Notes that a session starts a task, for others of its affinity keys.
+    pub(in crate::model) fn note_preferred_session(&mut self, id: TaskId, session: SessionId) {
         let now = self.now.wall;
-        let Some(series) = self.tasks.get(id).and_then(|task| task.new.affinity.clone()) else { return };
-        let known = self.affinities.get(&series).filter(|known| known.session == session);
-        if known.is_none_or(|known| rules::affinity::is_to_be_noted(known.noted_at, now)) {
-            self.affinities.insert(series, Preferred { session, noted_at: now });
+        let Some(affinity_key) = self.tasks.get(id).and_then(|task| task.new.affinity.clone()) else { return };
+        let noted = self.affinities.get(&affinity_key).filter(|noted| noted.session == session);
+        if noted.is_none_or(|noted| rules::affinity::is_to_be_noted(noted.noted_at, now)) {
+            self.affinities.insert(affinity_key, PreferredSession { session, noted_at: now });
         }
     }
 
     pub(in crate::model) fn retire(&mut self, session: SessionId) -> Result<Outcome, Refusal> {
-        self.open(session)?;
-        self.prefer_no_longer(session);
+        self.check_session(session)?;
+        self.forget_preferred_session(session);
         Ok(Outcome::Done)
     }
 
-    /// No series prefers a session any more.
-    pub(in crate::model) fn prefer_no_longer(&mut self, session: SessionId) {
+    /// No affinity keys prefers a session any more.
+    pub(in crate::model) fn forget_preferred_session(&mut self, session: SessionId) {
         let before = self.affinities.len();
         self.affinities.retain(|_, preferred| preferred.session != session);
         if self.affinities.len() < before {
@@ -55,7 +49,7 @@ impl State {
         }
     }
 
-    /// Forgets which sessions are preferred by series of which nothing has started for long.
+    /// Forgets which sessions are preferred by affinity keys of which nothing has started for long.
     pub(in crate::model) fn forget_affinities(&mut self) {
         let now = self.now.wall;
         self.affinities.retain(|_, preferred| !rules::affinity::is_forgotten(preferred.noted_at, now));
@@ -65,24 +59,25 @@ impl State {
     pub(in crate::model) fn reservation(&self, task: &Task, now: Timestamp) -> Option<(SessionId, Timestamp)> {
         let preferred = self.affinities.get(task.new.affinity.as_ref()?)?;
         let wait = self.settings_of(&task.new.queue).affinity_wait;
-        let first = self.waiting_in_series().find(|one| line_of(one) == line_of(task))?;
+        let first =
+            self.waiting_with_affinity().find(|one| affinity_sub_queue_of(one) == affinity_sub_queue_of(task))?;
         let until = rules::affinity::reserved_until(first.run_at, wait);
         (!wait.is_zero() && now < until).then_some((preferred.session, until))
     }
 
-    /// Waiting tasks that have a series, in the order of their places.
-    pub(in crate::model) fn waiting_in_series(&self) -> impl Iterator<Item = &Task> {
+    /// Waiting tasks that have an affinity key, in the order of their places.
+    pub(in crate::model) fn waiting_with_affinity(&self) -> impl Iterator<Item = &Task> {
         if !self.affinities.is_empty() {
-            self.tasks.know_every_lane();
+            self.tasks.require_every_sub_queue();
         }
-        self.tasks.waiting_in_series()
+        self.tasks.waiting_with_affinity()
     }
 
     /// How long until the first line goes to any session that is reserved for one. Those of groups
     /// that are held back wait for that first.
-    pub(in crate::model) fn next_opening(&self) -> Option<Duration> {
+    pub(in crate::model) fn next_reservation_end(&self) -> Option<Duration> {
         let held_back = |task: &Task| self.is_group_held_back(task, self.now.steady);
-        let may_start = self.waiting_in_series().filter(|task| !held_back(task));
+        let may_start = self.waiting_with_affinity().filter(|task| !held_back(task));
         let ends = may_start.filter_map(|task| self.reservation(task, self.now.wall)).map(|(_, until)| until);
         ends.min().map(|until| until - self.now.wall)
     }

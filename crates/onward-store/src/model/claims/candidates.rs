@@ -7,20 +7,20 @@ use crate::api::queue::{QueueChoice, QueueMode};
 use crate::api::task::{SessionId, TaskId};
 use crate::api::timestamp::Timestamp;
 use crate::api::write::{Claim, QueueSelection};
-use crate::model::claims::affinity::{SeriesLine, line_of};
-use crate::model::limits::headroom::Room;
-use crate::model::state::{Moment, State};
-use crate::model::tasks::sub_queue::Lane;
+use crate::model::claims::affinity::affinity_sub_queue_of;
+use crate::model::limits::headroom::Headroom;
+use crate::model::state::{Now, State};
+use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::Task;
 use crate::rules::choice::{Chooser, Line};
 use crate::rules::order::Place;
 use crate::rules::share::Rank;
 
 /// The lines of tasks among which a claim chooses, each with the first task that it may take.
-pub(super) struct Lines<'a> {
+pub(super) struct Candidates<'a> {
     claim: &'a Claim,
     /// What limits leave.
-    pub(super) room: Room,
+    pub(super) headroom: Headroom,
     /// What stands behind it is not urgent enough.
     last: Option<Place>,
     mode: QueueMode,
@@ -37,15 +37,15 @@ pub(super) struct Lines<'a> {
     /// at is noted one by one.
     pub(in crate::model) is_shared: bool,
     looked_at: BTreeSet<TaskId>,
-    /// Lines of series that are reserved for other sessions.
-    reserved: BTreeSet<SeriesLine>,
+    /// Lines of affinity keys that are reserved for other sessions.
+    reserved: BTreeSet<SubQueue>,
 }
 
-impl<'a> Lines<'a> {
-    pub(in crate::model) fn of(state: &State, claim: &'a Claim, now: Moment) -> Self {
+impl<'a> Candidates<'a> {
+    pub(in crate::model) fn of(state: &State, claim: &'a Claim, now: Now) -> Self {
         let mut lines = Self {
             claim,
-            room: Room::at(state, now.steady),
+            headroom: Headroom::at(state, now.steady),
             last: claim.last_place(now.wall),
             mode: claim.choice.mode.unwrap_or(state.mode),
             choice: claim.choice.clone(),
@@ -70,23 +70,23 @@ impl<'a> Lines<'a> {
         lines.into_iter().for_each(|line| self.find_head(state, line));
     }
 
-    /// Wants more of the lanes of a line that may have a task before its head, or any if it has
+    /// Wants more of the sub-queues of a line that may have a task before its head, or any if it has
     /// none.
-    fn know_before(&mut self, state: &State, line: &Line, head: Option<Place>) {
+    fn require_before(&mut self, state: &State, line: &Line, head: Option<Place>) {
         let end = [head, self.last].into_iter().flatten().min();
-        for (_, task) in state.tasks.more_waiting_before(end) {
+        for (_, task) in state.tasks.partial_sub_queues_before(end) {
             let is_of_line = self.line_of(state, &task.new.queue) == *line;
-            if is_of_line && self.wants(task) && self.may_start(state, task) {
-                state.tasks.want_lane_of(task);
+            if is_of_line && self.selects(task) && self.may_start(state, task) {
+                state.tasks.request_sub_queue_of(task);
             }
         }
     }
 
-    /// Wants more of the lanes that may have a task before a place.
-    pub(super) fn know_behind(&mut self, state: &State, end: Option<Place>) {
-        for (_, task) in state.tasks.more_waiting_before(end) {
-            if self.wants(task) && self.may_start(state, task) {
-                state.tasks.want_lane_of(task);
+    /// Wants more of the sub-queues that may have a task before a place.
+    pub(super) fn require_behind(&mut self, state: &State, end: Option<Place>) {
+        for (_, task) in state.tasks.partial_sub_queues_before(end) {
+            if self.selects(task) && self.may_start(state, task) {
+                state.tasks.request_sub_queue_of(task);
             }
         }
     }
@@ -99,30 +99,31 @@ impl<'a> Lines<'a> {
         if self.is_shared {
             return self.find_head_by_shares(state, line);
         }
-        let mut place = self.passed.get(&line).copied();
-        while let Some((next, task)) = state.tasks.waiting_behind(place)
+        let mut sort_key = self.passed.get(&line).copied();
+        while let Some((next, task)) = state.tasks.waiting_behind(sort_key)
             && self.last.is_none_or(|last| next <= last)
         {
-            if self.wants(task) && self.line_of(state, &task.new.queue) == line && self.may_start(state, task) {
-                self.know_before(state, &line, Some(next));
+            if self.selects(task) && self.line_of(state, &task.new.queue) == line && self.may_start(state, task) {
+                self.require_before(state, &line, Some(next));
                 self.heads.insert(line, next);
                 return;
             }
-            place = Some(next);
+            sort_key = Some(next);
         }
-        self.know_before(state, &line, None);
+        self.require_before(state, &line, None);
         self.heads.remove(&line);
     }
 
-    fn know_of_every_lane(&mut self, state: &State, line: &Line) {
-        for (known, task) in state.tasks.more_waiting() {
-            let may_have = self.line_of(state, &task.new.queue) == *line && self.wants(task);
+    fn require_every_sub_queue(&mut self, state: &State, line: &Line) {
+        for (coverage, task) in state.tasks.partial_sub_queues() {
+            let may_have = self.line_of(state, &task.new.queue) == *line && self.selects(task);
             if may_have && self.may_start(state, task) {
-                let lane = Lane::of(task);
-                let is_next =
-                    |at: Place, one: &Task| at <= known && !self.looked_at.contains(&at.task) && Lane::of(one) == lane;
+                let sub_queue = SubQueue::of(task);
+                let is_next = |at: Place, one: &Task| {
+                    at <= coverage && !self.looked_at.contains(&at.task) && SubQueue::of(one) == sub_queue
+                };
                 if !state.tasks.any_waiting(is_next) {
-                    state.tasks.want_lane_of(task);
+                    state.tasks.request_sub_queue_of(task);
                 }
             }
         }
@@ -131,34 +132,34 @@ impl<'a> Lines<'a> {
     /// Where several queues are one line, that goes first whose next task does; in each the group
     /// whose turn it is.
     fn find_head_by_shares(&mut self, state: &State, line: Line) {
-        // In the order of the shares any lane may be the first, so one task more of each is to be
+        // In the order of the shares any sub-queue may be the first, so one task more of each is to be
         // known than was looked at.
-        self.know_of_every_lane(state, &line);
+        self.require_every_sub_queue(state, &line);
         let (mut first, mut behind) = (BTreeMap::<Name, (Rank, Place)>::new(), None);
-        while let Some((place, task)) = state.tasks.waiting_behind(behind)
-            && self.last.is_none_or(|last| place <= last)
+        while let Some((sort_key, task)) = state.tasks.waiting_behind(behind)
+            && self.last.is_none_or(|last| sort_key <= last)
         {
-            behind = Some(place);
-            let is_of_line = self.wants(task) && self.line_of(state, &task.new.queue) == line;
-            if is_of_line && !self.looked_at.contains(&place.task) && self.may_start(state, task) {
-                let next = (state.rank(task), place);
+            behind = Some(sort_key);
+            let is_of_line = self.selects(task) && self.line_of(state, &task.new.queue) == line;
+            if is_of_line && !self.looked_at.contains(&sort_key.task) && self.may_start(state, task) {
+                let next = (state.rank(task), sort_key);
                 first.entry(task.new.queue.clone()).and_modify(|first| *first = next.min(*first)).or_insert(next);
             }
         }
-        let next = first.into_values().min_by_key(|(rank, place)| (!rank.is_guaranteed(), *place));
+        let next = first.into_values().min_by_key(|(rank, sort_key)| (!rank.is_guaranteed(), *sort_key));
         match next {
-            Some((_, place)) => self.heads.insert(line, place),
+            Some((_, sort_key)) => self.heads.insert(line, sort_key),
             None => self.heads.remove(&line),
         };
     }
 
     /// Whether neither a pause nor a limit holds a waiting task back.
     pub(super) fn may_start(&mut self, state: &State, task: &Task) -> bool {
-        !state.is_paused(task) && self.room.lets_start(state, task)
+        !state.is_paused(task) && self.headroom.allows(state, task)
     }
 
-    pub(in crate::model) fn wants(&self, task: &Task) -> bool {
-        let is_reserved = || line_of(task).is_some_and(|line| self.reserved.contains(&line));
+    pub(in crate::model) fn selects(&self, task: &Task) -> bool {
+        let is_reserved = || affinity_sub_queue_of(task).is_some_and(|line| self.reserved.contains(&line));
         self.claim.selects_kind(&task.new.kind, task.new.orchestration)
             && self.asked.get(&task.new.queue).is_some_and(|asked| *asked > 0)
             && !is_reserved()
@@ -173,19 +174,19 @@ impl<'a> Lines<'a> {
         let mut chooser = self.chooser(state);
         let picked = chooser.pick()?;
         let line = chooser.line(picked)?.clone();
-        let place = *self.heads.get(&line)?;
-        self.passed.insert(line.clone(), place);
-        self.looked_at.insert(place.task);
+        let sort_key = *self.heads.get(&line)?;
+        self.passed.insert(line.clone(), sort_key);
+        self.looked_at.insert(sort_key.task);
         self.picked = Some(line);
-        Some(place.task)
+        Some(sort_key.task)
     }
 
     /// Has lines whose first task a limit holds back by now begin with a later one.
     fn drop_held_back(&mut self, state: &State) {
-        let Self { heads, room, .. } = self;
+        let Self { heads, headroom, .. } = self;
         let mut is_held_back =
-            |place: &Place| state.tasks.get(place.task).is_none_or(|task| !room.lets_start(state, task));
-        let held_back = heads.iter().filter(|(_, place)| is_held_back(place)).map(|(line, _)| line.clone());
+            |sort_key: &Place| state.tasks.get(sort_key.task).is_none_or(|task| !headroom.allows(state, task));
+        let held_back = heads.iter().filter(|(_, sort_key)| is_held_back(sort_key)).map(|(line, _)| line.clone());
         let held_back: Vec<Line> = held_back.collect();
         held_back.into_iter().for_each(|line| self.find_head(state, line));
     }
@@ -206,21 +207,21 @@ impl<'a> Lines<'a> {
         chooser.took();
         self.choice = chooser.choice();
         let Some(line) = self.picked.take() else { return };
-        let task = self.heads.remove(&line).and_then(|place| state.tasks.get(place.task));
+        let task = self.heads.remove(&line).and_then(|sort_key| state.tasks.get(sort_key.task));
         if let Some(task) = task {
-            self.room.start(state, task);
+            self.headroom.start(state, task);
             self.asked.entry(task.new.queue.clone()).and_modify(|asked| *asked = asked.saturating_sub(1));
         }
-        if self.room.is_limited() && !self.is_shared {
+        if self.headroom.is_limited() && !self.is_shared {
             self.drop_held_back(state);
         }
         self.find_head(state, line);
     }
 }
 
-fn reserved_for_others(state: &State, session: SessionId, now: Timestamp) -> BTreeSet<SeriesLine> {
+fn reserved_for_others(state: &State, session: SessionId, now: Timestamp) -> BTreeSet<SubQueue> {
     let is_for_another = |task: &Task| state.reservation(task, now).is_some_and(|(preferred, _)| preferred != session);
-    state.waiting_in_series().filter(|task| is_for_another(task)).filter_map(line_of).collect()
+    state.waiting_with_affinity().filter(|task| is_for_another(task)).filter_map(affinity_sub_queue_of).collect()
 }
 
 /// How many tasks a claim asks for from each queue at the most.

@@ -8,18 +8,18 @@ use crate::api::queue::QueueTurn;
 use crate::api::task::{ClaimedTask, SessionId, TaskId, TaskRecord, TaskState};
 use crate::api::write::{Claim, Scope};
 use crate::bounds;
-use crate::model::claims::candidates::Lines;
-use crate::model::state::{Moment, State};
+use crate::model::claims::candidates::Candidates;
+use crate::model::state::{Now, State};
 use crate::model::tasks::task::Task;
 use crate::rules;
 
 impl State {
     pub(in crate::model) fn claim(&mut self, claim: &Claim) -> Result<Outcome, Refusal> {
-        self.open(claim.session)?;
+        self.check_session(claim.session)?;
         // Before the sweep: a live process that was only late does not lose its own leases by
         // asking for work.
         self.renew(claim.session);
-        self.catch_up();
+        self.apply_due_changes();
         let (tasks, turn) = self.take(claim);
         let next_token = self.next_token(Some(claim));
         let next_aged = self.next_aged(claim, tasks.len());
@@ -38,9 +38,9 @@ impl State {
 
     fn take(&mut self, claim: &Claim) -> (Vec<ClaimedTask>, QueueTurn) {
         let now = self.now.wall;
-        let mut lines = Lines::of(self, claim, self.now);
+        let mut lines = Candidates::of(self, claim, self.now);
         let most = claim.limit.min(bounds::CLAIM);
-        let mut tasks = Vec::with_capacity(most.min(self.tasks.waiting_here()));
+        let mut tasks = Vec::with_capacity(most.min(self.tasks.loaded_waiting_count()));
         while tasks.len() < most
             && let Some(id) = lines.next(self)
         {
@@ -53,12 +53,12 @@ impl State {
             if lines.is_shared {
                 self.charge(id);
             }
-            self.prefer(id, claim.session);
+            self.note_preferred_session(id, claim.session);
             tasks.extend(self.start(id, claim.session));
             lines.took(self);
         }
-        let Lines { room, choice, .. } = lines;
-        room.settle(self);
+        let Candidates { headroom, choice, .. } = lines;
+        headroom.settle(self);
         (tasks, choice.turn)
     }
 
@@ -69,16 +69,16 @@ impl State {
         if taken >= claim.limit.min(bounds::CLAIM) {
             return None;
         }
-        let mut lines = Lines::of(self, claim, self.now);
-        let mut place = Some(last);
-        while let Some((next, task)) = self.tasks.waiting_behind(place) {
-            if lines.wants(task) && lines.may_start(self, task) {
-                lines.know_behind(self, Some(next));
+        let mut lines = Candidates::of(self, claim, self.now);
+        let mut sort_key = Some(last);
+        while let Some((next, task)) = self.tasks.waiting_behind(sort_key) {
+            if lines.selects(task) && lines.may_start(self, task) {
+                lines.require_behind(self, Some(next));
                 return Some(rules::order::between(last, next));
             }
-            place = Some(next);
+            sort_key = Some(next);
         }
-        lines.know_behind(self, None);
+        lines.require_behind(self, None);
         None
     }
 
@@ -86,7 +86,7 @@ impl State {
     /// starts, and who holds on to a task falls under no rate.
     pub(in crate::model) fn start(&mut self, id: TaskId, session: SessionId) -> Option<ClaimedTask> {
         let now = self.now.wall;
-        self.tasks.know_messages(id);
+        self.tasks.require_messages(id);
         self.tasks.change(id, |task| task.start(session, now));
         let task = self.tasks.get(id)?;
         let claimed = task.claimed(task.lease()?, self.settings_of(&task.new.queue).weight);
@@ -104,8 +104,8 @@ impl State {
     }
 
     /// What [`take`](Self::take) would hand out first.
-    pub(crate) fn peek(&self, claim: &Claim, now: Moment) -> Option<TaskRecord> {
-        let mut lines = Lines::of(self, claim, now);
+    pub(crate) fn peek(&self, claim: &Claim, now: Now) -> Option<TaskRecord> {
+        let mut lines = Candidates::of(self, claim, now);
         while let Some(task) = lines.next(self).and_then(|id| self.tasks.get(id)) {
             if !task.has_expired(now.wall) {
                 return Some(task.record(true));

@@ -40,14 +40,14 @@ impl State {
     }
 
     pub(in crate::model) fn renew_session(&mut self, session: SessionId) -> Result<Outcome, Refusal> {
-        self.open(session)?;
+        self.check_session(session)?;
         self.renew(session);
         Ok(Outcome::Renewed { cancel: self.to_cancel(session) })
     }
 
     pub(in crate::model) fn close_session(&mut self, session: SessionId) -> Result<Outcome, Refusal> {
         for task in self.held_ids(session) {
-            self.give_back(task, Duration::ZERO);
+            self.return_to_queue(task, Duration::ZERO);
         }
         self.forget_session(session);
         Ok(Outcome::Done)
@@ -56,7 +56,7 @@ impl State {
     /// Removes a session that holds nothing; whatever it does later is refused.
     pub(in crate::model) fn forget_session(&mut self, session: SessionId) {
         self.sessions.remove(&session);
-        self.prefer_no_longer(session);
+        self.forget_preferred_session(session);
     }
 
     /// Extends the lease of a session, if it is open.
@@ -69,7 +69,7 @@ impl State {
     }
 
     /// Refuses a session that is not open.
-    pub(in crate::model) fn open(&self, session: SessionId) -> Result<&Session, Refusal> {
+    pub(in crate::model) fn check_session(&self, session: SessionId) -> Result<&Session, Refusal> {
         self.sessions.get(&session).ok_or(Refusal::SessionLost(session))
     }
 

@@ -2,33 +2,33 @@
 
 use crate::api::name::Name;
 use crate::api::task::{SessionId, TaskId, TaskState};
-use crate::model::tasks::sub_queue::Lane;
+use crate::model::tasks::sub_queue::SubQueue;
 
 /// Something that is to be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Want {
+pub(crate) enum LoadRequest {
     /// A task, and who waits for it.
     Task(TaskId),
     /// Who has a key of a kind.
     Key(Name, String),
     /// The keys whose time is over.
-    KeysOver,
+    ExpiredKeys,
     /// Every child of a task.
     Children(TaskId),
     /// More of the messages that wait for an orchestration that is here.
     Messages(TaskId),
     /// What a session runs.
-    Held(SessionId),
+    HeldBy(SessionId),
     /// What a session runs and somebody wants stopped.
-    ToCancel(SessionId),
+    CancelRequested(SessionId),
     /// How many tasks run, by session, queue, kind and group.
-    Running,
+    RunningCounts,
     /// Which sessions run any.
-    Holders,
-    /// Which lanes there are, and the first tasks of each.
-    Lanes,
-    /// More of a lane.
-    Lane(Lane),
+    RunningSessions,
+    /// Which sub-queues there are, and the first tasks of each.
+    SubQueues,
+    /// More of a sub-queue.
+    SubQueue(SubQueue),
     /// More of those that are not due.
     Scheduled,
     /// More of those that expire.
@@ -42,9 +42,9 @@ pub(crate) enum Want {
     /// More of those that have ended and said how long they are kept, by until when that is.
     Retained,
     /// More of the tasks of a queue in some states, by number.
-    OfQueue(Name, Vec<TaskState>),
+    QueueTasks(Name, Vec<TaskState>),
     /// How many live tasks a queue has.
-    LiveIn(Name),
+    LiveCount(Name),
     /// Every task from a number up to, but not including, another.
-    Between(TaskId, TaskId),
+    IdRange(TaskId, TaskId),
 }

@@ -5,29 +5,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::api::name::Name;
 use crate::api::task::{SessionId, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
-use crate::model::coverage::more_waiting::MoreWaiting;
+use crate::model::coverage::partial_sub_queues::PartialSubQueues;
 use crate::model::limits::running::RunningCounts;
 use crate::model::tasks::task::End;
 
 /// Up to where an order is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Frontier<K> {
+pub(crate) enum LoadedUpTo<K> {
     /// Nothing of it is.
     #[default]
-    Unknown,
+    Nothing,
     /// All up to here.
-    UpTo(K),
+    Key(K),
     /// All of it.
-    End,
+    Everything,
 }
 
 /// How many tasks run, by session, queue, kind and group.
-pub(crate) type RunningRows = BTreeMap<(SessionId, Name, Name, Option<Name>), u64>;
+pub(crate) type RunningCountRows = BTreeMap<(SessionId, Name, Name, Option<Name>), u64>;
 
 /// Which sessions run tasks: one of each that runs any. That is less work than to count them, and
 /// mostly enough.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Holders {
+pub(crate) struct RunningSessions {
     /// A task of each.
     pub(crate) one_of: BTreeMap<SessionId, TaskId>,
     /// But for these tasks, which were not looked at.
@@ -36,7 +36,7 @@ pub(crate) struct Holders {
 
 /// What is loaded.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Part {
+pub(crate) struct Loaded {
     /// The highest number of a task in the store.
     pub(crate) last_task: i64,
     /// Tasks that were looked for, there or not.
@@ -51,30 +51,30 @@ pub(crate) struct Part {
     /// How many run that are not loaded.
     pub(crate) running: Option<RunningCounts>,
     /// Which sessions run any, loaded or not.
-    pub(crate) holders: Option<Holders>,
-    /// Lanes of which there is more. `None` if it is not known which there are.
-    pub(crate) lanes: Option<MoreWaiting>,
-    pub(crate) scheduled: Frontier<(Timestamp, TaskId)>,
-    pub(crate) expiring: Frontier<(Timestamp, TaskId)>,
-    pub(crate) overdue: Frontier<(Timestamp, TaskId)>,
-    pub(crate) ended: Frontier<(End, TaskId)>,
-    pub(crate) retained: Frontier<(Timestamp, TaskId)>,
+    pub(crate) running_sessions: Option<RunningSessions>,
+    /// Sub-queues of which there is more. `None` if it is not known which there are.
+    pub(crate) sub_queues: Option<PartialSubQueues>,
+    pub(crate) scheduled: LoadedUpTo<(Timestamp, TaskId)>,
+    pub(crate) expiring: LoadedUpTo<(Timestamp, TaskId)>,
+    pub(crate) overdue: LoadedUpTo<(Timestamp, TaskId)>,
+    pub(crate) ended: LoadedUpTo<(End, TaskId)>,
+    pub(crate) retained: LoadedUpTo<(Timestamp, TaskId)>,
     /// How many ended tasks that did not say how long they are kept are not loaded; `None` if that
     /// is not known.
-    pub(crate) ended_elsewhere: Option<u64>,
-    pub(crate) of_queue: BTreeMap<(Name, Vec<TaskState>), Frontier<TaskId>>,
+    pub(crate) ended_unloaded: Option<u64>,
+    pub(crate) queue_tasks: BTreeMap<(Name, Vec<TaskState>), LoadedUpTo<TaskId>>,
     /// How many live tasks of a queue are not loaded.
-    pub(crate) live_elsewhere: BTreeMap<Name, u64>,
+    pub(crate) live_unloaded: BTreeMap<Name, u64>,
     pub(crate) between: BTreeSet<(TaskId, TaskId)>,
 }
 
-impl Part {
+impl Loaded {
     /// Whether a session runs any task that is not loaded, if that can be told. Where the one that
     /// is known of is loaded, there may be others beside it.
-    pub(super) fn is_shown_by(&self, holders: &Holders, session: SessionId) -> Option<bool> {
-        match holders.one_of.get(&session) {
+    pub(super) fn holds_unloaded_by(&self, running_sessions: &RunningSessions, session: SessionId) -> Option<bool> {
+        match running_sessions.one_of.get(&session) {
             Some(task) => (!self.tasks.contains(task)).then_some(true),
-            None => holders.but.iter().all(|task| self.tasks.contains(task)).then_some(false),
+            None => running_sessions.but.iter().all(|task| self.tasks.contains(task)).then_some(false),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::api::dependency::{Dependency, OnDependencyFailure};
 use crate::api::event::Change;
 use crate::api::outcome::{Outcome, Refusal};
 use crate::api::task::{Lease, NewTask, TaskId, TaskState, check_payload};
-use crate::model::dependencies::dependents::Over;
+use crate::model::dependencies::dependents::UnsettledEnd;
 use crate::model::state::State;
 use crate::rules::children;
 use crate::rules::dependencies::Ended;
@@ -34,7 +34,7 @@ impl State {
 
     /// Has a parent that waits for its children wait for a new one too, or cancels that with its
     /// parent.
-    pub(in crate::model) fn join_family(&mut self, id: TaskId) {
+    pub(in crate::model) fn attach_to_parent(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return };
         let Some(parent) = task.new.parent else { return };
         let on_tasks = on_tasks(&task.new);
@@ -42,7 +42,7 @@ impl State {
         if children::is_cancelled_at_once(state) {
             self.cancel_child(id, parent, state);
         } else if self.awaits_children(parent) && self.check_circle(parent, &on_tasks).is_ok() {
-            self.waits.add(id, parent);
+            self.dependencies.add(id, parent);
         }
     }
 
@@ -53,7 +53,7 @@ impl State {
         on_failure: OnDependencyFailure,
     ) -> Result<Outcome, Refusal> {
         let id = lease.task;
-        let task = self.held(lease)?;
+        let task = self.check_lease(lease)?;
         let (cancelled, since) = (task.cancel_requested, task.started_at);
         if task.new.orchestration {
             return Err(orchestration::waits_by_parking(&task.new.kind));
@@ -88,9 +88,9 @@ impl State {
             task.new.depends_on.on_failure = on_failure;
         });
         self.log(id, Change::Blocked);
-        self.settle_move(id);
+        self.apply_move(id);
         self.hint_work();
-        live.iter().for_each(|child| self.waits.add(*child, id));
+        live.iter().for_each(|child| self.dependencies.add(*child, id));
         if live.is_empty() {
             self.unblock(id);
         }
@@ -111,7 +111,7 @@ impl State {
     }
 
     /// The next child to be cancelled of a task that is over.
-    pub(in crate::model) fn next_child(&self, over: Over) -> Option<TaskId> {
+    pub(in crate::model) fn next_child(&self, over: UnsettledEnd) -> Option<TaskId> {
         let next = |child: &TaskId| *child >= over.next_child && *child <= over.up_to;
         children::are_cancelled(over.ended).then(|| self.children_of(over.task, |_| true).into_iter().find(next))?
     }
@@ -119,10 +119,10 @@ impl State {
     /// Cancels a child because of its parent.
     pub(in crate::model) fn cancel_child(&mut self, child: TaskId, parent: TaskId, ended: Ended) {
         let now = self.now.wall;
-        if self.tell_of_cancel(child) {
+        if self.deliver_cancel(child) {
             return;
         }
-        match self.tasks.get(child).map(|task| self.standing_of(task)) {
+        match self.tasks.get(child).map(|task| self.effective_state(task)) {
             Some(TaskState::Running) => self.request_cancel(child),
             Some(state) if !state.is_ended() => {
                 self.tasks.change(child, |task| task.push_error_between(now, children::error(parent, ended)));

@@ -12,18 +12,18 @@ use crate::rules::dependencies::{self, Dependent, Ended, Standing};
 
 /// Who waits for whom, both ways.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Waits {
+pub(crate) struct DependencyIndex {
     /// A task and one that depends on it.
     pub(crate) dependents: BTreeSet<(TaskId, TaskId)>,
     /// A blocked task and one that it depends on.
     pub(crate) open: BTreeSet<(TaskId, TaskId)>,
     /// Tasks that are over and whose dependents do not all know yet, in the order of their ends.
-    pub(crate) unsettled: VecDeque<Over>,
+    pub(crate) unsettled: VecDeque<UnsettledEnd>,
 }
 
 /// A task that is over.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Over {
+pub(crate) struct UnsettledEnd {
     pub(crate) task: TaskId,
     pub(crate) ended: Ended,
     /// The highest number that a task had by then: later ones depend on what it does when it is
@@ -35,7 +35,7 @@ pub(crate) struct Over {
     pub(crate) next_member: TaskId,
 }
 
-impl Waits {
+impl DependencyIndex {
     pub(crate) fn add(&mut self, task: TaskId, dependent: TaskId) {
         self.dependents.insert((task, dependent));
         self.open.insert((dependent, task));
@@ -51,7 +51,7 @@ impl Waits {
     }
 
     /// The first dependent that does not know that a task is over.
-    fn next_dependent(&self, over: Over) -> Option<TaskId> {
+    fn next_dependent(&self, over: UnsettledEnd) -> Option<TaskId> {
         self.first_dependent(over.task).filter(|dependent| *dependent <= over.up_to)
     }
 
@@ -62,8 +62,8 @@ impl Waits {
     }
 
     /// A bundle that is over is tried again: its members do not end with it any more.
-    pub(in crate::model) fn keep_members(&mut self, bundle: TaskId) {
-        let of_bundle = self.unsettled.iter_mut().filter(|over| over.task == bundle);
+    pub(in crate::model) fn keep_items(&mut self, batch: TaskId) {
+        let of_bundle = self.unsettled.iter_mut().filter(|over| over.task == batch);
         of_bundle.for_each(|over| over.next_member = TaskId(i64::MAX));
     }
 
@@ -76,15 +76,21 @@ impl Waits {
 impl State {
     /// A task is over: it waits for nothing, and its dependents are to be told.
     pub(in crate::model) fn settle_links(&mut self, task: TaskId, ended: Ended) {
-        for open in self.waits.open_of(task) {
-            self.waits.remove(open, task);
+        for open in self.dependencies.open_of(task) {
+            self.dependencies.remove(open, task);
         }
         let leaves_children = self.leaves_children(task, ended);
-        let leaves_others = leaves_children || self.bundles.has_members(task);
-        if self.waits.first_dependent(task).is_some() || leaves_others {
+        let leaves_others = leaves_children || self.batches.has_items(task);
+        if self.dependencies.first_dependent(task).is_some() || leaves_others {
             let up_to = TaskId(self.last_task);
             let next_child = if leaves_children { TaskId(0) } else { TaskId(i64::MAX) };
-            self.waits.unsettled.push_back(Over { task, ended, up_to, next_child, next_member: TaskId(0) });
+            self.dependencies.unsettled.push_back(UnsettledEnd {
+                task,
+                ended,
+                up_to,
+                next_child,
+                next_member: TaskId(0),
+            });
         }
     }
 
@@ -98,13 +104,13 @@ impl State {
     }
 
     /// Blocks a task that was just taken, or ends it, as its dependencies are.
-    pub(in crate::model) fn stand(&mut self, id: TaskId) {
+    pub(in crate::model) fn apply_dependencies(&mut self, id: TaskId) {
         let Some(dependencies) = self.tasks.get(id).map(|task| &task.new.depends_on) else { return };
         let found: Vec<Dependent> = dependencies.tasks.iter().filter_map(|task| self.dependent(*task)).collect();
         match dependencies::at_submission(&found, dependencies.on_failure) {
             Standing::Free => {}
             Standing::Blocked(open) => {
-                open.into_iter().for_each(|task| self.waits.add(task, id));
+                open.into_iter().for_each(|task| self.dependencies.add(task, id));
                 self.tasks.change(id, |task| task.state = TaskState::Blocked);
             }
             Standing::Ends(state, dependency, ended) => self.end_dependent(id, state, dependency, ended),
@@ -132,12 +138,12 @@ impl State {
     /// next sweep.
     pub(in crate::model) fn settle_dependents(&mut self) {
         for _ in 0..bounds::CASCADE {
-            let Some(over) = self.waits.unsettled.front().copied() else { return };
+            let Some(over) = self.dependencies.unsettled.front().copied() else { return };
             // Who waits for it is known once it was looked for, though it may be gone.
-            self.tasks.know(over.task);
-            match self.waits.next_dependent(over) {
+            self.tasks.require(over.task);
+            match self.dependencies.next_dependent(over) {
                 Some(dependent) => self.settle_dependent(over, dependent),
-                None => self.settle_next_member(over),
+                None => self.settle_next_item(over),
             }
         }
     }
@@ -145,46 +151,46 @@ impl State {
     /// What a task waits for, by number.
     pub(in crate::model) fn open_of(&self, task: TaskId) -> Vec<TaskId> {
         // Who waits for whom is known of the tasks that are known.
-        self.tasks.know(task);
-        self.waits.open_of(task)
+        self.tasks.require(task);
+        self.dependencies.open_of(task)
     }
 
-    fn settle_next_member(&mut self, over: Over) {
-        let Some(member) = self.next_member(over) else { return self.settle_next_child(over) };
-        self.waits.unsettled.iter_mut().take(1).for_each(|front| front.next_member = TaskId(member.0 + 1));
-        self.end_member(member, over);
+    fn settle_next_item(&mut self, over: UnsettledEnd) {
+        let Some(item) = self.next_batch_item(over) else { return self.settle_next_child(over) };
+        self.dependencies.unsettled.iter_mut().take(1).for_each(|front| front.next_member = TaskId(item.0 + 1));
+        self.end_item(item, over);
     }
 
-    fn settle_next_child(&mut self, over: Over) {
+    fn settle_next_child(&mut self, over: UnsettledEnd) {
         match self.next_child(over) {
             Some(child) => {
-                self.waits.unsettled.iter_mut().take(1).for_each(|front| front.next_child = TaskId(child.0 + 1));
+                self.dependencies.unsettled.iter_mut().take(1).for_each(|front| front.next_child = TaskId(child.0 + 1));
                 self.cancel_child(child, over.task, over.ended);
             }
-            None => drop(self.waits.unsettled.pop_front()),
+            None => drop(self.dependencies.unsettled.pop_front()),
         }
     }
 
-    fn settle_dependent(&mut self, over: Over, dependent: TaskId) {
-        let Over { task, ended, .. } = over;
-        self.waits.remove(task, dependent);
+    fn settle_dependent(&mut self, over: UnsettledEnd, dependent: TaskId) {
+        let UnsettledEnd { task, ended, .. } = over;
+        self.dependencies.remove(task, dependent);
         let Some(on_failure) = self.tasks.get(dependent).map(|task| task.new.depends_on.on_failure) else { return };
         if let Some(state) = dependencies::end_of_dependent(ended, on_failure) {
             self.end_dependent(dependent, state, task, ended);
-        } else if self.waits.open_of(dependent).is_empty() {
+        } else if self.dependencies.open_of(dependent).is_empty() {
             self.unblock(dependent);
         }
     }
 
     /// What a task waited for is over: it waits for a worker, or for its time.
     pub(in crate::model) fn unblock(&mut self, id: TaskId) {
-        if self.unless_paused(id, TaskState::Waiting) == TaskState::Blocked {
+        if self.state_unless_paused(id, TaskState::Waiting) == TaskState::Blocked {
             return;
         }
         let now = self.now.wall;
         self.tasks.change(id, |task| task.unblock(now));
         self.log(id, Change::Unblocked);
         self.hint_work();
-        self.let_go(id);
+        self.cancel_marked_items(id);
     }
 }

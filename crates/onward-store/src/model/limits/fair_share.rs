@@ -11,7 +11,7 @@ use crate::rules::share::{Rank, VirtualTime, are_shared, charge, is_below_minimu
 
 /// What has been started from a queue.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct QueueShares {
+pub(crate) struct FairShares {
     pub(crate) now: VirtualTime,
     /// Of the tasks without a group under `None`.
     pub(crate) tags: BTreeMap<Option<Name>, VirtualTime>,
@@ -24,7 +24,7 @@ impl State {
 
     /// Where a waiting task's group stands among those of its queue.
     pub(in crate::model) fn rank(&self, task: &Task) -> Rank {
-        let tags = self.shares.get(&task.new.queue).and_then(|queue| queue.tags.get(&task.new.group));
+        let tags = self.fair_shares.get(&task.new.queue).and_then(|queue| queue.tags.get(&task.new.group));
         rank(tags.copied().unwrap_or_default(), self.is_below_minimum(task))
     }
 
@@ -32,7 +32,7 @@ impl State {
     pub(in crate::model) fn charge(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get(id) else { return };
         let (limit, is_below_minimum) = (self.group_limit(task), self.is_below_minimum(task));
-        let queue = self.shares.entry(task.new.queue.clone()).or_default();
+        let queue = self.fair_shares.entry(task.new.queue.clone()).or_default();
         let tags = queue.tags.entry(task.new.group.clone()).or_default();
         charge(&mut queue.now, tags, limit, is_below_minimum);
     }

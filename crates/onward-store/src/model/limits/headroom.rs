@@ -13,24 +13,24 @@ use crate::model::tasks::task::Task;
 /// is first asked for and counted down from then on, for a claim of thousands asks for most of them
 /// again and again. The tokens of what has started are taken [at the end](Self::settle).
 #[derive(Debug)]
-pub(in crate::model) struct Room {
+pub(in crate::model) struct Headroom {
     now: Duration,
     /// Mostly nothing is limited.
     is_limited: bool,
-    all: Option<ScopeRoom>,
-    queues: HashMap<Name, ScopeRoom>,
-    kinds: HashMap<Name, ScopeRoom>,
-    groups: HashMap<Name, ScopeRoom>,
+    all: Option<ScopeHeadroom>,
+    queues: HashMap<Name, ScopeHeadroom>,
+    kinds: HashMap<Name, ScopeHeadroom>,
+    groups: HashMap<Name, ScopeHeadroom>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct ScopeRoom {
+struct ScopeHeadroom {
     left: usize,
     /// How many have started, whose tokens are taken at the end.
     started: u32,
 }
 
-impl Room {
+impl Headroom {
     pub(in crate::model) fn at(state: &State, now: Duration) -> Self {
         let (queues, kinds, groups) = (HashMap::default(), HashMap::default(), HashMap::default());
         Self { now, is_limited: state.has_limits(), all: None, queues, kinds, groups }
@@ -42,7 +42,7 @@ impl Room {
     }
 
     /// Whether every limit lets a task start.
-    pub(in crate::model) fn lets_start(&mut self, state: &State, task: &Task) -> bool {
+    pub(in crate::model) fn allows(&mut self, state: &State, task: &Task) -> bool {
         !self.is_limited || self.of(state, task).into_iter().flatten().all(|scope| scope.left > 0)
     }
 
@@ -57,29 +57,29 @@ impl Room {
     }
 
     /// What is left in each scope under which a task falls.
-    fn of(&mut self, state: &State, task: &Task) -> [Option<&mut ScopeRoom>; 4] {
+    fn of(&mut self, state: &State, task: &Task) -> [Option<&mut ScopeHeadroom>; 4] {
         let now = self.now;
-        let room = |scope: LimitScope| ScopeRoom { left: state.room_in(&scope, now), started: 0 };
+        let headroom = |scope: LimitScope| ScopeHeadroom { left: state.headroom_in(&scope, now), started: 0 };
         let (queue, kind, group) = (&task.new.queue, &task.new.kind, &task.new.group);
         [
-            Some(self.all.get_or_insert_with(|| room(LimitScope::All))),
-            Some(self.queues.entry(queue.clone()).or_insert_with(|| room(LimitScope::Queue(queue.clone())))),
-            Some(self.kinds.entry(kind.clone()).or_insert_with(|| room(LimitScope::Kind(kind.clone())))),
+            Some(self.all.get_or_insert_with(|| headroom(LimitScope::All))),
+            Some(self.queues.entry(queue.clone()).or_insert_with(|| headroom(LimitScope::Queue(queue.clone())))),
+            Some(self.kinds.entry(kind.clone()).or_insert_with(|| headroom(LimitScope::Kind(kind.clone())))),
             group.as_ref().map(|group| {
-                self.groups.entry(group.clone()).or_insert_with(|| room(LimitScope::Group(group.clone())))
+                self.groups.entry(group.clone()).or_insert_with(|| headroom(LimitScope::Group(group.clone())))
             }),
         ]
     }
 
     /// Takes the tokens of what has started from the buckets.
     pub(in crate::model) fn settle(self, state: &mut State) {
-        let all = self.all.map(|room| (LimitScope::All, room));
-        let queues = self.queues.into_iter().map(|(queue, room)| (LimitScope::Queue(queue), room));
-        let kinds = self.kinds.into_iter().map(|(kind, room)| (LimitScope::Kind(kind), room));
-        let groups = self.groups.into_iter().map(|(group, room)| (LimitScope::Group(group), room));
-        for (scope, room) in all.into_iter().chain(queues).chain(kinds).chain(groups) {
-            if room.started > 0 {
-                state.take_tokens(scope, room.started);
+        let all = self.all.map(|headroom| (LimitScope::All, headroom));
+        let queues = self.queues.into_iter().map(|(queue, headroom)| (LimitScope::Queue(queue), headroom));
+        let kinds = self.kinds.into_iter().map(|(kind, headroom)| (LimitScope::Kind(kind), headroom));
+        let groups = self.groups.into_iter().map(|(group, headroom)| (LimitScope::Group(group), headroom));
+        for (scope, headroom) in all.into_iter().chain(queues).chain(kinds).chain(groups) {
+            if headroom.started > 0 {
+                state.take_tokens(scope, headroom.started);
             }
         }
     }

@@ -24,9 +24,9 @@ impl State {
         };
         self.check_names(queue, kind)?;
         self.check_group_limits(&set.scope)?;
-        self.make_names(queue, kind);
+        self.register_names(queue, kind);
         let limit = rules::limit::after(self.limit_on(&set.scope), set);
-        self.keep_limit(&set.scope, limit);
+        self.store_limit(&set.scope, limit);
         self.reconfigured();
         self.hint_work();
         Ok(Outcome::LimitSet(limit))
@@ -42,7 +42,7 @@ impl State {
     }
 
     /// A queue's concurrency is one of its settings; everything else is kept here.
-    fn keep_limit(&mut self, scope: &LimitScope, limit: Limit) {
+    fn store_limit(&mut self, scope: &LimitScope, limit: Limit) {
         let mut kept = limit;
         if let LimitScope::Queue(queue) = scope {
             let concurrency = kept.concurrency.take();
@@ -55,7 +55,7 @@ impl State {
             self.limits.insert(scope.clone(), kept);
         }
         if !self.are_shared() {
-            self.shares.clear();
+            self.fair_shares.clear();
         }
         if limit.rate.is_none() && !matches!(scope, LimitScope::Group(_)) {
             self.buckets.remove(scope);
@@ -86,7 +86,7 @@ impl State {
     }
 
     /// How many more tasks of a scope may start at a moment.
-    pub(in crate::model) fn room_in(&self, scope: &LimitScope, now: Duration) -> usize {
+    pub(in crate::model) fn headroom_in(&self, scope: &LimitScope, now: Duration) -> usize {
         let limit = self.limit_for(scope);
         if limit.is_none() {
             return usize::MAX;
@@ -114,9 +114,9 @@ impl State {
     }
 
     /// Whether the limit of a task's group, if it has one, lets it start.
-    fn group_lets_start(&self, task: &Task) -> bool {
+    fn group_allows(&self, task: &Task) -> bool {
         let group = task.new.group.clone();
-        group.is_none_or(|group| self.room_in(&LimitScope::Group(group), self.now.steady) > 0)
+        group.is_none_or(|group| self.headroom_in(&LimitScope::Group(group), self.now.steady) > 0)
     }
 
     /// Whether a task falls under a rate.
@@ -146,8 +146,8 @@ impl State {
             is_selected && !self.is_paused(task)
         };
         let waits_for = |task: &Task| {
-            let lets_start = self.group_lets_start(task);
-            scopes(task).filter(move |scope| lets_start || matches!(scope, LimitScope::Group(_)))
+            let allows = self.group_allows(task);
+            scopes(task).filter(move |scope| allows || matches!(scope, LimitScope::Group(_)))
         };
         let until = |scope: LimitScope| {
             let rate = self.limit_for(&scope).rate?;
@@ -156,7 +156,7 @@ impl State {
         // One of each sort: limits do not tell tasks apart that have queue, kind and group in
         // common.
         let sort = |task: &Task| (task.new.queue.clone(), task.new.kind.clone(), task.new.group.clone());
-        let sorts: BTreeMap<_, &Task> = self.tasks.waiting_of_each_sort().map(|task| (sort(task), task)).collect();
+        let sorts: BTreeMap<_, &Task> = self.tasks.waiting_of_each_scope().map(|task| (sort(task), task)).collect();
         let awaited: BTreeSet<LimitScope> = sorts.into_values().filter(may_be_taken).flat_map(waits_for).collect();
         awaited.into_iter().filter_map(until).min()
     }

@@ -21,7 +21,7 @@ pub(crate) struct RunningCounts {
 
 /// Tasks that are counted together.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RunningLine<'a> {
+pub(crate) struct RunningKey<'a> {
     pub(crate) session: Option<SessionId>,
     pub(crate) queue: &'a Name,
     pub(crate) kind: &'a Name,
@@ -30,21 +30,21 @@ pub(crate) struct RunningLine<'a> {
 
 impl RunningCounts {
     /// So many more run.
-    pub(crate) fn add(&mut self, line: RunningLine<'_>, count: u64) {
+    pub(crate) fn add(&mut self, key: RunningKey<'_>, count: u64) {
         self.all += count;
-        add_to(&mut self.queues, line.queue, count);
-        add_to(&mut self.kinds, line.kind, count);
-        line.group.into_iter().for_each(|group| add_to(&mut self.groups, group, count));
-        line.session.into_iter().for_each(|session| add_to(&mut self.sessions, &session, count));
+        add_to(&mut self.queues, key.queue, count);
+        add_to(&mut self.kinds, key.kind, count);
+        key.group.into_iter().for_each(|group| add_to(&mut self.groups, group, count));
+        key.session.into_iter().for_each(|session| add_to(&mut self.sessions, &session, count));
     }
 
     /// One that ran does so no more.
-    pub(in crate::model) fn remove(&mut self, line: RunningLine<'_>) {
+    pub(in crate::model) fn remove(&mut self, key: RunningKey<'_>) {
         self.all = self.all.saturating_sub(1);
-        take_from(&mut self.queues, line.queue, 1);
-        take_from(&mut self.kinds, line.kind, 1);
-        line.group.into_iter().for_each(|group| take_from(&mut self.groups, group, 1));
-        line.session.into_iter().for_each(|session| take_from(&mut self.sessions, &session, 1));
+        take_from(&mut self.queues, key.queue, 1);
+        take_from(&mut self.kinds, key.kind, 1);
+        key.group.into_iter().for_each(|group| take_from(&mut self.groups, group, 1));
+        key.session.into_iter().for_each(|session| take_from(&mut self.sessions, &session, 1));
     }
 
     /// So many more run as are counted there.
@@ -111,10 +111,10 @@ mod tests {
     #[test]
     fn what_has_ended_is_counted_no_more_anywhere() -> crate::Result<()> {
         let (queue, kind, group) = (Name::new("queue")?, Name::new("kind")?, Name::new("group")?);
-        let line = RunningLine { session: Some(SessionId(1)), queue: &queue, kind: &kind, group: Some(&group) };
+        let key = RunningKey { session: Some(SessionId(1)), queue: &queue, kind: &kind, group: Some(&group) };
         let mut counts = RunningCounts::default();
-        counts.add(line, 2);
-        counts.remove(line);
+        counts.add(key, 2);
+        counts.remove(key);
         let scopes = [
             LimitScope::All,
             LimitScope::Queue(queue.clone()),
@@ -122,7 +122,7 @@ mod tests {
             LimitScope::Group(group.clone()),
         ];
         assert_eq!(scopes.each_ref().map(|scope| counts.of(scope)), [1; 4]);
-        counts.remove(line);
+        counts.remove(key);
         assert_eq!(scopes.each_ref().map(|scope| counts.of(scope)), [0; 4]);
         assert_eq!(counts.by(SessionId(1)), 0);
         Ok(())

@@ -17,7 +17,7 @@ impl State {
             Recipient::Key { kind, key } => self.active_with(kind, key)?,
             Recipient::Task(task) => *task,
         };
-        let task = self.known(id)?;
+        let task = self.existing(id)?;
         if task.state.is_ended() {
             return Err(Refusal::AlreadyEnded { task: id, state: task.state });
         }
@@ -32,7 +32,7 @@ impl State {
     }
 
     fn active_with(&self, kind: &Name, key: &str) -> Result<TaskId, Refusal> {
-        self.tasks.known.lacks_key(kind, key);
+        self.tasks.coverage.request_key(kind, key);
         let active = self.keys.active_of(kind, key);
         // One that was never started is none for whoever did not ask for that.
         let active = active.filter(|id| !self.tasks.get(*id).is_some_and(Task::is_unstarted));
@@ -41,7 +41,7 @@ impl State {
 
     /// Tells an orchestration that it is to be cancelled, if it is one that has begun; answers
     /// whether it was told.
-    pub(in crate::model) fn tell_of_cancel(&mut self, id: TaskId) -> bool {
+    pub(in crate::model) fn deliver_cancel(&mut self, id: TaskId) -> bool {
         let Some(task) = self.tasks.get(id).filter(|task| !task.state.is_ended()) else { return false };
         let Some(instance) = &task.instance else { return false };
         if !orchestration::hears_of_cancel(instance.generation, instance.length, task.state) {

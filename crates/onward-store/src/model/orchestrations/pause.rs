@@ -38,7 +38,7 @@ impl State {
     }
 
     fn hold_of(&self, id: TaskId) -> Result<(Hold, TaskState), Refusal> {
-        let task = self.known(id)?;
+        let task = self.existing(id)?;
         if task.state.is_ended() {
             return Err(Refusal::AlreadyEnded { task: id, state: task.state });
         }
@@ -50,18 +50,18 @@ impl State {
     }
 
     /// Blocks a paused orchestration that would have a turn.
-    pub(in crate::model) fn stand_aside_if_paused(&mut self, id: TaskId) {
+    pub(in crate::model) fn block_if_paused(&mut self, id: TaskId) {
         let Some(state) = self.tasks.get(id).filter(|task| task.instance.is_some()).map(|task| task.state) else {
             return;
         };
-        let stands = self.unless_paused(id, state);
+        let stands = self.state_unless_paused(id, state);
         if stands != state {
             self.tasks.change(id, |task| task.state = stands);
         }
     }
 
     /// Where an orchestration stands that would go on to a state: one that is paused stands aside.
-    pub(in crate::model) fn unless_paused(&mut self, id: TaskId, state: TaskState) -> TaskState {
+    pub(in crate::model) fn state_unless_paused(&mut self, id: TaskId, state: TaskState) -> TaskState {
         let hold = self.instance(id).map(|instance| instance.hold).unwrap_or_default();
         if !orchestration::stands_aside(hold, state) {
             return state;

@@ -16,7 +16,7 @@ use crate::rules::orchestration::{self, Standing};
 impl State {
     pub(in crate::model) fn turn(&mut self, turn: Turn) -> Result<Outcome, Refusal> {
         let id = turn.lease.task;
-        let task = self.held(turn.lease)?;
+        let task = self.check_lease(turn.lease)?;
         let instance = task.instance.as_ref().ok_or(Refusal::NotAnOrchestration(id))?;
         let (length, received, taken) = (instance.length, instance.received, instance.taken);
         let standing = Standing { length, received, kind: &task.new.kind, payload_limit: self.payload_limit };
@@ -39,9 +39,9 @@ impl State {
             // Only reports of the tasks that this turn cancelled or could not submit.
             self.empty_mailbox(id);
         }
-        let state = self.go_on_after(id, self.unless_superseded(id, next));
+        let state = self.continue_after_turn(id, self.unless_superseded(id, next));
         if state == TaskState::Running {
-            self.tasks.know_messages(id);
+            self.tasks.require_messages(id);
         }
         let kept = self.instance(id).filter(|_| state == TaskState::Running);
         let messages = kept.map_or_else(Vec::new, Instance::messages);
@@ -50,8 +50,8 @@ impl State {
 
     /// Refuses a turn whose tasks bring more names than there is room for.
     fn check_room(&self, submits: &[NewTask]) -> Result<(), Refusal> {
-        let fits = |known: &BTreeSet<Name>, name_of: fn(&NewTask) -> Option<&Name>, most| {
-            orchestration::has_room(submits, name_of, known.len(), |name| known.contains(name), most)
+        let fits = |existing: &BTreeSet<Name>, name_of: fn(&NewTask) -> Option<&Name>, most| {
+            orchestration::has_room(submits, name_of, existing.len(), |name| existing.contains(name), most)
         };
         let has_room = fits(&self.queues, |task| Some(&task.queue), bounds::QUEUES)
             && fits(&self.kinds, |task| Some(&task.kind), bounds::KINDS)
@@ -76,7 +76,7 @@ impl State {
         }
     }
 
-    fn go_on_after(&mut self, id: TaskId, next: AfterTurn) -> TaskState {
+    fn continue_after_turn(&mut self, id: TaskId, next: AfterTurn) -> TaskState {
         let now = self.now.wall;
         match next {
             AfterTurn::Continue => self.tasks.change(id, |task| task.lost = 0),
@@ -119,19 +119,19 @@ impl State {
 
     /// A turn is over, and the orchestration is not.
     fn leave_turn(&mut self, id: TaskId, state: TaskState, run_at: Timestamp) {
-        let state = self.unless_paused(id, state);
+        let state = self.state_unless_paused(id, state);
         self.tasks.change(id, |task| {
             (task.state, task.run_at) = (state, run_at);
             task.session = None;
             task.lost = 0;
         });
         self.log(id, Change::Blocked);
-        self.settle_move(id);
+        self.apply_move(id);
         self.hint_work();
     }
 
     pub(in crate::model) fn terminate(&mut self, id: TaskId, reason: String) -> Result<Outcome, Refusal> {
-        let task = self.known(id)?;
+        let task = self.existing(id)?;
         let state = task.state;
         if state.is_ended() {
             return Err(Refusal::AlreadyEnded { task: id, state });

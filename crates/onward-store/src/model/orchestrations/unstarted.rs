@@ -19,7 +19,7 @@ impl State {
         keep_for: Duration,
     ) -> Result<TaskId, Refusal> {
         orchestration::check_kept(signal, kind, keep_for, self.payload_limit)?;
-        self.tasks.known.lacks_key(kind, key);
+        self.tasks.coverage.request_key(kind, key);
         match self.keys.active_of(kind, key) {
             Some(id) => {
                 self.keep_longer(id, keep_for)?;
@@ -44,7 +44,7 @@ impl State {
     /// What an orchestration that was never started keeps is kept for as long as was asked for
     /// last.
     fn keep_longer(&mut self, id: TaskId, keep_for: Duration) -> Result<(), Refusal> {
-        if !self.known(id)?.is_unstarted() {
+        if !self.existing(id)?.is_unstarted() {
             return Ok(());
         }
         if self.instance(id).map_or(0, Instance::waiting) >= bounds::UNSTARTED_EVENTS as u64 {
@@ -57,7 +57,7 @@ impl State {
 
     /// Takes an orchestration with what was kept for its key.
     pub(in crate::model) fn start_with_kept(&mut self, unstarted: TaskId, new: NewTask) -> TaskId {
-        self.tasks.know_messages(unstarted);
+        self.tasks.require_messages(unstarted);
         let kept = self.instance(unstarted).cloned().unwrap_or_default();
         self.remove_without_trace(unstarted);
         let id = self.insert(new);

@@ -10,8 +10,8 @@ use crate::model::state::State;
 impl State {
     /// Refuses a queue or a kind that would be one too many.
     pub(in crate::model) fn check_names(&self, queue: Option<&Name>, kind: Option<&Name>) -> Result<(), Refusal> {
-        let full = |known: &BTreeSet<Name>, name: Option<&Name>, limit| {
-            known.len() >= limit && name.is_some_and(|name| !known.contains(name))
+        let full = |existing: &BTreeSet<Name>, name: Option<&Name>, limit| {
+            existing.len() >= limit && name.is_some_and(|name| !existing.contains(name))
         };
         if full(&self.queues, queue, bounds::QUEUES) {
             return Err(too_many("queue", bounds::QUEUES, "delete queues that are no longer needed"));
@@ -31,7 +31,7 @@ impl State {
     }
 
     /// Makes a queue and a kind that are not there yet.
-    pub(in crate::model) fn make_names(&mut self, queue: Option<&Name>, kind: Option<&Name>) {
+    pub(in crate::model) fn register_names(&mut self, queue: Option<&Name>, kind: Option<&Name>) {
         self.queues.extend(queue.cloned());
         self.kinds.extend(kind.cloned());
     }

@@ -15,7 +15,7 @@ impl State {
             Scope::Group(_) => (None, None),
         };
         self.check_names(queue, kind)?;
-        self.make_names(queue, kind);
+        self.register_names(queue, kind);
         self.pauses.insert(scope, until);
         self.reconfigured();
         // Whoever sleeps until something is due has a new moment to wake at.

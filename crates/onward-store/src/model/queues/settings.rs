@@ -12,7 +12,7 @@ impl State {
     pub(in crate::model) fn set_queue(&mut self, set: &SetQueue) -> Result<Outcome, Refusal> {
         rules::queue::check(set)?;
         self.check_names(Some(&set.queue), None)?;
-        self.make_names(Some(&set.queue), None);
+        self.register_names(Some(&set.queue), None);
         let settings = rules::queue::after(self.settings_of(&set.queue), set);
         self.settings.insert(set.queue.clone(), settings);
         self.reconfigured();
@@ -37,7 +37,7 @@ impl State {
     }
 
     pub(in crate::model) fn delete_queue(&mut self, queue: Name) -> Result<Outcome, Refusal> {
-        self.known_queue(&queue)?;
+        self.check_queue_exists(&queue)?;
         let live = self.tasks.live_in(&queue);
         if live > 0 {
             return Err(Refusal::QueueInUse { queue, live });
@@ -47,13 +47,13 @@ impl State {
         let scope = LimitScope::Queue(queue.clone());
         self.limits.remove(&scope);
         self.buckets.remove(&scope);
-        self.shares.remove(&queue);
+        self.fair_shares.remove(&queue);
         self.pauses.remove(&Scope::Queue(queue));
         self.reconfigured();
         Ok(Outcome::Done)
     }
 
-    pub(in crate::model) fn known_queue(&self, queue: &Name) -> Result<(), Refusal> {
+    pub(in crate::model) fn check_queue_exists(&self, queue: &Name) -> Result<(), Refusal> {
         if self.queues.contains(queue) { Ok(()) } else { Err(Refusal::QueueNotFound(queue.clone())) }
     }
 }

@@ -13,11 +13,11 @@ use crate::rules::history::{beginning, counted_on, first_day};
 
 /// The ends of each day and queue.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct History {
+pub(crate) struct DailyCounts {
     pub(crate) days: BTreeMap<(i64, Name), EndedCounts>,
 }
 
-impl History {
+impl DailyCounts {
     pub(crate) fn latest(&self) -> Option<i64> {
         self.days.last_key_value().map(|((day, _), _)| *day)
     }
@@ -35,8 +35,8 @@ impl History {
 
 impl State {
     pub(crate) fn history(&self, now: Timestamp, days: u32) -> Vec<QueueDay> {
-        let first = first_day(now, self.history.latest(), days);
-        let kept = self.history.days.iter().filter(|((day, _), _)| *day >= first);
+        let first = first_day(now, self.daily_counts.latest(), days);
+        let kept = self.daily_counts.days.iter().filter(|((day, _), _)| *day >= first);
         kept.map(|((day, queue), ended)| QueueDay { day: beginning(*day), queue: queue.clone(), ended: *ended })
             .collect()
     }

@@ -18,12 +18,13 @@ impl State {
     }
 
     pub(crate) fn record_of(&self, task: &Task, with_payload: bool) -> TaskRecord {
-        let bundle = self.bundles.bundle_of(task.id);
-        let mut record = TaskRecord { blocked_by: self.waits.open_of(task.id), bundle, ..task.record(with_payload) };
+        let batch = self.batches.batch_of(task.id);
+        let mut record =
+            TaskRecord { blocked_by: self.dependencies.open_of(task.id), bundle: batch, ..task.record(with_payload) };
         if with_payload && record.state == TaskState::Completed {
-            let bundle = bundle.and_then(|bundle| self.tasks.get(bundle));
+            let batch = batch.and_then(|batch| self.tasks.get(batch));
             let own = record.result.into_bytes();
-            record.result = own.or_else(|| bundle.and_then(|bundle| bundle.result.clone())).into();
+            record.result = own.or_else(|| batch.and_then(|batch| batch.result.clone())).into();
         }
         record
     }
@@ -32,7 +33,7 @@ impl State {
         let limit = page.limit.clamp(1, bounds::PAGE);
         let before = page.before.unwrap_or(TaskId(i64::MAX));
         let mut shown =
-            self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task, &self.bundles));
+            self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task, &self.batches));
         let tasks: Vec<TaskRecord> =
             shown.by_ref().take(limit).map(|task| self.record_of(task, filter.with_payload)).collect();
         let next = shown.next().and_then(|_| tasks.last()).map(|task| task.id);
@@ -47,18 +48,18 @@ impl State {
                 count(record, task);
             }
         }
-        for task in self.first_in_line() {
+        for task in self.first_of_each_queue() {
             records.entry(&task.new.queue).and_modify(|record| record.oldest_waiting = Some(task.run_at));
         }
         records.into_values().collect()
     }
 
     /// The first waiting task of each queue.
-    fn first_in_line(&self) -> impl Iterator<Item = &Task> {
+    fn first_of_each_queue(&self) -> impl Iterator<Item = &Task> {
         let mut first: BTreeMap<&Name, &Task> = BTreeMap::new();
         for task in self.tasks.iter().filter(|task| task.state == TaskState::Waiting) {
             let found = first.entry(&task.new.queue).or_insert(task);
-            if task.place() < found.place() {
+            if task.sort_key() < found.sort_key() {
                 *found = task;
             }
         }

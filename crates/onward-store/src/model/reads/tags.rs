@@ -15,7 +15,7 @@ impl State {
         let limit = page.limit.clamp(1, bounds::ID_PAGE);
         let before = page.before.unwrap_or(TaskId(i64::MAX));
         let shown =
-            self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task, &self.bundles));
+            self.tasks.between(TaskId(i64::MIN), before).rev().filter(|task| shows(filter, task, &self.batches));
         TaskIdPage::of(shown.take(limit + 1).map(|task| task.id).collect(), limit)
     }
 
@@ -43,7 +43,7 @@ impl State {
     }
 
     fn shown(&self, filter: &TaskFilter) -> impl Iterator<Item = &Task> {
-        self.tasks.iter().filter(|task| shows(filter, task, &self.bundles))
+        self.tasks.iter().filter(|task| shows(filter, task, &self.batches))
     }
 }
 

@@ -9,13 +9,13 @@ use crate::api::task::{NewTask, TaskId, TaskState};
 use crate::api::write::Scope;
 use crate::bounds;
 use crate::model::limits::limit::scopes;
-use crate::model::state::{Moment, State};
+use crate::model::state::{Now, State};
 use crate::model::tasks::task::Task;
 use crate::rules;
 use crate::rules::why::{LimitUse, OrchestrationFacts, WaitFacts, reasons};
 
 impl State {
-    pub(crate) fn why(&self, id: TaskId, now: Moment) -> Option<Vec<WaitReason>> {
+    pub(crate) fn why(&self, id: TaskId, now: Now) -> Option<Vec<WaitReason>> {
         let (task, steady) = (self.tasks.get(id)?, now.steady);
         let scopes = pause_scopes(task);
         let facts = WaitFacts {
@@ -26,7 +26,7 @@ impl State {
             run_at: task.run_at,
             expires_at: task.expires_at,
             deadline: task.new.deadline,
-            blocked_by: self.waits.open_of(id),
+            blocked_by: self.dependencies.open_of(id),
             awaited: task.awaited.map(|awaited| (task.claims, awaited.until)),
             orchestration: self.orchestration_facts(task),
             aggregated: self.why_aggregated(task),
@@ -85,13 +85,14 @@ impl State {
         if task.state != TaskState::Waiting {
             return 0;
         }
-        self.tasks.know_ahead_of(task);
+        self.tasks.require_ahead_of(task);
         let line = |task: &Task| {
             let NewTask { queue, kind, group, affinity, orchestration, .. } = &task.new;
             (queue.clone(), kind.clone(), group.clone(), affinity.clone(), *orchestration)
         };
-        let is_ahead =
-            |one: &&Task| one.state == TaskState::Waiting && one.place() < task.place() && line(one) == line(task);
+        let is_ahead = |one: &&Task| {
+            one.state == TaskState::Waiting && one.sort_key() < task.sort_key() && line(one) == line(task)
+        };
         (self.tasks.iter().filter(is_ahead).count() as u64).min(bounds::AHEAD)
     }
 
@@ -99,7 +100,7 @@ impl State {
         if task.state != TaskState::Waiting || !self.are_shared() {
             return 0;
         }
-        self.tasks.know_every_lane();
+        self.tasks.require_every_sub_queue();
         let is_of_line = |one: &&Task| {
             let line = |task: &Task| (task.new.queue.clone(), task.new.kind.clone(), task.new.orchestration);
             let is_beside = line(one) == line(task);
@@ -115,7 +116,7 @@ impl State {
     pub(in crate::model) fn is_group_held_back(&self, task: &Task, steady: Duration) -> bool {
         task.new.group.clone().is_some_and(|group| {
             self.pauses.contains_key(&Scope::Group(group.clone()))
-                || self.room_in(&LimitScope::Group(group), steady) == 0
+                || self.headroom_in(&LimitScope::Group(group), steady) == 0
         })
     }
 }

@@ -11,7 +11,7 @@ impl State {
     pub(in crate::model) fn bulk(&mut self, bulk: &Bulk) -> BulkDone {
         let Some(chunk) = Chunk::of(bulk, TaskId(self.last_task)) else { return BulkDone::default() };
         let looked_at = self.tasks.between(chunk.from, chunk.before).rev();
-        let selected = looked_at.filter(|task| shows(&chunk.filter, task, &self.bundles)).take(chunk.limit + 1);
+        let selected = looked_at.filter(|task| shows(&chunk.filter, task, &self.batches)).take(chunk.limit + 1);
         let selected: Vec<(TaskId, TaskState)> = selected.map(|task| (task.id, task.state)).collect();
         let mut tasks: Vec<TaskId> = selected.iter().map(|(task, _)| *task).collect();
         let mut done = BulkDone { next: chunk.cut(&mut tasks), ..BulkDone::default() };

@@ -11,10 +11,10 @@ use crate::rules;
 
 impl State {
     pub(in crate::model) fn cancel(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
-        if self.tell_of_cancel(id) {
+        if self.deliver_cancel(id) {
             return Ok(Outcome::CancelRequested);
         }
-        match self.standing_of(self.known(id)?) {
+        match self.effective_state(self.existing(id)?) {
             TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting => {
                 self.end(id, TaskState::Cancelled);
                 Ok(Outcome::Cancelled)
@@ -37,7 +37,7 @@ impl State {
     }
 
     pub(in crate::model) fn retry(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
-        let task = self.known(id)?;
+        let task = self.existing(id)?;
         if !task.state.is_ended() {
             return Err(Refusal::NotEnded { task: id, state: task.state });
         }
@@ -49,33 +49,33 @@ impl State {
         }
         rules::attempt::check_deadline(id, task.new.deadline, self.now.wall)?;
         let (queue, new) = (task.new.queue.clone(), task.new.clone());
-        let members = self.members_to_retry(task)?;
+        let members = self.items_to_retry(task)?;
         self.check_names(Some(&queue), None)?;
-        self.make_names(Some(&queue), None);
+        self.register_names(Some(&queue), None);
         self.keys.take(id, &new);
-        self.start_anew(id);
+        self.reset(id);
         self.log(id, Change::Retried);
         self.news.push(TaskNews::Retried { task: id });
         self.hint_work();
-        self.retry_members(id, members);
-        self.bundles.forget(id);
+        self.retry_items(id, members);
+        self.batches.forget(id);
         self.collect(id);
         Ok(Outcome::Done)
     }
 
-    pub(in crate::model) fn start_anew(&mut self, id: TaskId) {
+    pub(in crate::model) fn reset(&mut self, id: TaskId) {
         let now = self.now.wall;
-        self.tasks.change(id, |task| start_anew(task, now));
-        self.stand_aside_if_paused(id);
+        self.tasks.change(id, |task| reset(task, now));
+        self.block_if_paused(id);
     }
 
-    pub(in crate::model) fn known(&self, id: TaskId) -> Result<&Task, Refusal> {
+    pub(in crate::model) fn existing(&self, id: TaskId) -> Result<&Task, Refusal> {
         self.tasks.get(id).ok_or(Refusal::TaskNotFound(id))
     }
 }
 
 /// Its number, its errors, its claims and when it was submitted stay.
-fn start_anew(task: &mut Task, now: Timestamp) {
+fn reset(task: &mut Task, now: Timestamp) {
     task.wait_for(now, now);
     if task.new.aggregate.is_some() {
         task.state = TaskState::Blocked;

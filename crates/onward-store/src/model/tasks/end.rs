@@ -14,7 +14,7 @@ impl State {
     /// Ends a live task: counts it, frees or keeps its key, and takes what was to follow it.
     pub(in crate::model) fn end(&mut self, id: TaskId, state: TaskState) {
         let now = self.now.wall;
-        self.hint_room(id);
+        self.hint_freed_capacity(id);
         self.ends += 1;
         let end = End { number: self.ends, entry: self.entry };
         let mut follower = None;
@@ -34,23 +34,23 @@ impl State {
             count(self.statistics.entry(task.new.kind.clone()).or_insert_with(|| nothing_of(task)), task);
         }
         if let Some(task) = self.tasks.get(id) {
-            self.history.count(&task.new.queue, state, now);
+            self.daily_counts.count(&task.new.queue, state, now);
         }
         self.settle_links(id, Some(state));
         self.log(id, change_of(state));
         self.hint_transition();
         self.report_end(id, state);
-        let member = self.tasks.get(id).map(|task| &task.new).filter(|new| new.aggregate.is_some()).cloned();
+        let batch_item = self.tasks.get(id).map(|task| &task.new).filter(|new| new.aggregate.is_some()).cloned();
         self.news.push(match state {
-            TaskState::Completed if member.is_none() => TaskNews::Completed { task: id, result },
+            TaskState::Completed if batch_item.is_none() => TaskNews::Completed { task: id, result },
             _ => TaskNews::Ended { task: id },
         });
-        if let Some(new) = member {
-            self.leave_bundle(id, &new, false);
+        if let Some(new) = batch_item {
+            self.leave_batch(id, &new, false);
         }
         if let Some(new) = follower {
             self.groups.extend(new.group.clone());
-            self.make_names(Some(&new.queue), Some(&new.kind));
+            self.register_names(Some(&new.queue), Some(&new.kind));
             self.insert(*new);
         }
     }
@@ -58,7 +58,7 @@ impl State {
 
 impl State {
     /// Hints at work where a running task that ends makes room where there was none.
-    fn hint_room(&mut self, id: TaskId) {
+    fn hint_freed_capacity(&mut self, id: TaskId) {
         let Some(task) = self.tasks.get(id).filter(|task| task.state == TaskState::Running) else { return };
         if self.has_limits() && scopes(task).any(|scope| self.is_just_full(&scope)) {
             self.hint_work();
@@ -68,7 +68,7 @@ impl State {
     /// Whether one less makes room. A store that holds a part, and has not had to count what runs,
     /// says so rather than count it for this.
     fn is_just_full(&self, scope: &LimitScope) -> bool {
-        let is_reached = |most| self.tasks.running_if_known(scope).is_none_or(|running| running == u64::from(most));
+        let is_reached = |most| self.tasks.running_if_counted(scope).is_none_or(|running| running == u64::from(most));
         self.limit_for(scope).concurrency.is_some_and(is_reached)
     }
 }

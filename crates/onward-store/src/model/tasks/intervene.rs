@@ -7,9 +7,9 @@ use crate::rules::{intervene, orchestration};
 
 impl State {
     pub(in crate::model) fn run_now(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
-        let (state, now) = (self.standing_of(self.known(id)?), self.now.wall);
+        let (state, now) = (self.effective_state(self.existing(id)?), self.now.wall);
         intervene::run_now(id, state)?;
-        if self.known(id)?.is_unstarted() {
+        if self.existing(id)?.is_unstarted() {
             return Err(orchestration::never_started(id));
         }
         if state == TaskState::Scheduled {
@@ -23,7 +23,7 @@ impl State {
     }
 
     pub(in crate::model) fn kill(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
-        intervene::kill(id, self.standing_of(self.known(id)?))?;
+        intervene::kill(id, self.effective_state(self.existing(id)?))?;
         let now = self.now.wall;
         self.tasks.change(id, |task| task.push_error_between(now, intervene::KILLED.to_owned()));
         self.end(id, TaskState::Dead);
@@ -31,7 +31,7 @@ impl State {
     }
 
     pub(in crate::model) fn delete(&mut self, id: TaskId) -> Result<Outcome, Refusal> {
-        intervene::delete(id, self.standing_of(self.known(id)?))?;
+        intervene::delete(id, self.effective_state(self.existing(id)?))?;
         self.remove_without_trace(id);
         Ok(Outcome::Done)
     }

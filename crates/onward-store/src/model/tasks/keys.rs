@@ -11,22 +11,22 @@ use crate::rules::duplicate::KeyHolder;
 
 /// Keys by kind: taken by an active task, or kept after the end of one.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Keys {
-    pub(crate) taken: BTreeMap<(Name, String), Taken>,
+pub(crate) struct UniqueKeys {
+    pub(crate) taken: BTreeMap<(Name, String), TakenKey>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Taken {
+pub(crate) struct TakenKey {
     pub(crate) by: TaskId,
     /// Until when it is kept, once its task has ended.
     pub(crate) until: Option<Timestamp>,
 }
 
-impl Keys {
+impl UniqueKeys {
     /// Takes a task's key, if it has one, from whoever had it.
     pub(in crate::model) fn take(&mut self, by: TaskId, new: &NewTask) {
         if let Some(key) = key_of(new) {
-            self.taken.insert(key, Taken { by, until: None });
+            self.taken.insert(key, TakenKey { by, until: None });
         }
     }
 
@@ -52,7 +52,7 @@ impl Keys {
     }
 
     /// Forgets keys that were kept for as long as they were to be.
-    pub(in crate::model) fn forget_over(&mut self, now: Timestamp) {
+    pub(in crate::model) fn forget_expired(&mut self, now: Timestamp) {
         self.taken.retain(|_, taken| taken.until.is_none_or(|until| rules::key::is_kept(until, now)));
     }
 

@@ -13,27 +13,27 @@ impl State {
             return Err(Refusal::AlreadyEnded { task: id, state: task.state });
         }
         let (runs, is_there) = (task.state == TaskState::Running, task.new.queue == queue);
-        let is_collected = self.is_collected(task) && !is_there;
+        let is_in_pending_batch = self.is_in_pending_batch(task) && !is_there;
         self.check_names(Some(&queue), None)?;
-        self.make_names(Some(&queue), None);
-        if is_collected {
+        self.register_names(Some(&queue), None);
+        if is_in_pending_batch {
             self.stop_collecting(id);
         }
         self.tasks.change(id, |task| task.move_to = Some(queue).filter(|_| !is_there));
         if runs && !is_there {
             return Ok(Outcome::MoveRequested);
         }
-        self.settle_move(id);
-        if is_collected {
+        self.apply_move(id);
+        if is_in_pending_batch {
             self.collect(id);
         }
         Ok(Outcome::Moved)
     }
 
     /// Moves a task that nobody holds to the queue for which somebody asked.
-    pub(in crate::model) fn settle_move(&mut self, id: TaskId) {
+    pub(in crate::model) fn apply_move(&mut self, id: TaskId) {
         let Some(queue) = self.tasks.get(id).and_then(|task| task.move_to.clone()) else { return };
-        self.make_names(Some(&queue), None);
+        self.register_names(Some(&queue), None);
         self.tasks.change(id, |task| {
             task.move_to = None;
             task.new.queue = queue;

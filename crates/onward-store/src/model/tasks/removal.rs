@@ -19,8 +19,8 @@ impl State {
         limit: usize,
     ) -> Result<Outcome, Refusal> {
         rules::purge::check(queue, states)?;
-        self.known_queue(queue)?;
-        let mut tasks: Vec<TaskId> = self.tasks.of_queue(queue, states).take(limit.saturating_add(1)).collect();
+        self.check_queue_exists(queue)?;
+        let mut tasks: Vec<TaskId> = self.tasks.queue_tasks(queue, states).take(limit.saturating_add(1)).collect();
         let more = tasks.len() > limit;
         tasks.truncate(limit);
         for id in &tasks {
@@ -43,23 +43,23 @@ impl State {
         }
         self.hint_transition();
         self.news.push(TaskNews::Ended { task: id });
-        if let Some(member) = task.filter(|task| task.new.aggregate.is_some()) {
-            self.leave_bundle(id, &member.new, true);
+        if let Some(batch_item) = task.filter(|task| task.new.aggregate.is_some()) {
+            self.leave_batch(id, &batch_item.new, true);
         }
     }
 
     pub(in crate::model) fn prune(&mut self, prune: &Prune) -> Result<Outcome, Refusal> {
-        self.keys.forget_over(self.now.wall);
-        let mut tasks = self.own_retention_over(prune.limit);
+        self.keys.forget_expired(self.now.wall);
+        let mut tasks = self.past_own_retention(prune.limit);
         if tasks.len() <= prune.limit {
-            tasks.extend(self.over(prune, prune.limit - tasks.len()));
+            tasks.extend(self.prunable(prune, prune.limit - tasks.len()));
         }
         let more = tasks.len() > prune.limit;
         tasks.truncate(prune.limit);
         let mut last = None;
         for id in &tasks {
             last = last.max(self.tasks.remove(*id).and_then(|task| task.end).map(|end| end.entry));
-            self.bundles.forget(*id);
+            self.batches.forget(*id);
         }
         if let Some(last) = last {
             let left = self.tasks.ended().next().map_or(i64::MAX, |(end, _)| end.entry);
@@ -70,7 +70,7 @@ impl State {
 
     /// Those whose own retention is over, the first to be so first: so many, and one more where
     /// there is one.
-    fn own_retention_over(&self, limit: usize) -> Vec<TaskId> {
+    fn past_own_retention(&self, limit: usize) -> Vec<TaskId> {
         let is_over = |(until, _): &(Timestamp, TaskId)| rules::prune::is_over(*until, self.now.wall);
         let over = self.tasks.retained().take_while(is_over).map(|(_, id)| id);
         over.take(limit.saturating_add(1)).collect()
@@ -78,7 +78,7 @@ impl State {
 
     /// What a prune removes of the others, the oldest end first: so many, and one more where there
     /// is one.
-    fn over(&self, prune: &Prune, limit: usize) -> Vec<TaskId> {
+    fn prunable(&self, prune: &Prune, limit: usize) -> Vec<TaskId> {
         let ended = self.tasks.ended();
         // A store that keeps its tasks elsewhere counts them only for who asks how many remain.
         let count = if prune.keep.is_some() { self.tasks.ended_count() } else { u64::MAX };

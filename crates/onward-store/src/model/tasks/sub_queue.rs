@@ -9,25 +9,25 @@ use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::model::tasks::task::Task;
 
-/// Queue, kind, group and series: waiting tasks that have all of them in common go in the order of
-/// their places. Orchestrations have lanes of their own, for claims may leave them out.
+/// Queue, kind, group and affinity keys: waiting tasks that have all of them in common go in the order of
+/// their places. Orchestrations have sub-queues of their own, for claims may leave them out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Lane {
+pub(crate) struct SubQueue {
     pub(crate) queue: Name,
     pub(crate) kind: Name,
     pub(crate) group: Option<Name>,
-    pub(crate) series: Option<Name>,
+    pub(crate) affinity_key: Option<Name>,
     pub(crate) orchestration: bool,
 }
 
-impl Lane {
+impl SubQueue {
     pub(crate) fn of(task: &Task) -> Self {
         let new = &task.new;
         Self {
             queue: new.queue.clone(),
             kind: new.kind.clone(),
             group: new.group.clone(),
-            series: new.affinity.clone(),
+            affinity_key: new.affinity.clone(),
             orchestration: new.orchestration,
         }
     }
@@ -35,8 +35,8 @@ impl Lane {
     /// A task as all of it are.
     #[cfg(feature = "postgres")]
     pub(crate) fn task(&self, id: TaskId) -> Task {
-        let Self { queue, kind, group, series, orchestration } = self.clone();
-        let new = NewTask { queue, group, affinity: series, orchestration, ..NewTask::of(kind) };
+        let Self { queue, kind, group, affinity_key, orchestration } = self.clone();
+        let new = NewTask { queue, group, affinity: affinity_key, orchestration, ..NewTask::of(kind) };
         Task::submitted(id, new, Timestamp::MIN)
     }
 }

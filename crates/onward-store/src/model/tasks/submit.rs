@@ -20,7 +20,7 @@ impl State {
             self.check_names(Some(&new.queue), Some(&new.kind))?;
             self.check_group(new.group.as_ref())?;
             self.groups.extend(new.group.clone());
-            self.make_names(Some(&new.queue), Some(&new.kind));
+            self.register_names(Some(&new.queue), Some(&new.kind));
         }
         Ok(Outcome::Submitted(match decision {
             Decision::Insert | Decision::TakeOver(_) => Submitted::Inserted { id: self.insert(new) },
@@ -38,10 +38,10 @@ impl State {
 
     fn decide(&self, new: &NewTask) -> Decision {
         if let Some(UniqueKey { key, .. }) = &new.unique {
-            self.tasks.known.lacks_key(&new.kind, key);
+            self.tasks.coverage.request_key(&new.kind, key);
         }
         let holder = self.keys.holder(new, self.now.wall, |id| self.tasks.get(id)).map(|holder| KeyHolder {
-            running: self.tasks.get(holder.id).is_some_and(|task| self.standing_of(task) == TaskState::Running),
+            running: self.tasks.get(holder.id).is_some_and(|task| self.effective_state(task) == TaskState::Running),
             ..holder
         });
         let on_duplicate = new.unique.as_ref().map_or(OnDuplicate::default(), |unique| unique.on_duplicate);
@@ -54,8 +54,8 @@ impl State {
         let id = TaskId(self.last_task);
         self.keys.take(id, &new);
         self.tasks.insert(Task::submitted(id, new, self.now.wall));
-        self.stand(id);
-        self.join_family(id);
+        self.apply_dependencies(id);
+        self.attach_to_parent(id);
         self.hint_work();
         self.collect(id);
         if self.tasks.get(id).is_some_and(|task| task.has_expired(self.now.wall)) {
@@ -67,9 +67,9 @@ impl State {
 
     fn raise(&mut self, id: TaskId, new: &NewTask) -> Submitted {
         self.raise_to(id, new.priority);
-        let bundle = self.live_bundle_of(id).filter(|bundle| bundle.new.priority < new.priority);
-        if let Some(bundle) = bundle.map(|bundle| bundle.id) {
-            self.raise_to(bundle, new.priority);
+        let batch = self.live_batch_of(id).filter(|batch| batch.new.priority < new.priority);
+        if let Some(batch) = batch.map(|batch| batch.id) {
+            self.raise_to(batch, new.priority);
         }
         Submitted::PriorityRaised { id }
     }
@@ -82,7 +82,7 @@ impl State {
 
     fn supersede(&mut self, old: TaskId, new: NewTask) -> Submitted {
         self.tasks.change(old, |task| task.follower = None);
-        if self.tasks.get(old).is_some_and(|task| self.standing_of(task) == TaskState::Running) {
+        if self.tasks.get(old).is_some_and(|task| self.effective_state(task) == TaskState::Running) {
             self.request_cancel(old);
         } else {
             self.end(old, TaskState::Cancelled);

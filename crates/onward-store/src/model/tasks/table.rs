@@ -9,23 +9,23 @@ use crate::api::name::Name;
 use crate::api::orchestration::Instance;
 use crate::api::task::{SessionId, TaskId, TaskState};
 use crate::api::timestamp::Timestamp;
-use crate::model::coverage::known::Known;
-use crate::model::coverage::load_request::Want;
-use crate::model::coverage::loaded::Frontier;
-use crate::model::limits::running::{RunningCounts, RunningLine};
-use crate::model::tasks::sub_queue::Lane;
+use crate::model::coverage::check::Coverage;
+use crate::model::coverage::load_request::LoadRequest;
+use crate::model::coverage::loaded::LoadedUpTo;
+use crate::model::limits::running::{RunningCounts, RunningKey};
+use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::{End, Task};
 use crate::rules::order::Place;
 
 /// Every task, live and ended. The orders follow from the tasks alone; [`change`](Self::change)
 /// keeps them so.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tasks {
-    pub(crate) known: Known,
+pub(crate) struct TaskTable {
+    pub(crate) coverage: Coverage,
     all: BTreeMap<TaskId, Arc<Task>>,
     waiting: BTreeSet<Place>,
-    /// Those of them that have a series.
-    waiting_in_series: BTreeSet<Place>,
+    /// Those of them that have an affinity key.
+    waiting_with_affinity: BTreeSet<Place>,
     scheduled: BTreeSet<(Timestamp, TaskId)>,
     /// Live tasks that are not running and have a time to live.
     expiring: BTreeSet<(Timestamp, TaskId)>,
@@ -39,39 +39,39 @@ pub(crate) struct Tasks {
     running: RunningCounts,
 }
 
-impl Tasks {
+impl TaskTable {
     pub(crate) fn get(&self, id: TaskId) -> Option<&Task> {
         let task = self.all.get(&id).map(Arc::as_ref);
         if task.is_none() {
-            self.known.miss(id);
+            self.coverage.request_task(id);
         }
         task
     }
 
     /// How many are here.
     #[cfg(feature = "postgres")]
-    pub(crate) fn here(&self) -> usize {
+    pub(crate) fn loaded_count(&self) -> usize {
         self.all.len()
     }
 
     /// How many of those that are here wait.
-    pub(in crate::model) fn waiting_here(&self) -> usize {
+    pub(in crate::model) fn loaded_waiting_count(&self) -> usize {
         self.waiting.len()
     }
 
     /// Has a task known, and who waits for it.
-    pub(in crate::model) fn know(&self, id: TaskId) {
-        if self.known.part().is_some() && !self.all.contains_key(&id) {
-            self.known.miss(id);
+    pub(in crate::model) fn require(&self, id: TaskId) {
+        if self.coverage.loaded().is_some() && !self.all.contains_key(&id) {
+            self.coverage.request_task(id);
         }
     }
 
     /// Has the messages known that the next turn of a task is to take in, if it is an
     /// orchestration.
-    pub(in crate::model) fn know_messages(&self, id: TaskId) {
+    pub(in crate::model) fn require_messages(&self, id: TaskId) {
         let instance = self.all.get(&id).and_then(|task| task.instance.as_deref());
         if instance.is_some_and(Instance::lacks_messages) {
-            self.known.lacks(|part| part.messages.contains(&id), || Want::Messages(id));
+            self.coverage.request_unless(|loaded| loaded.messages.contains(&id), || LoadRequest::Messages(id));
         }
     }
 
@@ -81,48 +81,48 @@ impl Tasks {
 
     /// Takes a task that others have too.
     pub(crate) fn insert_shared(&mut self, task: Arc<Task>) {
-        self.move_on(task.id, &Orders::default(), &Orders::of(&task));
+        self.update_indexes(task.id, &IndexEntries::default(), &IndexEntries::of(&task));
         self.all.insert(task.id, task);
     }
 
     /// Changes a task, and finds it a new place in every order.
     pub(crate) fn change(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {
         let Some(task) = self.all.get_mut(&id) else {
-            self.known.miss(id);
+            self.coverage.request_task(id);
             return;
         };
-        let before = Orders::of(task);
+        let before = IndexEntries::of(task);
         change(Arc::make_mut(task));
-        let after = Orders::of(task);
+        let after = IndexEntries::of(task);
         // Most changes leave a task in its place in most orders.
-        self.move_on(id, &before, &after);
+        self.update_indexes(id, &before, &after);
     }
 
     pub(in crate::model) fn remove(&mut self, id: TaskId) -> Option<Arc<Task>> {
         let Some(task) = self.all.remove(&id) else {
-            self.known.miss(id);
+            self.coverage.request_task(id);
             return None;
         };
-        self.move_on(id, &Orders::of(&task), &Orders::default());
+        self.update_indexes(id, &IndexEntries::of(&task), &IndexEntries::default());
         Some(task)
     }
 
     /// Moves a task from its place in every order to another, where that is another.
-    fn move_on(&mut self, id: TaskId, before: &Orders, after: &Orders) {
-        move_in(&mut self.waiting, before.waiting, after.waiting);
-        move_in(&mut self.waiting_in_series, before.waiting_in_series, after.waiting_in_series);
+    fn update_indexes(&mut self, id: TaskId, before: &IndexEntries, after: &IndexEntries) {
+        move_entry(&mut self.waiting, before.waiting, after.waiting);
+        move_entry(&mut self.waiting_with_affinity, before.waiting_with_affinity, after.waiting_with_affinity);
         let with_id = |at: Option<Timestamp>| at.map(|at| (at, id));
-        move_in(&mut self.scheduled, with_id(before.scheduled), with_id(after.scheduled));
-        move_in(&mut self.expiring, with_id(before.expiring), with_id(after.expiring));
-        move_in(&mut self.overdue, with_id(before.overdue), with_id(after.overdue));
-        let held = |orders: &Orders| orders.held.map(|session| (session, id));
-        move_in(&mut self.held, held(before), held(after));
-        let ended = |orders: &Orders| orders.ended.map(|end| (end, id));
-        move_in(&mut self.ended, ended(before), ended(after));
-        move_in(&mut self.retained, with_id(before.retained), with_id(after.retained));
+        move_entry(&mut self.scheduled, with_id(before.scheduled), with_id(after.scheduled));
+        move_entry(&mut self.expiring, with_id(before.expiring), with_id(after.expiring));
+        move_entry(&mut self.overdue, with_id(before.overdue), with_id(after.overdue));
+        let held = |orders: &IndexEntries| orders.held.map(|session| (session, id));
+        move_entry(&mut self.held, held(before), held(after));
+        let ended = |orders: &IndexEntries| orders.ended.map(|end| (end, id));
+        move_entry(&mut self.ended, ended(before), ended(after));
+        move_entry(&mut self.retained, with_id(before.retained), with_id(after.retained));
         if before.running != after.running {
-            before.running.iter().for_each(|line| self.running.remove(line.as_line()));
-            after.running.iter().for_each(|line| self.running.add(line.as_line(), 1));
+            before.running.iter().for_each(|entry| self.running.remove(entry.key()));
+            after.running.iter().for_each(|entry| self.running.add(entry.key(), 1));
         }
     }
 
@@ -145,172 +145,185 @@ impl Tasks {
 
     /// Tasks with numbers from `from` up to, but not including, `before`, by number.
     pub(in crate::model) fn between(&self, from: TaskId, before: TaskId) -> impl DoubleEndedIterator<Item = &Task> {
-        self.known.lacks(|part| part.between.contains(&(from, before)), || Want::Between(from, before));
+        self.coverage
+            .request_unless(|loaded| loaded.between.contains(&(from, before)), || LoadRequest::IdRange(from, before));
         self.all.range(from..before.max(from)).map(|(_, task)| task.as_ref())
     }
 
-    /// Waiting tasks that have a series, in their order.
-    pub(in crate::model) fn waiting_in_series(&self) -> impl Iterator<Item = &Task> {
-        self.waiting_in_series.iter().filter_map(|place| self.all.get(&place.task)).map(Arc::as_ref)
+    /// Waiting tasks that have an affinity key, in their order.
+    pub(in crate::model) fn waiting_with_affinity(&self) -> impl Iterator<Item = &Task> {
+        self.waiting_with_affinity.iter().filter_map(|sort_key| self.all.get(&sort_key.task)).map(Arc::as_ref)
     }
 
-    /// The first waiting task behind `place`, or the very first.
-    pub(in crate::model) fn waiting_behind(&self, place: Option<Place>) -> Option<(Place, &Task)> {
-        let start = place.map_or(Bound::Unbounded, Bound::Excluded);
-        let place = *self.waiting.range((start, Bound::Unbounded)).next()?;
-        Some((place, self.get(place.task)?))
+    /// The first waiting task behind `sort_key`, or the very first.
+    pub(in crate::model) fn waiting_behind(&self, sort_key: Option<Place>) -> Option<(Place, &Task)> {
+        let start = sort_key.map_or(Bound::Unbounded, Bound::Excluded);
+        let sort_key = *self.waiting.range((start, Bound::Unbounded)).next()?;
+        Some((sort_key, self.get(sort_key.task)?))
     }
 
     /// Scheduled tasks by when they are due.
     pub(in crate::model) fn scheduled(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
-        self.known.walk(&self.scheduled, |part| part.scheduled, || Want::Scheduled)
+        self.coverage.walk(&self.scheduled, |loaded| loaded.scheduled, || LoadRequest::Scheduled)
     }
 
     /// Live tasks that are not running, by when they expire.
     pub(in crate::model) fn expiring(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
-        self.known.walk(&self.expiring, |part| part.expiring, || Want::Expiring)
+        self.coverage.walk(&self.expiring, |loaded| loaded.expiring, || LoadRequest::Expiring)
     }
 
     /// Tasks that must be finished from elsewhere within a time, by when that is over.
     pub(in crate::model) fn overdue(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
-        self.known.walk(&self.overdue, |part| part.overdue, || Want::Overdue)
+        self.coverage.walk(&self.overdue, |loaded| loaded.overdue, || LoadRequest::Overdue)
     }
 
     /// What a session holds, by number.
     pub(in crate::model) fn held_by(&self, session: SessionId) -> impl Iterator<Item = &Task> {
-        self.known.lacks(|part| part.held.contains(&session), || Want::Held(session));
-        self.held_here(session)
+        self.coverage.request_unless(|loaded| loaded.held.contains(&session), || LoadRequest::HeldBy(session));
+        self.loaded_held_by(session)
     }
 
     /// What a session holds and somebody wants stopped, by number.
     pub(in crate::model) fn to_cancel(&self, session: SessionId) -> impl Iterator<Item = &Task> {
-        self.known.lacks(|part| part.to_cancel.contains(&session), || Want::ToCancel(session));
-        self.held_here(session).filter(|task| task.cancel_requested)
+        self.coverage
+            .request_unless(|loaded| loaded.to_cancel.contains(&session), || LoadRequest::CancelRequested(session));
+        self.loaded_held_by(session).filter(|task| task.cancel_requested)
     }
 
     /// How many tasks a session holds.
     pub(in crate::model) fn held_count(&self, session: SessionId) -> u64 {
-        self.held_here(session).count() as u64 + self.known.held_elsewhere(session)
+        self.loaded_held_by(session).count() as u64 + self.coverage.held_unloaded(session)
     }
 
     /// Whether a session holds any task.
     pub(in crate::model) fn holds_any(&self, session: SessionId) -> bool {
-        self.held_here(session).next().is_some() || self.known.holds_elsewhere(session)
+        self.loaded_held_by(session).next().is_some() || self.coverage.holds_unloaded(session)
     }
 
-    fn held_here(&self, session: SessionId) -> impl Iterator<Item = &Task> {
+    fn loaded_held_by(&self, session: SessionId) -> impl Iterator<Item = &Task> {
         let (first, last) = ((session, TaskId(i64::MIN)), (session, TaskId(i64::MAX)));
         self.held.range(first..=last).filter_map(|(_, id)| self.get(*id))
     }
 
     /// Ended tasks that did not say how long they are kept, the oldest end first.
     pub(in crate::model) fn ended(&self) -> impl Iterator<Item = (End, TaskId)> {
-        self.known.walk(&self.ended, |part| part.ended, || Want::Ended)
+        self.coverage.walk(&self.ended, |loaded| loaded.ended, || LoadRequest::Ended)
     }
 
     /// Ended tasks that said how long they are kept, by until when that is.
     pub(in crate::model) fn retained(&self) -> impl Iterator<Item = (Timestamp, TaskId)> {
-        self.known.walk(&self.retained, |part| part.retained, || Want::Retained)
+        self.coverage.walk(&self.retained, |loaded| loaded.retained, || LoadRequest::Retained)
     }
 
     /// How many have ended that did not say how long they are kept.
     pub(super) fn ended_count(&self) -> u64 {
-        self.known.lacks(|part| part.ended_elsewhere.is_some(), || Want::EndedCount);
-        self.ended.len() as u64 + self.known.part().and_then(|part| part.ended_elsewhere).unwrap_or_default()
+        self.coverage.request_unless(|loaded| loaded.ended_unloaded.is_some(), || LoadRequest::EndedCount);
+        self.ended.len() as u64 + self.coverage.loaded().and_then(|loaded| loaded.ended_unloaded).unwrap_or_default()
     }
 
     /// The children of a task, by number.
     pub(in crate::model) fn children_of(&self, parent: TaskId) -> impl Iterator<Item = &Task> {
-        self.known
-            .lacks(|part| parent.0 > part.last_task || part.children.contains(&parent), || Want::Children(parent));
+        self.coverage.request_unless(
+            |loaded| parent.0 > loaded.last_task || loaded.children.contains(&parent),
+            || LoadRequest::Children(parent),
+        );
         self.iter().filter(move |task| task.new.parent == Some(parent))
     }
 
     /// How many tasks of a scope run.
     pub(in crate::model) fn running(&self, scope: &LimitScope) -> u64 {
-        self.running.of(scope) + self.known.running_elsewhere(scope)
+        self.running.of(scope) + self.coverage.running_unloaded(scope)
     }
 
     /// The same, unless it would have to be counted first.
-    pub(super) fn running_if_known(&self, scope: &LimitScope) -> Option<u64> {
-        Some(self.running.of(scope) + self.known.running_elsewhere_if_known(scope)?)
+    pub(super) fn running_if_counted(&self, scope: &LimitScope) -> Option<u64> {
+        Some(self.running.of(scope) + self.coverage.running_unloaded_if_counted(scope)?)
     }
 
     /// How many of those that are here run.
     #[cfg(feature = "postgres")]
-    pub(crate) fn running_here(&self) -> &RunningCounts {
+    pub(crate) fn loaded_running(&self) -> &RunningCounts {
         &self.running
     }
 
     /// Tasks of a queue in some states, by number.
-    pub(in crate::model) fn of_queue<'a>(
+    pub(in crate::model) fn queue_tasks<'a>(
         &'a self,
         queue: &'a Name,
         states: &'a [TaskState],
     ) -> impl Iterator<Item = TaskId> + 'a {
         let is_meant = move |task: &&Task| task.new.queue == *queue && states.contains(&task.state);
-        let frontier = self.known.part().map_or(Frontier::End, |part| {
-            part.of_queue.get(&(queue.clone(), states.to_vec())).copied().unwrap_or_default()
+        let up_to = self.coverage.loaded().map_or(LoadedUpTo::Everything, |loaded| {
+            loaded.queue_tasks.get(&(queue.clone(), states.to_vec())).copied().unwrap_or_default()
         });
         let numbers = self.iter().filter(is_meant).map(|task| task.id);
-        self.known.walk_up_to(numbers, frontier, || Want::OfQueue(queue.clone(), states.to_vec()))
+        self.coverage.walk_up_to(numbers, up_to, || LoadRequest::QueueTasks(queue.clone(), states.to_vec()))
     }
 
     /// How many live tasks a queue has.
     pub(in crate::model) fn live_in(&self, queue: &Name) -> u64 {
-        self.known.lacks(|part| part.live_elsewhere.contains_key(queue), || Want::LiveIn(queue.clone()));
-        let elsewhere = self.known.part().and_then(|part| part.live_elsewhere.get(queue));
-        let here = self.iter().filter(|task| task.new.queue == *queue && !task.state.is_ended()).count() as u64;
-        here + elsewhere.copied().unwrap_or_default()
+        self.coverage.request_unless(
+            |loaded| loaded.live_unloaded.contains_key(queue),
+            || LoadRequest::LiveCount(queue.clone()),
+        );
+        let unloaded = self.coverage.loaded().and_then(|loaded| loaded.live_unloaded.get(queue));
+        let loaded_count = self.iter().filter(|task| task.new.queue == *queue && !task.state.is_ended()).count() as u64;
+        loaded_count + unloaded.copied().unwrap_or_default()
     }
 
-    /// Lanes of which more waits behind a place than is known, with a task as all of the lane are.
-    pub(in crate::model) fn more_waiting(&self) -> impl Iterator<Item = (Place, &Task)> {
-        self.known.more_waiting().map(|(_, place, task)| (place, task))
+    /// Sub-queues of which more waits behind a place than is known, with a task as all of the sub-queue are.
+    pub(in crate::model) fn partial_sub_queues(&self) -> impl Iterator<Item = (Place, &Task)> {
+        self.coverage.partial_sub_queues().map(|(_, sort_key, task)| (sort_key, task))
     }
 
     /// Those of them of which more may wait before a place, if one is named.
-    pub(in crate::model) fn more_waiting_before(&self, end: Option<Place>) -> impl Iterator<Item = (Place, &Task)> {
-        self.known.more_waiting_before(end)
+    pub(in crate::model) fn partial_sub_queues_before(
+        &self,
+        end: Option<Place>,
+    ) -> impl Iterator<Item = (Place, &Task)> {
+        self.coverage.partial_sub_queues_before(end)
     }
 
     /// A waiting task at least of each queue, kind and group that has any.
-    pub(in crate::model) fn waiting_of_each_sort(&self) -> impl Iterator<Item = &Task> {
-        let more = self.more_waiting().map(|(_, task)| task);
-        self.waiting.iter().filter_map(|place| self.all.get(&place.task)).map(Arc::as_ref).chain(more)
+    pub(in crate::model) fn waiting_of_each_scope(&self) -> impl Iterator<Item = &Task> {
+        let more = self.partial_sub_queues().map(|(_, task)| task);
+        self.waiting.iter().filter_map(|sort_key| self.all.get(&sort_key.task)).map(Arc::as_ref).chain(more)
     }
 
-    /// Notes that more of the lane of a task is to be known.
-    pub(in crate::model) fn want_lane_of(&self, task: &Task) {
-        self.known.want(Want::Lane(Lane::of(task)));
+    /// Notes that more of the sub-queue of a task is to be known.
+    pub(in crate::model) fn request_sub_queue_of(&self, task: &Task) {
+        self.coverage.request(LoadRequest::SubQueue(SubQueue::of(task)));
     }
 
-    /// Has what waits in the lane of a waiting task before it known.
-    pub(in crate::model) fn know_ahead_of(&self, task: &Task) {
-        let lane = Lane::of(task);
-        if self.known.more_waiting().any(|(one, place, _)| *one == lane && place < task.place()) {
-            self.want_lane_of(task);
+    /// Has what waits in the sub-queue of a waiting task before it known.
+    pub(in crate::model) fn require_ahead_of(&self, task: &Task) {
+        let sub_queue = SubQueue::of(task);
+        if self.coverage.partial_sub_queues().any(|(one, sort_key, _)| *one == sub_queue && sort_key < task.sort_key())
+        {
+            self.request_sub_queue_of(task);
         }
     }
 
     /// Whether there is a waiting task of a sort.
     pub(in crate::model) fn any_waiting(&self, is_of_sort: impl Fn(Place, &Task) -> bool) -> bool {
-        self.waiting.iter().any(|place| self.all.get(&place.task).is_some_and(|task| is_of_sort(*place, task)))
+        self.waiting.iter().any(|sort_key| self.all.get(&sort_key.task).is_some_and(|task| is_of_sort(*sort_key, task)))
     }
 
-    /// Has at least one waiting task of each lane known that has any.
-    pub(in crate::model) fn know_every_lane(&self) {
-        let mut more = self.known.more_waiting().peekable();
+    /// Has at least one waiting task of each sub-queue known that has any.
+    pub(in crate::model) fn require_every_sub_queue(&self) {
+        let mut more = self.coverage.partial_sub_queues().peekable();
         if more.peek().is_none() {
             return;
         }
-        let mut first = BTreeMap::<Lane, Place>::new();
-        for (place, task) in self.waiting.iter().filter_map(|place| Some((place, self.all.get(&place.task)?))) {
-            first.entry(Lane::of(task)).or_insert(*place);
+        let mut first = BTreeMap::<SubQueue, Place>::new();
+        for (sort_key, task) in
+            self.waiting.iter().filter_map(|sort_key| Some((sort_key, self.all.get(&sort_key.task)?)))
+        {
+            first.entry(SubQueue::of(task)).or_insert(*sort_key);
         }
-        for (lane, place, task) in more {
-            if first.get(lane).is_none_or(|first| *first > place) {
-                self.want_lane_of(task);
+        for (sub_queue, sort_key, task) in more {
+            if first.get(sub_queue).is_none_or(|first| *first > sort_key) {
+                self.request_sub_queue_of(task);
             }
         }
     }
@@ -318,9 +331,9 @@ impl Tasks {
 
 /// Where a task stands in each order in which it stands.
 #[derive(Debug, Default)]
-struct Orders {
+struct IndexEntries {
     waiting: Option<Place>,
-    waiting_in_series: Option<Place>,
+    waiting_with_affinity: Option<Place>,
     scheduled: Option<Timestamp>,
     expiring: Option<Timestamp>,
     overdue: Option<Timestamp>,
@@ -330,13 +343,13 @@ struct Orders {
     running: Option<Running>,
 }
 
-impl Orders {
+impl IndexEntries {
     fn of(task: &Task) -> Self {
-        let waiting = (task.state == TaskState::Waiting).then(|| task.place());
+        let waiting = (task.state == TaskState::Waiting).then(|| task.sort_key());
         let may_expire = matches!(task.state, TaskState::Waiting | TaskState::Scheduled | TaskState::Blocked);
         Self {
             waiting,
-            waiting_in_series: waiting.filter(|_| task.new.affinity.is_some()),
+            waiting_with_affinity: waiting.filter(|_| task.new.affinity.is_some()),
             scheduled: (task.state == TaskState::Scheduled).then_some(task.run_at),
             expiring: task.expires_at.filter(|_| may_expire),
             overdue: task.must_be_finished_by(),
@@ -364,19 +377,19 @@ impl Running {
         Self { session: task.session, queue, kind, group }
     }
 
-    fn as_line(&self) -> RunningLine<'_> {
-        RunningLine { session: self.session, queue: &self.queue, kind: &self.kind, group: self.group.as_ref() }
+    fn key(&self) -> RunningKey<'_> {
+        RunningKey { session: self.session, queue: &self.queue, kind: &self.kind, group: self.group.as_ref() }
     }
 }
 
-fn move_in<K: Ord + Copy>(order: &mut BTreeSet<K>, before: Option<K>, after: Option<K>) {
+fn move_entry<K: Ord + Copy>(order: &mut BTreeSet<K>, before: Option<K>, after: Option<K>) {
     if before == after {
         return;
     }
-    if let Some(place) = before {
-        order.remove(&place);
+    if let Some(sort_key) = before {
+        order.remove(&sort_key);
     }
-    if let Some(place) = after {
-        order.insert(place);
+    if let Some(sort_key) = after {
+        order.insert(sort_key);
     }
 }

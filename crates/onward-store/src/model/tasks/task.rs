@@ -11,7 +11,7 @@ use crate::api::orchestration::{Hold, Instance};
 use crate::api::result::TaskResult;
 use crate::api::task::{AttemptError, ClaimedTask, Lease, NewTask, Progress, SessionId, TaskId, TaskRecord, TaskState};
 use crate::api::timestamp::Timestamp;
-use crate::model::attempts::external_completion::Awaited;
+use crate::model::attempts::external_completion::AwaitedCompletion;
 use crate::rules;
 use crate::rules::order::{Place, place};
 
@@ -46,7 +46,7 @@ pub(crate) struct Task {
     /// What an attempt left that waits for children.
     pub(crate) memo: Option<Bytes>,
     /// There while it is blocked until somebody finishes it from elsewhere.
-    pub(crate) awaited: Option<Awaited>,
+    pub(crate) awaited: Option<AwaitedCompletion>,
     /// To which queue it goes when the attempt that runs is over and the task is not.
     pub(crate) move_to: Option<Name>,
     /// How many members it has adopted, if it is a bundle.
@@ -176,7 +176,7 @@ impl Task {
     }
 
     /// Where it stands among those that wait.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn sort_key(&self) -> Place {
         place(self.new.priority, self.run_at, self.id)
     }
 

@@ -11,12 +11,12 @@ use crate::api::store::Hint;
 use crate::api::task::{Lease, NewTask};
 use crate::api::write::{AfterFailure, Write};
 use crate::postgres::commit::transaction::apply_within;
-use crate::postgres::connect::connection::LinkTo;
+use crate::postgres::connect::connection::ServerConnection;
 use crate::postgres::connect::error::classified;
 use crate::postgres::connect::error::driver_error;
 use crate::postgres::shared::Shared;
 use crate::postgres::store::PostgresStore;
-use crate::postgres::working_set::applied::Ran;
+use crate::postgres::working_set::applied::Applied;
 
 /// Writes in a transaction of the caller's, which count when that commits.
 ///
@@ -148,18 +148,18 @@ impl PostgresStore {
     /// says.
     pub async fn apply_in(&self, client: &impl GenericClient, writes: Vec<Write>) -> Result<AppliedOnServer<'_>> {
         check(&writes)?;
-        let (link, shared) = (LinkTo::lent(client.client()), &*self.shared);
+        let (link, shared) = (ServerConnection::lent(client.client()), &*self.shared);
         let writes = if writes.len() == 1 { writes } else { vec![Write::All(writes)] };
         check_transaction(&link, shared).await?;
-        let ran = match apply_within(&link, shared, &[&writes], BEGIN).await {
-            Ok(ran) => ran,
+        let applied = match apply_within(&link, shared, &[&writes], BEGIN).await {
+            Ok(applied) => applied,
             Err(error) => {
                 // Undone, where there is anything left to undo it on.
                 let _ = link.batch_execute(UNDO).await;
                 return Err(or_no_transaction(error));
             }
         };
-        let Ran { mut outcomes, hint, news, .. } = ran;
+        let Applied { mut outcomes, hint, news, .. } = applied;
         let outcomes = match outcomes.pop().and_then(|mut outcomes| outcomes.pop()) {
             Some(Outcome::Refused(refusal)) => {
                 link.batch_execute(UNDO).await.map_err(classified)?;
@@ -191,7 +191,7 @@ fn check(writes: &[Write]) -> Result<()> {
 
 /// What is decided on an old picture of the store would be wrong, and what is written outside of a
 /// transaction would not be together with anything.
-async fn check_transaction(link: &LinkTo<'_>, shared: &Shared) -> Result<()> {
+async fn check_transaction(link: &ServerConnection<'_>, shared: &Shared) -> Result<()> {
     let text =
         "SELECT current_setting('transaction_isolation') = 'read committed', to_regclass('{s}.completion') IS NOT NULL";
     let rows = link.query_typed(&shared.sql.text(text), &[]).await.map_err(classified)?;

@@ -17,37 +17,41 @@ use crate::api::task::{Lease, SessionId, TaskId};
 use crate::api::write::Write;
 use crate::bounds;
 use crate::postgres::commit::transaction::apply_completions;
-use crate::postgres::connect::connection::LinkTo;
+use crate::postgres::connect::connection::ServerConnection;
 use crate::postgres::connect::error::classified;
 use crate::postgres::load::query::number;
 use crate::postgres::shared::Shared;
 use crate::postgres::store::PostgresStore;
 use crate::postgres::wake::stamp;
-use crate::postgres::working_set::small_state::Items;
+use crate::postgres::working_set::small_state::SmallState;
 
 /// What is to be told when the transaction has committed in which completions were taken in.
 #[derive(Debug, Default)]
-pub(super) struct TakenIn {
+pub(super) struct ConsumedCompletions {
     pub(in crate::postgres) hint: Hint,
     pub(in crate::postgres) news: Vec<TaskNews>,
 }
 
 /// Takes in all there are, in a transaction under the store's lock; `items` is what may be known of
 /// what is no task.
-pub(super) async fn take_in(client: &LinkTo<'_>, shared: &Shared, items: Option<&(i64, Items)>) -> Result<TakenIn> {
+pub(super) async fn take_in(
+    client: &ServerConnection<'_>,
+    shared: &Shared,
+    items: Option<&(i64, SmallState)>,
+) -> Result<ConsumedCompletions> {
     // What comes now is this process's.
     shared.saw(stamp(client, shared).await?);
-    let mut taken_in = TakenIn::default();
+    let mut taken_in = ConsumedCompletions::default();
     loop {
         let rows = take(client, shared).await?;
         let calls: Vec<[Write; 1]> =
             rows.iter().map(|row| completion(row).map(|write| [write])).collect::<Result<_>>()?;
         if !calls.is_empty() {
             let calls: Vec<&[Write]> = calls.iter().map(<[Write; 1]>::as_slice).collect();
-            let ran = apply_completions(client, shared, &calls, items.cloned()).await?;
-            complain(&calls, &ran.outcomes);
-            taken_in.hint.add(ran.hint);
-            taken_in.news.extend(ran.news);
+            let applied = apply_completions(client, shared, &calls, items.cloned()).await?;
+            complain(&calls, &applied.outcomes);
+            taken_in.hint.add(applied.hint);
+            taken_in.news.extend(applied.news);
         }
         if rows.len() < bounds::COMPLETIONS {
             return Ok(taken_in);
@@ -56,7 +60,7 @@ pub(super) async fn take_in(client: &LinkTo<'_>, shared: &Shared, items: Option<
 }
 
 /// The oldest, which are there no more if the transaction commits.
-async fn take(client: &LinkTo<'_>, shared: &Shared) -> Result<Vec<Row>> {
+async fn take(client: &ServerConnection<'_>, shared: &Shared) -> Result<Vec<Row>> {
     let text = "WITH taken AS (DELETE FROM {s}.completion WHERE id IN (SELECT id FROM {s}.completion ORDER BY id LIMIT $1) RETURNING *) \
                 SELECT task, session, claim, result FROM taken ORDER BY id";
     let limit = number(bounds::COMPLETIONS);

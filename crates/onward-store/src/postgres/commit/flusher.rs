@@ -16,24 +16,24 @@ use crate::api::news::TaskNews;
 use crate::api::outcome::Outcome;
 use crate::bounds;
 use crate::postgres::commit::writer::{Call, unknown};
-use crate::postgres::commit::writer_state::Marker;
-use crate::postgres::connect::connection::{Link, connect};
+use crate::postgres::commit::writer_state::CommitId;
+use crate::postgres::connect::connection::{OwnedConnection, connect};
 use crate::postgres::connect::error::classified;
-use crate::postgres::connect::retry_budget::Patience;
+use crate::postgres::connect::retry_budget::RetryBudget;
 use crate::postgres::shared::Shared;
 
 /// How many transactions may wait for the disk; the writer waits behind so many.
 pub(in crate::postgres) const UNFLUSHED: usize = 64;
 
 /// A transaction that is committed, and whom to tell.
-pub(in crate::postgres) struct Committed {
-    pub(in crate::postgres) marker: Marker,
+pub(in crate::postgres) struct CommittedBatch {
+    pub(in crate::postgres) commit_id: CommitId,
     pub(in crate::postgres) calls: Vec<Call>,
     pub(in crate::postgres) outcomes: Vec<Vec<Outcome>>,
     pub(in crate::postgres) news: Vec<TaskNews>,
 }
 
-impl Committed {
+impl CommittedBatch {
     /// Tells everybody: it is on disk.
     pub(in crate::postgres) fn answer(self, shared: &Shared) {
         shared.tell(self.news);
@@ -57,7 +57,7 @@ impl Committed {
 }
 
 /// Syncs until the writer is gone.
-pub(in crate::postgres) async fn run(shared: Arc<Shared>, mut committed: mpsc::Receiver<Committed>) {
+pub(in crate::postgres) async fn run(shared: Arc<Shared>, mut committed: mpsc::Receiver<CommittedBatch>) {
     let mut client = None;
     while let Some(first) = committed.recv().await {
         let mut waiting = vec![first];
@@ -70,7 +70,7 @@ pub(in crate::postgres) async fn run(shared: Arc<Shared>, mut committed: mpsc::R
         shared.flushed(waiting.len());
         for one in waiting {
             match &there {
-                Ok(there) if there.get(&one.marker.writer).is_some_and(|batch| *batch >= one.marker.batch) => {
+                Ok(there) if there.get(&one.commit_id.writer).is_some_and(|batch| *batch >= one.commit_id.number) => {
                     one.answer(&shared);
                 }
                 Ok(_) => one.give_back(&shared),
@@ -82,10 +82,14 @@ pub(in crate::postgres) async fn run(shared: Arc<Shared>, mut committed: mpsc::R
 
 /// Has everything of before on disk, and answers which batch of each writer is the last there: none
 /// is missing unless the server crashed.
-async fn sync(shared: &Shared, client: &mut Option<Link>, waiting: &[Committed]) -> Result<BTreeMap<i64, i64>> {
-    let mut writers: Vec<i64> = waiting.iter().map(|one| one.marker.writer).collect();
+async fn sync(
+    shared: &Shared,
+    client: &mut Option<OwnedConnection>,
+    waiting: &[CommittedBatch],
+) -> Result<BTreeMap<i64, i64>> {
+    let mut writers: Vec<i64> = waiting.iter().map(|one| one.commit_id.writer).collect();
     writers.dedup();
-    let mut patience = Patience::new(shared.options.patience);
+    let mut patience = RetryBudget::new(shared.options.patience);
     loop {
         let error = match try_to_sync(shared, client, &writers).await {
             Ok(there) => return Ok(there),
@@ -98,7 +102,11 @@ async fn sync(shared: &Shared, client: &mut Option<Link>, waiting: &[Committed])
     }
 }
 
-async fn try_to_sync(shared: &Shared, client: &mut Option<Link>, writers: &Vec<i64>) -> Result<BTreeMap<i64, i64>> {
+async fn try_to_sync(
+    shared: &Shared,
+    client: &mut Option<OwnedConnection>,
+    writers: &Vec<i64>,
+) -> Result<BTreeMap<i64, i64>> {
     let link = match client {
         Some(link) => link,
         none => none.insert(connect(&shared.address).await?),

@@ -24,14 +24,14 @@ use crate::api::timestamp::Timestamp;
 use crate::api::write::Write;
 use crate::postgres::commit::transaction::apply_within;
 use crate::postgres::commit::writer::{Call, apply_until_kept, connect_to_write};
-use crate::postgres::connect::connection::{Link, LinkTo};
+use crate::postgres::connect::connection::{OwnedConnection, ServerConnection};
 use crate::postgres::connect::error::classified;
 use crate::postgres::connect::error::{concerns_everyone, is_of_values};
 use crate::postgres::connect::retry_budget::{LONG_PAUSE, PAUSE};
 use crate::postgres::load::query::number;
 use crate::postgres::shared::Shared;
 use crate::postgres::sql::Sql;
-use crate::postgres::working_set::applied::Ran;
+use crate::postgres::working_set::applied::Applied;
 
 /// How many are taken in one transaction.
 const BATCH: i64 = 500;
@@ -62,7 +62,7 @@ pub(in crate::postgres) async fn run(shared: Weak<Shared>, calls: mpsc::WeakSend
 }
 
 /// Whether anything is in the inbox that nobody has looked at, and whether there are completions.
-pub(in crate::postgres) async fn is_waiting(client: &Link, sql: &Sql) -> Result<(bool, bool)> {
+pub(in crate::postgres) async fn is_waiting(client: &OwnedConnection, sql: &Sql) -> Result<(bool, bool)> {
     let text = "SELECT EXISTS (SELECT 1 FROM {s}.inbox WHERE error IS NULL), EXISTS (SELECT 1 FROM {s}.completion)";
     let rows = client.query_typed(&sql.text(text), &[]).await.map_err(classified)?;
     let is_so = |at: usize| rows.first().map_or(Ok(false), |row| row.try_get(at).map_err(classified));
@@ -73,7 +73,7 @@ pub(in crate::postgres) async fn is_waiting(client: &Link, sql: &Sql) -> Result<
 pub(in crate::postgres) async fn take_all(
     shared: &Shared,
     calls: &mpsc::Sender<Call>,
-    client: &mut Option<Link>,
+    client: &mut Option<OwnedConnection>,
 ) -> Result<()> {
     let reader = shared.pool.get().await?;
     let (has_tasks, has_completions) = is_waiting(&reader, &shared.sql).await?;
@@ -94,7 +94,7 @@ pub(in crate::postgres) async fn take_all(
 }
 
 /// Makes tasks of everything in the inbox.
-async fn submit(client: &Link, shared: &Shared) -> Result<()> {
+async fn submit(client: &OwnedConnection, shared: &Shared) -> Result<()> {
     // How many are to be taken one by one, for together they were refused.
     let mut alone = 0;
     loop {
@@ -122,7 +122,7 @@ async fn submit(client: &Link, shared: &Shared) -> Result<()> {
 }
 
 /// Makes tasks of rows, in the transaction in which they were found.
-async fn take(client: &Link, shared: &Shared, rows: &[Row]) -> Result<()> {
+async fn take(client: &OwnedConnection, shared: &Shared, rows: &[Row]) -> Result<()> {
     if rows.is_empty() {
         return client.batch_execute("ROLLBACK").await.map_err(classified);
     }
@@ -138,27 +138,32 @@ async fn take(client: &Link, shared: &Shared, rows: &[Row]) -> Result<()> {
         }
     }
     let calls: Vec<&[Write]> = calls.iter().map(<[Write; 1]>::as_slice).collect();
-    let ran = apply_within(client, shared, &calls, "").await?;
-    for (number, outcomes) in numbers.iter().zip(&ran.outcomes) {
+    let applied = apply_within(client, shared, &calls, "").await?;
+    for (number, outcomes) in numbers.iter().zip(&applied.outcomes) {
         if let Some(Outcome::Refused(refusal)) = outcomes.first() {
             refused.push((*number, refusal.to_string()));
         }
     }
     numbers.retain(|number| !refused.iter().any(|(other, _)| other == number));
     end(client, shared, &numbers, &refused).await?;
-    tell(shared, ran);
+    tell(shared, applied);
     Ok(())
 }
 
 /// Under the store's lock, so that no two take the same.
-async fn begin(client: &Link, shared: &Shared, limit: i64) -> Result<Vec<Row>> {
+async fn begin(client: &OwnedConnection, shared: &Shared, limit: i64) -> Result<Vec<Row>> {
     client.batch_execute(&shared.sql.and_lock(client.begin())).await.map_err(classified)?;
     let text = "SELECT id, kind, payload, queue, priority, key, on_duplicate, keep_key_for, run_at, grp, tags, ttl, timeout, deadline, \
                 affinity, parent, depends_on, heartbeat_timeout, retention FROM {s}.inbox WHERE error IS NULL ORDER BY id LIMIT $1";
     client.query_typed(&shared.sql.text(text), &[(&limit, Type::INT8)]).await.map_err(classified)
 }
 
-async fn end(client: &LinkTo<'_>, shared: &Shared, taken: &Vec<i64>, refused: &[(i64, String)]) -> Result<()> {
+async fn end(
+    client: &ServerConnection<'_>,
+    shared: &Shared,
+    taken: &Vec<i64>,
+    refused: &[(i64, String)],
+) -> Result<()> {
     let text = "DELETE FROM {s}.inbox WHERE id = ANY($1)";
     client.query_typed(&shared.sql.text(text), &[(taken, Type::INT8_ARRAY)]).await.map_err(classified)?;
     if !refused.is_empty() {
@@ -170,7 +175,7 @@ async fn end(client: &LinkTo<'_>, shared: &Shared, taken: &Vec<i64>, refused: &[
 }
 
 /// Leaves rows where they are, with the reason.
-async fn refuse(client: &LinkTo<'_>, shared: &Shared, refused: &[(i64, String)]) -> Result<()> {
+async fn refuse(client: &ServerConnection<'_>, shared: &Shared, refused: &[(i64, String)]) -> Result<()> {
     let (numbers, errors): (Vec<i64>, Vec<&str>) = refused.iter().map(|(at, why)| (*at, why.as_str())).unzip();
     let text = "UPDATE {s}.inbox i SET error = u.error FROM unnest($1, $2) AS u (id, error) WHERE i.id = u.id";
     let values: [(&(dyn ToSql + Sync), Type); 2] = [(&numbers, Type::INT8_ARRAY), (&errors, Type::TEXT_ARRAY)];
@@ -183,7 +188,7 @@ async fn refuse(client: &LinkTo<'_>, shared: &Shared, refused: &[(i64, String)])
 
 /// Leaves a row where it is whose values the server does not take: those behind it need not wait
 /// for somebody who mends it.
-async fn refuse_alone(client: &Link, shared: &Shared, rows: &[Row], error: Error) -> Result<()> {
+async fn refuse_alone(client: &OwnedConnection, shared: &Shared, rows: &[Row], error: Error) -> Result<()> {
     match rows {
         [row] if is_of_values(&error) => {
             refuse(client, shared, &[(row.try_get(0).map_err(classified)?, error.to_string())]).await
@@ -192,9 +197,9 @@ async fn refuse_alone(client: &Link, shared: &Shared, rows: &[Row], error: Error
     }
 }
 
-fn tell(shared: &Shared, ran: Ran) {
-    shared.committed(&ran);
-    shared.tell(ran.news);
+fn tell(shared: &Shared, applied: Applied) {
+    shared.committed(&applied);
+    shared.tell(applied.news);
 }
 
 fn new_task(row: &Row) -> Result<NewTask> {

@@ -1,26 +1,26 @@
 //! How a transaction is committed, and what came of it.
 
 use crate::api::error::Error;
-use crate::postgres::commit::writer_state::Marker;
-use crate::postgres::working_set::applied::Ran;
+use crate::postgres::commit::writer_state::CommitId;
+use crate::postgres::working_set::applied::Applied;
 
 /// How a transaction is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::postgres) enum Mode {
+pub(in crate::postgres) enum SyncMode {
     /// Its commit waits for the disk.
-    Synced,
+    InCommit,
     /// A sync follows, which others wait for.
-    SyncedLater,
+    AfterCommit,
     /// Nobody waits.
-    NeverSynced,
+    Never,
 }
 
 /// What came of a transaction.
-pub(in crate::postgres) enum Fate {
+pub(in crate::postgres) enum CommitOutcome {
     Committed {
-        ran: Ran,
-        marker: Marker,
-        mode: Mode,
+        applied: Applied,
+        commit_id: CommitId,
+        mode: SyncMode,
     },
     /// It did not happen. `again` if the same may go through now.
     Failed {
@@ -29,8 +29,8 @@ pub(in crate::postgres) enum Fate {
     },
     /// The connection was lost while it was committed.
     Unknown {
-        ran: Ran,
-        marker: Marker,
+        applied: Applied,
+        commit_id: CommitId,
         error: Error,
     },
 }

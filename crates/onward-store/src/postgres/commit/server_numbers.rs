@@ -4,16 +4,17 @@
 use tokio_postgres::Row;
 
 use crate::api::error::Result;
+use crate::model::Now;
 use crate::postgres::connect::error::classified;
 use crate::postgres::connect::error::nothing_said;
 use crate::postgres::migrations::migrate;
 use crate::postgres::shared::Shared;
-use crate::postgres::working_set::change_set::Difference;
-use crate::postgres::working_set::counters::{Counters, Now};
+use crate::postgres::working_set::change_set::ChangeSet;
+use crate::postgres::working_set::counters::Counters;
 
 /// Numbers that transactions that write move on.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::postgres) struct Numbers {
+pub(in crate::postgres) struct TransactionNumbers {
     /// The version of what is not a task.
     pub(in crate::postgres) version: i64,
     /// How many transactions have written.
@@ -21,27 +22,27 @@ pub(in crate::postgres) struct Numbers {
     /// The server's number of this one.
     pub(in crate::postgres) transaction: i64,
     /// Which of them was the last that has interfered with what runs elsewhere.
-    pub(in crate::postgres) interference: i64,
+    pub(in crate::postgres) invalidation: i64,
 }
 
-impl Numbers {
+impl TransactionNumbers {
     /// As they are when this has been written.
-    pub(in crate::postgres) fn after(self, difference: &Difference, interferes: bool) -> Self {
-        let version = self.version + i64::from(difference.changes_items());
+    pub(in crate::postgres) fn after(self, change_set: &ChangeSet, interferes: bool) -> Self {
+        let version = self.version + i64::from(change_set.changes_small_state());
         let write = self.write + 1;
-        let interference = if interferes { write } else { self.interference };
-        Self { version, write, interference, ..self }
+        let invalidation = if interferes { write } else { self.invalidation };
+        Self { version, write, invalidation, ..self }
     }
 
     /// Whether the transaction that has written last has interfered.
-    pub(super) fn are_of_interference(&self) -> bool {
-        self.interference == self.write
+    pub(super) fn are_of_invalidation(&self) -> bool {
+        self.invalidation == self.write
     }
 }
 
 /// What the store says of itself at the beginning of a transaction.
 #[derive(Debug)]
-pub(in crate::postgres) struct Said {
+pub(in crate::postgres) struct ServerNumbers {
     pub(in crate::postgres) counters: Counters,
     pub(in crate::postgres) now: Now,
     /// The latest day on which a task had ended, and one queue of it.
@@ -50,16 +51,16 @@ pub(in crate::postgres) struct Said {
 
 /// What it says beside that to one that writes.
 #[derive(Debug)]
-pub(super) struct SaidToWriter {
-    pub(in crate::postgres) said: Said,
-    pub(in crate::postgres) numbers: Numbers,
+pub(super) struct WriterNumbers {
+    pub(in crate::postgres) server_numbers: ServerNumbers,
+    pub(in crate::postgres) numbers: TransactionNumbers,
     /// The last batch of this writer; 0 for none.
     pub(in crate::postgres) batch: i64,
     /// Whether there are completions, which come first.
     pub(in crate::postgres) has_completions: bool,
 }
 
-impl Said {
+impl ServerNumbers {
     pub(in crate::postgres) fn of(shared: &Shared, rows: &[Row]) -> Result<Self> {
         let row = rows.first().ok_or_else(nothing_said)?;
         let number = |at: usize| row.try_get::<_, i64>(at).map_err(classified);
@@ -71,7 +72,7 @@ impl Said {
     }
 }
 
-impl SaidToWriter {
+impl WriterNumbers {
     /// Fails where a newer program has changed the tables meanwhile, and keeps there what this one
     /// does not know.
     pub(in crate::postgres) fn of(shared: &Shared, rows: &[Row]) -> Result<Self> {
@@ -79,10 +80,14 @@ impl SaidToWriter {
         let version: i32 = row.try_get(9).map_err(classified)?;
         migrate::check(&shared.sql, shared.options.migrations, version.unsigned_abs())?;
         let number = |at: usize| row.try_get::<_, Option<i64>>(at).map_err(classified).map(Option::unwrap_or_default);
-        let numbers =
-            Numbers { version: number(7)?, write: number(10)?, transaction: number(11)?, interference: number(13)? };
+        let numbers = TransactionNumbers {
+            version: number(7)?,
+            write: number(10)?,
+            transaction: number(11)?,
+            invalidation: number(13)?,
+        };
         let has_completions = row.try_get(12).map_err(classified)?;
-        Ok(Self { said: Said::of(shared, rows)?, numbers, batch: number(8)?, has_completions })
+        Ok(Self { server_numbers: ServerNumbers::of(shared, rows)?, numbers, batch: number(8)?, has_completions })
     }
 }
 

@@ -9,14 +9,14 @@ use tokio_postgres::Error;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::api::store::{EndedCounts, KindStatistics};
-use crate::postgres::commit::outcome::Mode;
-use crate::postgres::commit::server_numbers::Numbers;
+use crate::postgres::commit::outcome::SyncMode;
+use crate::postgres::commit::server_numbers::TransactionNumbers;
 use crate::postgres::commit::write_tasks::tasks;
-use crate::postgres::commit::writer_state::Marker;
-use crate::postgres::connect::connection::LinkTo;
+use crate::postgres::commit::writer_state::CommitId;
+use crate::postgres::connect::connection::ServerConnection;
 use crate::postgres::sql::Sql;
-use crate::postgres::working_set::change_set::Difference;
-use crate::postgres::working_set::small_state::ItemRow;
+use crate::postgres::working_set::change_set::ChangeSet;
+use crate::postgres::working_set::small_state::SmallStateRow;
 
 /// What goes along with a statement.
 pub(in crate::postgres) type Values<'a> = Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)>;
@@ -26,7 +26,7 @@ pub(in crate::postgres) type Sent<'a> = Pin<Box<dyn Future<Output = Result<(), E
 
 /// Statements on their way.
 pub(in crate::postgres) struct Statements<'a> {
-    client: &'a LinkTo<'a>,
+    client: &'a ServerConnection<'a>,
     sql: &'a Sql,
     sent: Vec<Sent<'a>>,
 }
@@ -60,29 +60,30 @@ impl<'a> Statements<'a> {
 
 /// What is to be written.
 pub(super) struct Saving<'a> {
-    pub(in crate::postgres) difference: &'a Difference,
+    pub(in crate::postgres) change_set: &'a ChangeSet,
     /// That it was written.
-    pub(in crate::postgres) marker: Marker,
+    pub(in crate::postgres) commit_id: CommitId,
     /// The numbers as they are then.
-    pub(in crate::postgres) numbers: Numbers,
+    pub(in crate::postgres) numbers: TransactionNumbers,
     /// What other processes are told, if anything.
     pub(in crate::postgres) notify: Option<&'a str>,
-    pub(in crate::postgres) mode: Mode,
+    pub(in crate::postgres) mode: SyncMode,
 }
 
 /// Writes what has changed and commits, behind what was sent before.
 pub(super) async fn save_and_commit<'a>(
-    client: &'a LinkTo<'a>,
+    client: &'a ServerConnection<'a>,
     sql: &'a Sql,
     saving: &'a Saving<'a>,
     before: Vec<Sent<'a>>,
 ) -> Result<(), Error> {
-    let difference = saving.difference;
+    let change_set = saving.change_set;
     let mut statements = Statements { client, sql, sent: before };
-    rows(&mut statements, difference);
+    rows(&mut statements, change_set);
     counters(&mut statements, saving);
     statements.notify(saving.notify);
-    let commit = if saving.mode == Mode::Synced { "COMMIT" } else { "SET LOCAL synchronous_commit = off; COMMIT" };
+    let commit =
+        if saving.mode == SyncMode::InCommit { "COMMIT" } else { "SET LOCAL synchronous_commit = off; COMMIT" };
     statements.sent.push(Box::pin(async move { client.batch_execute(commit).await }));
     // The first that fails says why; all behind it fail because of it, and the commit then takes
     // everything back.
@@ -91,47 +92,47 @@ pub(super) async fn save_and_commit<'a>(
 
 /// Writes what has changed within a transaction that somebody else commits.
 pub(super) async fn save_within(
-    client: &LinkTo<'_>,
+    client: &ServerConnection<'_>,
     sql: &Sql,
-    difference: &Difference,
-    given: Numbers,
+    change_set: &ChangeSet,
+    given: TransactionNumbers,
     notify: Option<&str>,
 ) -> Result<(), Error> {
     let mut statements = Statements { client, sql, sent: Vec::new() };
-    rows(&mut statements, difference);
-    numbers(&mut statements, difference, given);
+    rows(&mut statements, change_set);
+    numbers(&mut statements, change_set, given);
     statements.notify(notify);
     join_all(statements.sent).await.into_iter().collect()
 }
 
 /// Writes rows within a transaction.
 pub(in crate::postgres) async fn save_rows(
-    client: &LinkTo<'_>,
+    client: &ServerConnection<'_>,
     sql: &Sql,
-    difference: &Difference,
+    change_set: &ChangeSet,
 ) -> Result<(), Error> {
     let mut statements = Statements { client, sql, sent: Vec::new() };
-    rows(&mut statements, difference);
+    rows(&mut statements, change_set);
     join_all(statements.sent).await.into_iter().collect()
 }
 
-fn rows<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
-    tasks(statements, difference);
-    turns(statements, difference);
-    messages(statements, difference);
-    keys(statements, difference);
-    links(statements, difference);
-    items(statements, difference);
-    log(statements, difference);
-    counts(statements, difference);
+fn rows<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
+    tasks(statements, change_set);
+    turns(statements, change_set);
+    messages(statements, change_set);
+    keys(statements, change_set);
+    links(statements, change_set);
+    items(statements, change_set);
+    log(statements, change_set);
+    counts(statements, change_set);
 }
 
-fn turns<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
-    statements.send_list("DELETE FROM {s}.turn WHERE task = ANY($1)", &difference.dropped_turns);
-    if difference.turns.is_empty() {
+fn turns<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
+    statements.send_list("DELETE FROM {s}.turn WHERE task = ANY($1)", &change_set.dropped_turns);
+    if change_set.turns.is_empty() {
         return;
     }
-    let rows = &difference.turns;
+    let rows = &change_set.turns;
     let tasks: Vec<i64> = rows.iter().map(|row| row.task).collect();
     let first: Vec<i64> = rows.iter().map(|row| row.first).collect();
     let events: Vec<i64> = rows.iter().map(|row| row.events).collect();
@@ -147,13 +148,13 @@ fn turns<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
     );
 }
 
-fn messages<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+fn messages<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     let taken = "DELETE FROM {s}.message m USING unnest($1, $2) AS u (task, number) WHERE m.task = u.task AND m.number <= u.number";
-    pairs(statements, taken, &difference.taken_messages);
-    if difference.messages.is_empty() {
+    pairs(statements, taken, &change_set.taken_messages);
+    if change_set.messages.is_empty() {
         return;
     }
-    let rows = &difference.messages;
+    let rows = &change_set.messages;
     let tasks: Vec<i64> = rows.iter().map(|row| row.task).collect();
     let numbers: Vec<i64> = rows.iter().map(|row| row.number).collect();
     let bodies: Vec<&[u8]> = rows.iter().map(|row| &row.body[..]).collect();
@@ -167,17 +168,17 @@ fn messages<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
     );
 }
 
-fn keys<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
-    if !difference.freed_keys.is_empty() {
+fn keys<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
+    if !change_set.freed_keys.is_empty() {
         let (kinds, keys): (Vec<&str>, Vec<&[u8]>) =
-            difference.freed_keys.iter().map(|(kind, key)| (kind.as_str(), key.as_slice())).unzip();
+            change_set.freed_keys.iter().map(|(kind, key)| (kind.as_str(), key.as_slice())).unzip();
         statements.send(
             "DELETE FROM {s}.taken k USING unnest($1, $2) AS u (kind, key) WHERE k.kind = u.kind AND k.key = u.key",
             vec![(Box::new(kinds), Type::TEXT_ARRAY), (Box::new(keys), Type::BYTEA_ARRAY)],
         );
     }
-    if !difference.keys.is_empty() {
-        let rows = &difference.keys;
+    if !change_set.keys.is_empty() {
+        let rows = &change_set.keys;
         let kinds: Vec<&str> = rows.iter().map(|row| row.kind.as_str()).collect();
         let keys: Vec<&[u8]> = rows.iter().map(|row| row.key.as_slice()).collect();
         let tasks: Vec<i64> = rows.iter().map(|row| row.task).collect();
@@ -195,16 +196,16 @@ fn keys<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
     }
 }
 
-fn links<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
+fn links<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
     pairs(
         statements,
         "DELETE FROM {s}.wait w USING unnest($1, $2) AS u (task, dependent) \
          WHERE w.task = u.task AND w.dependent = u.dependent",
-        &difference.ended_waits,
+        &change_set.ended_waits,
     );
-    pairs(statements, "INSERT INTO {s}.wait (task, dependent) SELECT * FROM unnest($1, $2)", &difference.waits);
-    statements.send_list("DELETE FROM {s}.member WHERE member = ANY($1)", &difference.ended_members);
-    pairs(statements, "INSERT INTO {s}.member (member, bundle) SELECT * FROM unnest($1, $2)", &difference.members);
+    pairs(statements, "INSERT INTO {s}.wait (task, dependent) SELECT * FROM unnest($1, $2)", &change_set.waits);
+    statements.send_list("DELETE FROM {s}.member WHERE member = ANY($1)", &change_set.ended_members);
+    pairs(statements, "INSERT INTO {s}.member (member, bundle) SELECT * FROM unnest($1, $2)", &change_set.members);
 }
 
 fn pairs<'a>(statements: &mut Statements<'a>, statement: &str, pairs: &'a [(i64, i64)]) {
@@ -214,10 +215,10 @@ fn pairs<'a>(statements: &mut Statements<'a>, statement: &str, pairs: &'a [(i64,
     }
 }
 
-fn items<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
-    if !difference.removed_items.is_empty() {
+fn items<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
+    if !change_set.removed_small_state.is_empty() {
         let (sorts, names): (Vec<&str>, Vec<&str>) =
-            difference.removed_items.iter().map(|(sort, name)| (sort.as_str(), name.as_str())).unzip();
+            change_set.removed_small_state.iter().map(|(sort, name)| (sort.as_str(), name.as_str())).unzip();
         statements.send(
             "DELETE FROM {s}.item i USING unnest($1, $2) AS u (sort, name) WHERE i.sort = u.sort AND i.name = u.name",
             vec![(Box::new(sorts), Type::TEXT_ARRAY), (Box::new(names), Type::TEXT_ARRAY)],
@@ -227,9 +228,9 @@ fn items<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
                    WHERE i.sort = u.sort AND i.name = u.name";
     let set = "INSERT INTO {s}.item (sort, name, body) SELECT * FROM unnest($1, $2, $3) \
                ON CONFLICT (sort, name) DO UPDATE SET body = excluded.body";
-    for (statement, items) in [(changed, &difference.changed_items), (set, &difference.items)] {
+    for (statement, items) in [(changed, &change_set.changed_small_state), (set, &change_set.items)] {
         if !items.is_empty() {
-            let column = |value: fn(&ItemRow) -> &str| -> Vec<&'a str> { items.iter().map(value).collect() };
+            let column = |value: fn(&SmallStateRow) -> &str| -> Vec<&'a str> { items.iter().map(value).collect() };
             statements.send(
                 statement,
                 vec![
@@ -242,14 +243,14 @@ fn items<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
     }
 }
 
-fn log<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
-    if difference.forget_before > 0 {
-        statements.send("DELETE FROM {s}.log WHERE entry < $1", vec![(Box::new(difference.forget_before), Type::INT8)]);
+fn log<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
+    if change_set.forget_before > 0 {
+        statements.send("DELETE FROM {s}.log WHERE entry < $1", vec![(Box::new(change_set.forget_before), Type::INT8)]);
     }
-    if !difference.log.is_empty() {
-        let entries: Vec<i64> = difference.log.iter().map(|(entry, ..)| *entry).collect();
-        let next: Vec<i64> = difference.log.iter().map(|(_, next, _)| *next).collect();
-        let changes: Vec<&str> = difference.log.iter().map(|(.., changes)| changes.as_str()).collect();
+    if !change_set.log.is_empty() {
+        let entries: Vec<i64> = change_set.log.iter().map(|(entry, ..)| *entry).collect();
+        let next: Vec<i64> = change_set.log.iter().map(|(_, next, _)| *next).collect();
+        let changes: Vec<&str> = change_set.log.iter().map(|(.., changes)| changes.as_str()).collect();
         statements.send(
             "INSERT INTO {s}.log (entry, next_task, changes) SELECT * FROM unnest($1, $2, $3)",
             vec![
@@ -272,18 +273,18 @@ fn ended_columns<'a>(ended: &[EndedCounts]) -> Vec<(Box<dyn ToSql + Sync + Send 
         .collect()
 }
 
-fn counts<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
-    if let Some(first) = difference.first_day {
+fn counts<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
+    if let Some(first) = change_set.first_day {
         statements.send("DELETE FROM {s}.day WHERE day < $1", vec![(Box::new(first), Type::INT8)]);
     }
     let sums = |table: &str| {
         let columns = ["completed", "failed", "dead", "cancelled", "expired"];
         columns.map(|column| format!("{column} = {table}.{column} + excluded.{column}")).join(", ")
     };
-    if !difference.days.is_empty() {
-        let days: Vec<i64> = difference.days.iter().map(|row| row.day).collect();
-        let queues: Vec<&str> = difference.days.iter().map(|row| row.queue.as_str()).collect();
-        let ended: Vec<EndedCounts> = difference.days.iter().map(|row| row.ended).collect();
+    if !change_set.days.is_empty() {
+        let days: Vec<i64> = change_set.days.iter().map(|row| row.day).collect();
+        let queues: Vec<&str> = change_set.days.iter().map(|row| row.queue.as_str()).collect();
+        let ended: Vec<EndedCounts> = change_set.days.iter().map(|row| row.ended).collect();
         let mut parameters: Vec<(Box<dyn ToSql + Sync + Send + 'a>, Type)> =
             vec![(Box::new(days), Type::INT8_ARRAY), (Box::new(queues), Type::TEXT_ARRAY)];
         parameters.extend(ended_columns(&ended));
@@ -294,7 +295,7 @@ fn counts<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
         );
         statements.send(&statement, parameters);
     }
-    for kind in &difference.statistics {
+    for kind in &change_set.statistics {
         statistics(statements, kind, &sums("k"));
     }
 }
@@ -332,15 +333,15 @@ fn statistics<'a>(statements: &mut Statements<'a>, kind: &'a KindStatistics, sum
 /// Writes the numbers given last. They are sequences, so that what changes with every batch leaves
 /// no dead rows behind. They are not taken back with the transaction, so that numbers are left out
 /// after an error, and never given twice. Those that stay as they are, as most do, are not set.
-fn numbers(statements: &mut Statements<'_>, difference: &Difference, given: Numbers) {
+fn numbers(statements: &mut Statements<'_>, change_set: &ChangeSet, given: TransactionNumbers) {
     let mut parameters = Values::new();
-    let text = set_numbers(&mut parameters, difference, given);
+    let text = set_numbers(&mut parameters, change_set, given);
     statements.send(&text, parameters);
 }
 
-fn set_numbers(parameters: &mut Values<'_>, difference: &Difference, given: Numbers) -> String {
-    let (before, after) = (difference.counters_before, difference.counters);
-    let version = difference.changes_items().then_some(given.version);
+fn set_numbers(parameters: &mut Values<'_>, change_set: &ChangeSet, given: TransactionNumbers) -> String {
+    let (before, after) = (change_set.counters_before, change_set.counters);
+    let version = change_set.changes_small_state().then_some(given.version);
     let numbers = [
         ("last_task", (before.last_task != after.last_task).then_some(after.last_task)),
         ("last_session", (before.last_session != after.last_session).then_some(after.last_session)),
@@ -348,7 +349,7 @@ fn set_numbers(parameters: &mut Values<'_>, difference: &Difference, given: Numb
         ("last_entry", (before.last_entry != after.last_entry).then_some(after.last_entry)),
         ("last_item", version),
         ("last_write", Some(given.write)),
-        ("last_interference", given.are_of_interference().then_some(given.interference)),
+        ("last_interference", given.are_of_invalidation().then_some(given.invalidation)),
     ];
     let mut set = Vec::new();
     for (sequence, number) in numbers.into_iter().filter_map(|(sequence, number)| Some((sequence, number?))) {
@@ -362,9 +363,9 @@ fn set_numbers(parameters: &mut Values<'_>, difference: &Difference, given: Numb
 /// happened.
 fn counters(statements: &mut Statements<'_>, saving: &Saving<'_>) {
     let mut parameters: Values<'_> =
-        vec![(Box::new(saving.marker.writer), Type::INT8), (Box::new(saving.marker.batch), Type::INT8)];
-    let marker = "WITH marker AS (INSERT INTO {s}.writer (id, batch, at) VALUES ($1, $2, now()) \
+        vec![(Box::new(saving.commit_id.writer), Type::INT8), (Box::new(saving.commit_id.number), Type::INT8)];
+    let commit_id = "WITH marker AS (INSERT INTO {s}.writer (id, batch, at) VALUES ($1, $2, now()) \
                   ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at)";
-    let numbers = set_numbers(&mut parameters, saving.difference, saving.numbers);
-    statements.send(&format!("{marker} {numbers}"), parameters);
+    let numbers = set_numbers(&mut parameters, saving.change_set, saving.numbers);
+    statements.send(&format!("{commit_id} {numbers}"), parameters);
 }

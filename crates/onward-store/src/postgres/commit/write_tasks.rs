@@ -5,8 +5,8 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::postgres::commit::write_rows::{Statements, Values};
 use crate::postgres::speculation::columnar_write;
-use crate::postgres::working_set::change_set::Difference;
-use crate::postgres::working_set::task_row::{AdvancedRow, ChangedRow, TaskRow};
+use crate::postgres::working_set::change_set::ChangeSet;
+use crate::postgres::working_set::task_row::{ChangedRow, InstanceRow, TaskRow};
 
 /// The values of one column, and their type.
 macro_rules! column {
@@ -20,24 +20,24 @@ macro_rules! column {
 const COLUMNS: &str = "id, state, queue, kind, grp, series, place, priority, run_at, expires_at, overdue_at, session, \
      cancel_requested, parent, submitted_at, key, result, finished_at, end_number, end_entry, body, instance, orchestration";
 
-pub(in crate::postgres) fn tasks<'a>(statements: &mut Statements<'a>, difference: &'a Difference) {
-    statements.send_list("DELETE FROM {s}.task WHERE id = ANY($1)", &difference.removed_live);
-    statements.send_list("DELETE FROM {s}.ended WHERE id = ANY($1)", &difference.removed_ended);
-    statements.send_list("DELETE FROM {s}.tag WHERE task = ANY($1)", &difference.removed_live);
-    statements.send_list("DELETE FROM {s}.tag WHERE task = ANY($1)", &difference.removed_ended);
-    columnar_write::insert(statements, &difference.live_alike);
-    columnar_write::start(statements, &difference.started_alike);
-    columnar_write::finish(statements, &difference.finished_alike);
-    insert(statements, &difference.live);
-    start(statements, &difference.started);
-    change(statements, &difference.changed);
-    advance(statements, &difference.advanced);
-    finish(statements, &difference.finished);
-    put(statements, "task", "ended", &difference.rewritten, &difference.revived);
-    put(statements, "ended", "task", &difference.ended, &difference.moved);
+pub(in crate::postgres) fn tasks<'a>(statements: &mut Statements<'a>, change_set: &'a ChangeSet) {
+    statements.send_list("DELETE FROM {s}.task WHERE id = ANY($1)", &change_set.removed_live);
+    statements.send_list("DELETE FROM {s}.ended WHERE id = ANY($1)", &change_set.removed_ended);
+    statements.send_list("DELETE FROM {s}.tag WHERE task = ANY($1)", &change_set.removed_live);
+    statements.send_list("DELETE FROM {s}.tag WHERE task = ANY($1)", &change_set.removed_ended);
+    columnar_write::insert(statements, &change_set.live_columnar);
+    columnar_write::start(statements, &change_set.started_columnar);
+    columnar_write::finish(statements, &change_set.finished_columnar);
+    insert(statements, &change_set.live);
+    start(statements, &change_set.started);
+    change(statements, &change_set.changed);
+    advance(statements, &change_set.advanced);
+    finish(statements, &change_set.finished);
+    put(statements, "task", "ended", &change_set.rewritten, &change_set.revived);
+    put(statements, "ended", "task", &change_set.ended, &change_set.moved);
     let gone = "DELETE FROM {s}.tag t USING unnest($1, $2) AS u (task, tag) WHERE t.tag = u.tag AND t.task = u.task";
-    tags(statements, gone, &difference.gone_tags);
-    tags(statements, "INSERT INTO {s}.tag (task, tag) SELECT * FROM unnest($1, $2)", &difference.tags);
+    tags(statements, gone, &change_set.gone_tags);
+    tags(statements, "INSERT INTO {s}.tag (task, tag) SELECT * FROM unnest($1, $2)", &change_set.tags);
 }
 
 fn tags<'a>(statements: &mut Statements<'a>, statement: &str, tags: &'a [(i64, Vec<u8>)]) {
@@ -95,7 +95,7 @@ fn change<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
         vec![
             column!(rows, Type::INT8_ARRAY, |row| row.id),
             column!(rows, Type::INT2_ARRAY, |row| row.state),
-            column!(rows, Type::INT8_ARRAY, |row| row.place),
+            column!(rows, Type::INT8_ARRAY, |row| row.sort_key),
             column!(rows, Type::INT8_ARRAY, |row| row.run_at),
             column!(rows, Type::INT8_ARRAY, |row| row.expires_at),
             column!(rows, Type::INT8_ARRAY, |row| row.overdue_at),
@@ -109,7 +109,7 @@ fn change<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
 }
 
 /// Writes what is kept of orchestrations that run on.
-fn advance<'a>(statements: &mut Statements<'a>, rows: &'a [AdvancedRow]) {
+fn advance<'a>(statements: &mut Statements<'a>, rows: &'a [InstanceRow]) {
     if rows.is_empty() {
         return;
     }
@@ -141,7 +141,7 @@ fn finish<'a>(statements: &mut Statements<'a>, rows: &'a [ChangedRow]) {
         vec![
             column!(rows, Type::INT8_ARRAY, |row| row.id),
             column!(rows, Type::INT2_ARRAY, |row| row.state),
-            column!(rows, Type::INT8_ARRAY, |row| row.place),
+            column!(rows, Type::INT8_ARRAY, |row| row.sort_key),
             column!(rows, Type::INT8_ARRAY, |row| row.run_at),
             column!(rows, Type::INT8_ARRAY, |row| row.expires_at),
             column!(rows, Type::BOOL_ARRAY, |row| row.cancel_requested),
@@ -189,8 +189,8 @@ fn columns_of<'a>(rows: &'a [TaskRow]) -> Values<'a> {
         column!(rows, Type::TEXT_ARRAY, |row| row.queue.as_str()),
         column!(rows, Type::TEXT_ARRAY, |row| row.kind.as_str()),
         column!(rows, Type::TEXT_ARRAY, |row| row.group.as_str()),
-        column!(rows, Type::TEXT_ARRAY, |row| row.series.as_str()),
-        column!(rows, Type::INT8_ARRAY, |row| row.place),
+        column!(rows, Type::TEXT_ARRAY, |row| row.affinity_key.as_str()),
+        column!(rows, Type::INT8_ARRAY, |row| row.sort_key),
         column!(rows, Type::INT2_ARRAY, |row| row.priority),
         column!(rows, Type::INT8_ARRAY, |row| row.run_at),
         column!(rows, Type::INT8_ARRAY, |row| row.expires_at),

@@ -8,30 +8,30 @@ use crate::api::error::{Error, Result};
 use crate::api::outcome::Outcome;
 use crate::api::store::Durability;
 use crate::api::write::Write;
-use crate::postgres::commit::flusher::Committed;
-use crate::postgres::commit::outcome::{Fate, Mode};
+use crate::postgres::commit::flusher::CommittedBatch;
+use crate::postgres::commit::outcome::{CommitOutcome, SyncMode};
 use crate::postgres::commit::transaction::{apply, batch_of};
-use crate::postgres::commit::writer_state::{Last, Marker};
-use crate::postgres::connect::connection::{Link, connect};
+use crate::postgres::commit::writer_state::{CommitId, WriterState};
+use crate::postgres::connect::connection::{OwnedConnection, connect};
 use crate::postgres::connect::error::concerns_everyone;
-use crate::postgres::connect::retry_budget::Patience;
+use crate::postgres::connect::retry_budget::RetryBudget;
 use crate::postgres::shared::Shared;
-use crate::postgres::speculation::batch_builder::Next;
-use crate::postgres::speculation::plan::Ahead;
-use crate::postgres::speculation::row_cache::Kept;
+use crate::postgres::speculation::batch_builder::BatchBuilder;
+use crate::postgres::speculation::plan::Plan;
+use crate::postgres::speculation::row_cache::RowCache;
 use crate::postgres::sql::SETTINGS;
-use crate::postgres::working_set::applied::Ran;
+use crate::postgres::working_set::applied::Applied;
 
 /// A caller's writes, and where the answer goes.
 #[derive(Debug)]
 pub(in crate::postgres) struct Call {
     pub(in crate::postgres) writes: Vec<Write>,
-    pub(in crate::postgres) answer: oneshot::Sender<Answered>,
+    pub(in crate::postgres) answer: oneshot::Sender<CallReply>,
 }
 
 /// What a caller hears.
 #[derive(Debug)]
-pub(in crate::postgres) enum Answered {
+pub(in crate::postgres) enum CallReply {
     Done(Result<Vec<Outcome>>),
     /// The server crashed before it was on disk: nothing of it happened, and here it is, to be done
     /// again.
@@ -41,11 +41,11 @@ pub(in crate::postgres) enum Answered {
 impl Call {
     pub(in crate::postgres) fn answer(self, result: Result<Vec<Outcome>>) {
         // A caller that has gone does not want it.
-        let _ = self.answer.send(Answered::Done(result));
+        let _ = self.answer.send(CallReply::Done(result));
     }
 
     pub(in crate::postgres) fn give_back(self) {
-        let _ = self.answer.send(Answered::Lost(self.writes));
+        let _ = self.answer.send(CallReply::Lost(self.writes));
     }
 }
 
@@ -55,13 +55,13 @@ pub(in crate::postgres) async fn apply_until_kept(
     calls: &mpsc::Sender<Call>,
     mut writes: Vec<Write>,
 ) -> Result<Vec<Outcome>> {
-    let mut patience = Patience::new(shared.options.patience);
+    let mut patience = RetryBudget::new(shared.options.patience);
     loop {
         let (answer, answered) = oneshot::channel();
         calls.send(Call { writes, answer }).await.map_err(|_| Error::closed())?;
         match answered.await.map_err(|_| Error::closed())? {
-            Answered::Done(result) => return result,
-            Answered::Lost(again) => writes = again,
+            CallReply::Done(result) => return result,
+            CallReply::Lost(again) => writes = again,
         }
         if !patience.lasts() {
             return Err(lost());
@@ -81,35 +81,36 @@ fn lost() -> Error {
 pub(in crate::postgres) async fn run(
     shared: Arc<Shared>,
     calls: mpsc::Receiver<Call>,
-    flusher: mpsc::Sender<Committed>,
-    client: Link,
+    flusher: mpsc::Sender<CommittedBatch>,
+    client: OwnedConnection,
 ) {
-    let mut writer = Writer { shared, next: Next::new(calls), flusher, client: Some(client), last: Last::new() };
-    while let Some((batch, ahead)) = writer.next.take().await {
-        writer.commit(batch, ahead).await;
+    let mut writer =
+        Writer { shared, builder: BatchBuilder::new(calls), flusher, client: Some(client), state: WriterState::new() };
+    while let Some((batch, plan)) = writer.builder.take().await {
+        writer.commit(batch, plan).await;
     }
 }
 
 struct Writer {
     shared: Arc<Shared>,
-    next: Next,
-    flusher: mpsc::Sender<Committed>,
-    client: Option<Link>,
-    last: Last,
+    builder: BatchBuilder,
+    flusher: mpsc::Sender<CommittedBatch>,
+    client: Option<OwnedConnection>,
+    state: WriterState,
 }
 
 /// What was committed, and whether it is on disk, as far as the class asks for that.
 struct Done {
-    ran: Ran,
-    marker: Marker,
+    applied: Applied,
+    commit_id: CommitId,
     is_durable: bool,
 }
 
 impl Writer {
     /// All in one transaction; if that cannot be, each call in one of its own.
-    async fn commit(&mut self, batch: Vec<Call>, ahead: Option<Box<Ahead>>) {
+    async fn commit(&mut self, batch: Vec<Call>, plan: Option<Box<Plan>>) {
         let calls: Vec<&[Write]> = batch.iter().map(|call| call.writes.as_slice()).collect();
-        match self.try_to_commit(&calls, ahead).await {
+        match self.try_to_commit(&calls, plan).await {
             Ok(done) => self.hand_on(done, batch).await,
             Err(error) if batch.len() == 1 || concerns_everyone(&error) => {
                 batch.into_iter().for_each(|call| call.answer(Err(error.clone())));
@@ -127,10 +128,10 @@ impl Writer {
 
     /// Answers what is on disk; the rest is answered when it is.
     async fn hand_on(&mut self, done: Done, calls: Vec<Call>) {
-        let Done { mut ran, marker, is_durable } = done;
-        self.shared.committed(&ran);
-        let outcomes = std::mem::take(&mut ran.outcomes);
-        let committed = Committed { marker, calls, outcomes, news: ran.news };
+        let Done { mut applied, commit_id, is_durable } = done;
+        self.shared.committed(&applied);
+        let outcomes = std::mem::take(&mut applied.outcomes);
+        let committed = CommittedBatch { commit_id, calls, outcomes, news: applied.news };
         if is_durable {
             return committed.answer(&self.shared);
         }
@@ -140,10 +141,10 @@ impl Writer {
         }
     }
 
-    async fn try_to_commit(&mut self, calls: &[&[Write]], mut ahead: Option<Box<Ahead>>) -> Result<Done> {
-        let mut patience = Patience::new(self.shared.options.patience);
+    async fn try_to_commit(&mut self, calls: &[&[Write]], mut plan: Option<Box<Plan>>) -> Result<Done> {
+        let mut patience = RetryBudget::new(self.shared.options.patience);
         loop {
-            let error = match self.once(calls, ahead.take()).await {
+            let error = match self.once(calls, plan.take()).await {
                 Ok(done) => return Ok(done),
                 Err((error, false)) => return Err(error),
                 Err((error, true)) => error,
@@ -156,43 +157,41 @@ impl Writer {
     }
 
     /// One try; with an error, whether to try again.
-    async fn once(
-        &mut self,
-        calls: &[&[Write]],
-        ahead: Option<Box<Ahead>>,
-    ) -> std::result::Result<Done, (Error, bool)> {
+    async fn once(&mut self, calls: &[&[Write]], plan: Option<Box<Plan>>) -> std::result::Result<Done, (Error, bool)> {
         let client = match self.client.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
             None => {
                 // It may be another server, whose transactions have other numbers.
-                self.last.kept = Kept::default();
+                self.state.row_cache = RowCache::default();
                 connect_to_write(&self.shared).await.map_err(|error| {
                     let again = error.is_transient();
                     (error, again)
                 })?
             }
         };
-        let mut last = std::mem::replace(&mut self.last, Last::new());
+        let mut state = std::mem::replace(&mut self.state, WriterState::new());
         // It is large, and whoever opens a store has it on the stack.
-        let fate = Box::pin(apply(&client, &self.shared, calls, &mut last, ahead, &mut self.next)).await;
-        self.last = last;
-        if !matches!(fate, Fate::Committed { .. }) {
-            self.next.forget_ahead();
+        let outcome = Box::pin(apply(&client, &self.shared, calls, &mut state, plan, &mut self.builder)).await;
+        self.state = state;
+        if !matches!(outcome, CommitOutcome::Committed { .. }) {
+            self.builder.forget_plan();
         }
-        match fate {
-            Fate::Committed { ran, marker, mode } => {
+        match outcome {
+            CommitOutcome::Committed { applied, commit_id, mode } => {
                 self.client = Some(client);
-                Ok(Done { ran, marker, is_durable: mode != Mode::SyncedLater })
+                Ok(Done { applied, commit_id, is_durable: mode != SyncMode::AfterCommit })
             }
-            Fate::Failed { error, again } => {
+            CommitOutcome::Failed { error, again } => {
                 // What may go well another time may do so because of another connection: one
                 // without plans of before a migration.
                 self.client = Some(client).filter(|_| !again);
                 Err((error, again))
             }
-            Fate::Unknown { ran, marker, error } => match self.has_happened(marker).await {
+            CommitOutcome::Unknown { applied, commit_id, error } => match self.has_happened(commit_id).await {
                 // By whom it was committed is gone, so whether it is on disk is looked after.
-                Some(true) => Ok(Done { ran, marker, is_durable: self.shared.options.durability != Durability::Full }),
+                Some(true) => {
+                    Ok(Done { applied, commit_id, is_durable: self.shared.options.durability != Durability::Full })
+                }
                 Some(false) => Err((error, true)),
                 None => {
                     self.shared.anything_may_have_happened();
@@ -203,15 +202,15 @@ impl Writer {
     }
 
     /// Whether a transaction whose commit was not answered happened; `None` if nobody can be asked.
-    async fn has_happened(&mut self, marker: Marker) -> Option<bool> {
-        self.last.again();
-        let mut patience = Patience::new(self.shared.options.patience);
+    async fn has_happened(&mut self, commit_id: CommitId) -> Option<bool> {
+        self.state.again();
+        let mut patience = RetryBudget::new(self.shared.options.patience);
         loop {
             if let Ok(client) = connect_to_write(&self.shared).await
-                && let Ok(batch) = after_all_before(&client, &self.shared, marker).await
+                && let Ok(batch) = after_all_before(&client, &self.shared, commit_id).await
             {
                 self.client = Some(client);
-                return Some(batch >= marker.batch);
+                return Some(batch >= commit_id.number);
             }
             if !patience.wait().await {
                 return None;
@@ -227,17 +226,17 @@ pub(in crate::postgres) fn unknown(error: Error) -> Error {
 }
 
 /// A connection for the writer.
-pub(super) async fn connect_to_write(shared: &Shared) -> Result<Link> {
+pub(super) async fn connect_to_write(shared: &Shared) -> Result<OwnedConnection> {
     connect(&shared.address).await?.keeping_plans(SETTINGS, &shared.plans).await
 }
 
 /// Which batch of a writer was the last, asked under the lock: whatever transaction of it was under
 /// way is over then. One that has not begun, because it is a single statement that is still on its
 /// way, never will: the number has moved on that it looks for.
-async fn after_all_before(client: &Link, shared: &Shared, marker: Marker) -> Result<i64> {
+async fn after_all_before(client: &OwnedConnection, shared: &Shared, commit_id: CommitId) -> Result<i64> {
     let begin = shared.sql.and_lock(client.begin());
     client.batch_execute(&begin).await.map_err(crate::postgres::connect::error::classified)?;
-    let batch = batch_of(client, shared, marker).await?;
+    let batch = batch_of(client, shared, commit_id).await?;
     let move_on = "SELECT setval('{s}.last_write', (SELECT last_value + 1 FROM {s}.last_write)); COMMIT";
     client.batch_execute(&shared.sql.text(move_on)).await.map_err(crate::postgres::connect::error::classified)?;
     Ok(batch)

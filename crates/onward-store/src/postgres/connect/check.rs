@@ -8,7 +8,7 @@ use tokio_postgres::types::FromSql;
 
 use crate::api::error::Result;
 use crate::clock::{Clock, SystemClock};
-use crate::postgres::connect::connection::{Link, connect};
+use crate::postgres::connect::connection::{OwnedConnection, connect};
 use crate::postgres::connect::error::classified;
 use crate::postgres::connect::error::nothing_said;
 use crate::postgres::connect::pool::are_pooled;
@@ -101,7 +101,7 @@ const SERVER: &str = "SELECT current_setting('server_version'), current_setting(
 const TABLES: &str = "SELECT coalesce(sum(n_live_tup), 0)::bigint, coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables \
      WHERE relid = '{s}.task'::regclass";
 
-async fn refused(client: &Link, shared: &Shared) -> Result<u64> {
+async fn refused(client: &OwnedConnection, shared: &Shared) -> Result<u64> {
     let text = "SELECT count(*) FROM {s}.inbox WHERE error IS NOT NULL";
     let rows = client.query_typed(&shared.sql.text(text), &[]).await.map_err(classified)?;
     Ok(get::<i64>(rows.first().ok_or_else(nothing_said)?, 0)?.unsigned_abs())
@@ -111,7 +111,7 @@ fn get<'a, T: FromSql<'a>>(row: &'a Row, at: usize) -> Result<T> {
     row.try_get(at).map_err(classified)
 }
 
-async fn message(client: &Link, shared: &Shared) -> Result<Option<Duration>> {
+async fn message(client: &OwnedConnection, shared: &Shared) -> Result<Option<Duration>> {
     let (sql, node) = (&shared.sql, shared.node);
     let Some(mut listener) = Listener::new(&shared.address, sql, node, client).await? else { return Ok(None) };
     let before = SystemClock.steady();
@@ -120,7 +120,7 @@ async fn message(client: &Link, shared: &Shared) -> Result<Option<Duration>> {
 }
 
 /// Commits that change nothing and are synced all the same.
-async fn commit(client: &Link) -> Result<Duration> {
+async fn commit(client: &OwnedConnection) -> Result<Duration> {
     let mut costs = Vec::with_capacity(COMMITS);
     for _ in 0..COMMITS {
         let before = SystemClock.steady();

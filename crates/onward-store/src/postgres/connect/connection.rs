@@ -20,24 +20,24 @@ use crate::postgres::sql::{BEGIN, BEGIN_WITH_SETTINGS};
 const STATEMENTS: usize = 256;
 
 /// A connection of our own.
-pub(in crate::postgres) type Link = LinkTo<'static>;
+pub(in crate::postgres) type OwnedConnection = ServerConnection<'static>;
 
 /// A connection, with the statements that the server has planned for it.
 #[derive(Debug)]
-pub(in crate::postgres) struct LinkTo<'c> {
-    client: Held<'c>,
+pub(in crate::postgres) struct ServerConnection<'c> {
+    client: Ownership<'c>,
     /// `None` where each transaction may meet another server process, as behind a pooler.
-    plans: Option<Plans>,
+    plans: Option<PreparedStatements>,
 }
 
 /// Whose a connection is.
 #[derive(Debug)]
-enum Held<'c> {
+enum Ownership<'c> {
     Own(Client),
     Lent(&'c Client),
 }
 
-impl Deref for Held<'_> {
+impl Deref for Ownership<'_> {
     type Target = Client;
 
     fn deref(&self) -> &Client {
@@ -49,7 +49,7 @@ impl Deref for Held<'_> {
 }
 
 #[derive(Debug)]
-struct Plans {
+struct PreparedStatements {
     statements: Mutex<HashMap<String, Statement>>,
     /// Whether connections made from now on keep any.
     are_kept: Arc<AtomicBool>,
@@ -58,16 +58,16 @@ struct Plans {
 type Parameters<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
 /// What is done with each row.
-pub(in crate::postgres) type Each<'e> = dyn FnMut(Row) -> Result<()> + Send + 'e;
+pub(in crate::postgres) type RowHandler<'e> = dyn FnMut(Row) -> Result<()> + Send + 'e;
 
-impl LinkTo<'_> {
-    pub(in crate::postgres) fn new(client: Client) -> Link {
-        Link { client: Held::Own(client), plans: None }
+impl ServerConnection<'_> {
+    pub(in crate::postgres) fn new(client: Client) -> OwnedConnection {
+        OwnedConnection { client: Ownership::Own(client), plans: None }
     }
 
     /// Somebody else's connection. Nothing is left on it.
-    pub(in crate::postgres) fn lent(client: &Client) -> LinkTo<'_> {
-        LinkTo { client: Held::Lent(client), plans: None }
+    pub(in crate::postgres) fn lent(client: &Client) -> ServerConnection<'_> {
+        ServerConnection { client: Ownership::Lent(client), plans: None }
     }
 
     /// Has the server keep plans for it, and settings: only for a connection straight to the
@@ -79,7 +79,7 @@ impl LinkTo<'_> {
     ) -> Result<Self> {
         if are_kept.load(Ordering::Relaxed) {
             self.batch_execute(settings).await.map_err(classified)?;
-            self.plans = Some(Plans { statements: Mutex::default(), are_kept: Arc::clone(are_kept) });
+            self.plans = Some(PreparedStatements { statements: Mutex::default(), are_kept: Arc::clone(are_kept) });
         }
         Ok(self)
     }
@@ -113,7 +113,7 @@ impl LinkTo<'_> {
         &self,
         text: &str,
         parameters: &Parameters<'_>,
-        each: &mut Each<'_>,
+        each: &mut RowHandler<'_>,
     ) -> Result<()> {
         let prepared = self.prepared(text);
         let rows = match &prepared {
@@ -140,7 +140,7 @@ impl LinkTo<'_> {
     }
 
     async fn prepare(&self, text: &str, parameters: &Parameters<'_>) {
-        let Some(Plans { statements, .. }) = &self.plans else { return };
+        let Some(PreparedStatements { statements, .. }) = &self.plans else { return };
         if statements.lock().unwrap_or_else(PoisonError::into_inner).len() >= STATEMENTS {
             return;
         }
@@ -192,12 +192,12 @@ impl Address {
 }
 
 /// Makes a connection, and has the runtime drive it for as long as the client lives.
-pub(in crate::postgres) async fn connect(address: &Address) -> Result<Link> {
+pub(in crate::postgres) async fn connect(address: &Address) -> Result<OwnedConnection> {
     let (client, connection) = address.connect().await?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection to PostgreSQL ended");
         }
     });
-    Ok(Link::new(client))
+    Ok(OwnedConnection::new(client))
 }

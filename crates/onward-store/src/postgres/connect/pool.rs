@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::api::error::{Error, Result};
-use crate::postgres::connect::connection::{Address, Link, connect};
+use crate::postgres::connect::connection::{Address, OwnedConnection, connect};
 use crate::postgres::connect::error::classified;
 use crate::postgres::sql::READER_SETTINGS;
 
@@ -15,7 +15,7 @@ use crate::postgres::sql::READER_SETTINGS;
 #[derive(Debug)]
 pub(in crate::postgres) struct Pool {
     address: Address,
-    idle: Mutex<Vec<Link>>,
+    idle: Mutex<Vec<OwnedConnection>>,
     permits: Semaphore,
     plans: Arc<AtomicBool>,
 }
@@ -23,14 +23,19 @@ pub(in crate::postgres) struct Pool {
 /// A connection of the pool, to itself. One that is dropped before it is [given
 /// back](Self::give_back) is closed, for nobody knows what is under way on it.
 pub(in crate::postgres) struct Pooled<'a> {
-    client: Link,
+    client: OwnedConnection,
     pool: &'a Pool,
     _permit: SemaphorePermit<'a>,
 }
 
 impl Pool {
     /// Of at most `size` connections, the first of which is there.
-    pub(in crate::postgres) fn new(address: Address, size: usize, first: Link, plans: Arc<AtomicBool>) -> Self {
+    pub(in crate::postgres) fn new(
+        address: Address,
+        size: usize,
+        first: OwnedConnection,
+        plans: Arc<AtomicBool>,
+    ) -> Self {
         Self { address, idle: Mutex::new(vec![first]), permits: Semaphore::new(size), plans }
     }
 
@@ -53,9 +58,9 @@ impl Pooled<'_> {
 }
 
 impl Deref for Pooled<'_> {
-    type Target = Link;
+    type Target = OwnedConnection;
 
-    fn deref(&self) -> &Link {
+    fn deref(&self) -> &OwnedConnection {
         &self.client
     }
 }
@@ -66,7 +71,7 @@ const LOOKS: usize = 4;
 /// Whether two connections get one another's server processes between transactions, as behind a
 /// pooler: an idle one gives the same process to both, a busy one gives each another one now and
 /// then. Holds no process while it asks for another, of which a pooler may have no more.
-pub(in crate::postgres) async fn are_pooled(one: &Link, other: &Link) -> Result<bool> {
+pub(in crate::postgres) async fn are_pooled(one: &OwnedConnection, other: &OwnedConnection) -> Result<bool> {
     let own = process(one).await?;
     for _ in 0..LOOKS {
         if process(other).await? == own || process(one).await? != own {
@@ -76,7 +81,7 @@ pub(in crate::postgres) async fn are_pooled(one: &Link, other: &Link) -> Result<
     Ok(false)
 }
 
-async fn process(link: &Link) -> Result<i32> {
+async fn process(link: &OwnedConnection) -> Result<i32> {
     let rows = link.query_typed("SELECT pg_backend_pid()", &[]).await.map_err(classified)?;
     let process = rows.first().map(|row| row.try_get(0)).transpose().map_err(classified)?;
     process.ok_or_else(|| Error::io("PostgreSQL did not say which process serves a connection"))

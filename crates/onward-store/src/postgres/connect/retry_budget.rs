@@ -17,13 +17,13 @@ pub(in crate::postgres) const LONG_PAUSE: Duration = Duration::from_secs(1);
 
 /// How much longer something is tried again; it counts from the first failure.
 #[derive(Debug)]
-pub(in crate::postgres) struct Patience {
+pub(in crate::postgres) struct RetryBudget {
     whole: Duration,
     until: Option<Duration>,
     pause: Duration,
 }
 
-impl Patience {
+impl RetryBudget {
     pub(in crate::postgres) fn new(whole: Duration) -> Self {
         Self { whole, until: None, pause: PAUSE }
     }

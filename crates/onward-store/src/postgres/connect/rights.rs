@@ -5,7 +5,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::api::error::Result;
 use crate::migrations::Migrations;
-use crate::postgres::connect::connection::Link;
+use crate::postgres::connect::connection::OwnedConnection;
 use crate::postgres::connect::error::classified;
 use crate::postgres::sql::Sql;
 
@@ -34,7 +34,11 @@ const SEQUENCES: [&str; 7] =
 
 /// What the role lacks, as the statements that give it, to be run by whoever owns the schema or the
 /// database. Looks at catalogues, so that who may not even use the schema can ask.
-pub(in crate::postgres) async fn missing(client: &Link, sql: &Sql, migrations: Migrations) -> Result<Vec<String>> {
+pub(in crate::postgres) async fn missing(
+    client: &OwnedConnection,
+    sql: &Sql,
+    migrations: Migrations,
+) -> Result<Vec<String>> {
     let schema: [(&(dyn ToSql + Sync), Type); 1] = [(&sql.schema, Type::TEXT)];
     let of_schema = client.query_typed(OF_SCHEMA, &schema).await.map_err(classified)?;
     let mut missing = statements(&of_schema)?;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::api::error::Result;
 use crate::api::timestamp::Timestamp;
 use crate::clock::{Clock, SystemClock};
-use crate::postgres::connect::connection::Link;
+use crate::model::Now;
+use crate::postgres::connect::connection::OwnedConnection;
 use crate::postgres::connect::error::classified;
 use crate::postgres::connect::error::nothing_said;
-use crate::postgres::working_set::counters::Now;
 
 /// Goes by what the server said last and by this machine's steady clock since then, so that nobody
 /// depends on how this machine's wall clock is set. Within the store steady time is the server's
@@ -36,7 +36,7 @@ impl ServerClock {
 const READ: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
 /// Returns the server's wall time in microseconds.
-pub(in crate::postgres) async fn read(client: &Link) -> Result<i64> {
+pub(in crate::postgres) async fn read(client: &OwnedConnection) -> Result<i64> {
     let rows = client.query_typed(READ, &[]).await.map_err(classified)?;
     rows.first().map(|row| row.try_get(0)).transpose().map_err(classified)?.ok_or_else(nothing_said)
 }

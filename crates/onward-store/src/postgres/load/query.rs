@@ -6,8 +6,8 @@ use crate::api::error::Result;
 use crate::api::name::Name;
 use crate::api::task::TaskState;
 use crate::bounds;
-use crate::model::{Lane, Want};
-use crate::postgres::connect::connection::{Each, LinkTo};
+use crate::model::{LoadRequest, SubQueue};
+use crate::postgres::connect::connection::{RowHandler, ServerConnection};
 use crate::postgres::sql::Sql;
 
 /// How many tasks of a chain are loaded at once: more than one write, or one sweep, follows.
@@ -15,14 +15,14 @@ pub(super) const DEEP: usize = 4 * bounds::CASCADE;
 
 /// Wants of one sort, as one query.
 #[derive(Debug)]
-pub(in crate::postgres) enum Query {
+pub(in crate::postgres) enum LoadQuery {
     /// Those with these numbers; where `deep`, also all that wait for them, and for those.
     Tasks {
         ids: Vec<i64>,
         deep: bool,
     },
     Keys(Vec<(Name, String)>),
-    KeysOver(i64),
+    ExpiredKeys(i64),
     /// The children of these; where `deep`, also theirs.
     Children {
         parents: Vec<i64>,
@@ -30,39 +30,41 @@ pub(in crate::postgres) enum Query {
     },
     /// The first messages of each of these.
     Messages(Vec<i64>, usize),
-    Held(Vec<i64>),
-    ToCancel(Vec<i64>),
-    Running,
+    HeldBy(Vec<i64>),
+    CancelRequested(Vec<i64>),
+    RunningCounts,
     /// A task of each session that runs any, but for these.
-    Holders(Vec<i64>),
+    RunningSessions(Vec<i64>),
     /// Everything that waits, unless it is more than so much.
     Waiting(usize),
-    Lanes {
+    SubQueues {
         limit: usize,
-        /// How many lanes of a queue and a kind are looked into, those with the first tasks.
-        lanes: usize,
+        /// How many sub-queues of a queue and a kind are looked into, those with the first tasks.
+        sub_queues: usize,
     },
-    Lane(Lane, usize),
-    Order(Want, usize),
+    SubQueue(SubQueue, usize),
+    Order(LoadRequest, usize),
     EndedCount,
-    Live(Name),
-    Between(i64, i64),
+    LiveCount(Name),
+    IdRange(i64, i64),
 }
 
 pub(in crate::postgres) async fn rows(
-    client: &LinkTo<'_>,
+    client: &ServerConnection<'_>,
     sql: &Sql,
-    query: &Query,
-    each: &mut Each<'_>,
+    query: &LoadQuery,
+    each: &mut RowHandler<'_>,
 ) -> Result<()> {
     match query {
-        Query::Tasks { ids, deep: false } => by_ids(client, &sql.all_tasks("WHERE t.id = ANY($1)"), ids, each).await,
-        Query::Tasks { ids, .. } => by_ids(client, &sql.all_tasks(&dependents()), ids, each).await,
-        Query::Children { parents, deep: false } => {
+        LoadQuery::Tasks { ids, deep: false } => {
+            by_ids(client, &sql.all_tasks("WHERE t.id = ANY($1)"), ids, each).await
+        }
+        LoadQuery::Tasks { ids, .. } => by_ids(client, &sql.all_tasks(&dependents()), ids, each).await,
+        LoadQuery::Children { parents, deep: false } => {
             by_ids(client, &sql.all_tasks("WHERE t.parent = ANY($1)"), parents, each).await
         }
-        Query::Children { parents, .. } => by_ids(client, &sql.all_tasks(&descendants()), parents, each).await,
-        Query::Messages(tasks, most) => {
+        LoadQuery::Children { parents, .. } => by_ids(client, &sql.all_tasks(&descendants()), parents, each).await,
+        LoadQuery::Messages(tasks, most) => {
             let text = sql.text(
                 "SELECT m.task, m.body FROM unnest($1) AS u (id) CROSS JOIN LATERAL (\
                    SELECT task, number, body FROM {s}.message WHERE task = u.id ORDER BY number LIMIT $2) m \
@@ -70,11 +72,13 @@ pub(in crate::postgres) async fn rows(
             );
             client.each_typed(&text, &[(tasks, Type::INT8_ARRAY), (&number(*most), Type::INT8)], each).await
         }
-        Query::Held(sessions) => by_ids(client, &sql.tasks("task", "WHERE t.session = ANY($1)"), sessions, each).await,
-        Query::ToCancel(sessions) => {
+        LoadQuery::HeldBy(sessions) => {
+            by_ids(client, &sql.tasks("task", "WHERE t.session = ANY($1)"), sessions, each).await
+        }
+        LoadQuery::CancelRequested(sessions) => {
             by_ids(client, &sql.tasks("task", "WHERE t.session = ANY($1) AND t.cancel_requested"), sessions, each).await
         }
-        Query::Keys(keys) => {
+        LoadQuery::Keys(keys) => {
             let kinds: Vec<&str> = keys.iter().map(|(kind, _)| kind.as_str()).collect();
             let texts: Vec<&[u8]> = keys.iter().map(|(_, key)| key.as_bytes()).collect();
             let text = sql.text(
@@ -83,35 +87,37 @@ pub(in crate::postgres) async fn rows(
             );
             client.each_typed(&text, &[(&kinds, Type::TEXT_ARRAY), (&texts, Type::BYTEA_ARRAY)], each).await
         }
-        Query::KeysOver(now) => {
+        LoadQuery::ExpiredKeys(now) => {
             let text = sql.text("SELECT kind, key, task, until FROM {s}.taken WHERE until <= $1");
             client.each_typed(&text, &[(now, Type::INT8)], each).await
         }
-        Query::Running => {
+        LoadQuery::RunningCounts => {
             let text = sql.text(
                 "SELECT session, queue, kind, grp, count(*) FROM {s}.task WHERE session IS NOT NULL \
                  GROUP BY session, queue, kind, grp",
             );
             client.each_typed(&text, &[], each).await
         }
-        Query::Holders(but) => client.each_typed(&sql.text(HOLDERS), &[(but, Type::INT8_ARRAY)], each).await,
-        Query::Waiting(limit) => client.each_typed(&sql.waiting(), &[(&number(*limit), Type::INT8)], each).await,
-        Query::Lanes { limit, lanes } => {
-            let parameters: [(&(dyn ToSql + Sync), Type); 2] =
-                [(&number(*limit), Type::INT8), (&number(*lanes), Type::INT8)];
-            client.each_typed(&sql.lanes(), &parameters, each).await
+        LoadQuery::RunningSessions(but) => {
+            client.each_typed(&sql.text(RUNNING_SESSIONS), &[(but, Type::INT8_ARRAY)], each).await
         }
-        Query::Lane(lane, limit) => one_lane(client, sql, lane, *limit, each).await,
-        Query::Order(want, limit) => order(client, sql, want, *limit, each).await,
-        Query::EndedCount => {
+        LoadQuery::Waiting(limit) => client.each_typed(&sql.waiting(), &[(&number(*limit), Type::INT8)], each).await,
+        LoadQuery::SubQueues { limit, sub_queues } => {
+            let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+                [(&number(*limit), Type::INT8), (&number(*sub_queues), Type::INT8)];
+            client.each_typed(&sql.sub_queues(), &parameters, each).await
+        }
+        LoadQuery::SubQueue(sub_queue, limit) => one_sub_queue(client, sql, sub_queue, *limit, each).await,
+        LoadQuery::Order(request, limit) => order(client, sql, request, *limit, each).await,
+        LoadQuery::EndedCount => {
             let text = sql.text("SELECT count(*) FROM {s}.ended WHERE overdue_at IS NULL");
             client.each_typed(&text, &[], each).await
         }
-        Query::Live(queue) => {
+        LoadQuery::LiveCount(queue) => {
             let text = sql.text("SELECT count(*) FROM {s}.task WHERE queue = $1");
             client.each_typed(&text, &[(&queue.as_str(), Type::TEXT)], each).await
         }
-        Query::Between(from, before) => {
+        LoadQuery::IdRange(from, before) => {
             let text = sql.all_tasks("WHERE t.id >= $1 AND t.id < $2");
             client.each_typed(&text, &[(from, Type::INT8), (before, Type::INT8)], each).await
         }
@@ -122,7 +128,7 @@ pub(in crate::postgres) async fn rows(
 /// session on, each with one look into the index, and there of the newest tasks first, for the old
 /// ones are those that have ended and are in the index still. What stands in place of `session =
 /// h.session` has the planner use no other index.
-const HOLDERS: &str = "WITH RECURSIVE holder (session) AS (\
+const RUNNING_SESSIONS: &str = "WITH RECURSIVE holder (session) AS (\
        (SELECT session FROM {s}.task WHERE session IS NOT NULL ORDER BY session DESC LIMIT 1) \
        UNION ALL \
        SELECT n.session FROM holder h CROSS JOIN LATERAL (\
@@ -151,35 +157,49 @@ fn descendants() -> String {
     )
 }
 
-async fn by_ids(client: &LinkTo<'_>, sql: &str, ids: &Vec<i64>, each: &mut Each<'_>) -> Result<()> {
+async fn by_ids(client: &ServerConnection<'_>, sql: &str, ids: &Vec<i64>, each: &mut RowHandler<'_>) -> Result<()> {
     client.each_typed(sql, &[(ids, Type::INT8_ARRAY)], each).await
 }
 
-async fn one_lane(client: &LinkTo<'_>, sql: &Sql, lane: &Lane, limit: usize, each: &mut Each<'_>) -> Result<()> {
+async fn one_sub_queue(
+    client: &ServerConnection<'_>,
+    sql: &Sql,
+    sub_queue: &SubQueue,
+    limit: usize,
+    each: &mut RowHandler<'_>,
+) -> Result<()> {
     let rest = "WHERE t.state = 2 AND t.queue = $1 AND t.kind = $2 AND t.grp = $3 AND t.series = $4 AND t.orchestration = $6 \
                 ORDER BY t.place, t.id LIMIT $5";
     let name = |name: &Option<Name>| name.as_ref().map(ToString::to_string).unwrap_or_default();
-    let (group, series) = (name(&lane.group), name(&lane.series));
-    let (queue, kind) = (lane.queue.as_str(), lane.kind.as_str());
+    let (group, affinity_key) = (name(&sub_queue.group), name(&sub_queue.affinity_key));
+    let (queue, kind) = (sub_queue.queue.as_str(), sub_queue.kind.as_str());
     let parameters: [(&(dyn ToSql + Sync), Type); 6] = [
         (&queue, Type::TEXT),
         (&kind, Type::TEXT),
         (&group, Type::TEXT),
-        (&series, Type::TEXT),
+        (&affinity_key, Type::TEXT),
         (&number(limit), Type::INT8),
-        (&lane.orchestration, Type::BOOL),
+        (&sub_queue.orchestration, Type::BOOL),
     ];
     client.each_typed(&sql.tasks("task", rest), &parameters, each).await
 }
 
-async fn order(client: &LinkTo<'_>, sql: &Sql, want: &Want, limit: usize, each: &mut Each<'_>) -> Result<()> {
+async fn order(
+    client: &ServerConnection<'_>,
+    sql: &Sql,
+    request: &LoadRequest,
+    limit: usize,
+    each: &mut RowHandler<'_>,
+) -> Result<()> {
     let limit = number(limit);
-    let text = match want {
-        Want::Scheduled => sql.tasks("task", "WHERE t.state = 1 ORDER BY t.run_at, t.id LIMIT $1"),
-        Want::Expiring => sql
+    let text = match request {
+        LoadRequest::Scheduled => sql.tasks("task", "WHERE t.state = 1 ORDER BY t.run_at, t.id LIMIT $1"),
+        LoadRequest::Expiring => sql
             .tasks("task", "WHERE t.expires_at IS NOT NULL AND t.session IS NULL ORDER BY t.expires_at, t.id LIMIT $1"),
-        Want::Overdue => sql.tasks("task", "WHERE t.overdue_at IS NOT NULL ORDER BY t.overdue_at, t.id LIMIT $1"),
-        Want::OfQueue(queue, states) => {
+        LoadRequest::Overdue => {
+            sql.tasks("task", "WHERE t.overdue_at IS NOT NULL ORDER BY t.overdue_at, t.id LIMIT $1")
+        }
+        LoadRequest::QueueTasks(queue, states) => {
             let states: Vec<i16> = states.iter().map(code).collect();
             let both = sql.all_tasks("WHERE t.queue = $2 AND t.state = ANY($3)");
             let text = format!("{both} ORDER BY 1 LIMIT $1");
@@ -188,7 +208,9 @@ async fn order(client: &LinkTo<'_>, sql: &Sql, want: &Want, limit: usize, each: 
                 .each_typed(&text, &[(&limit, Type::INT8), (&queue, Type::TEXT), (&states, Type::INT2_ARRAY)], each)
                 .await;
         }
-        Want::Retained => sql.tasks("ended", "WHERE t.overdue_at IS NOT NULL ORDER BY t.overdue_at, t.id LIMIT $1"),
+        LoadRequest::Retained => {
+            sql.tasks("ended", "WHERE t.overdue_at IS NOT NULL ORDER BY t.overdue_at, t.id LIMIT $1")
+        }
         _ => sql.tasks("ended", "WHERE t.overdue_at IS NULL ORDER BY t.end_number LIMIT $1"),
     };
     client.each_typed(&text, &[(&limit, Type::INT8)], each).await

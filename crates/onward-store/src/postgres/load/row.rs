@@ -6,11 +6,11 @@ use tokio_postgres::Row;
 use crate::api::error::Result;
 use crate::api::name::Name;
 use crate::api::task::TaskId;
-use crate::model::Lane;
+use crate::model::SubQueue;
 use crate::postgres::connect::error::classified;
-use crate::postgres::working_set::small_state::ItemRow;
-use crate::postgres::working_set::sub_queues::LaneHead;
-use crate::postgres::working_set::task_row::{Links, LoadedTask, TaskRow};
+use crate::postgres::working_set::small_state::SmallStateRow;
+use crate::postgres::working_set::sub_queues::SubQueueHead;
+use crate::postgres::working_set::task_row::{LoadedTask, Relations, TaskRow};
 use crate::rules::order::Place;
 
 /// Where the links begin: behind the columns of the task.
@@ -25,25 +25,25 @@ pub(in crate::postgres) fn task(row: &Row) -> Result<LoadedTask> {
     LoadedTask::of(row, links)
 }
 
-/// A lane and the place of its first task, from a row that has no more than that.
-pub(in crate::postgres) fn head(row: &Row) -> Result<LaneHead> {
+/// A sub-queue and the place of its first task, from a row that has no more than that.
+pub(in crate::postgres) fn head(row: &Row) -> Result<SubQueueHead> {
     let text = |at: usize| row.try_get::<_, &str>(at).map_err(classified);
     let name = |at: usize| text(at).and_then(Name::new);
     let name_or_none =
         |at: usize| text(at).and_then(|text| if text.is_empty() { Ok(None) } else { Name::new(text).map(Some) });
     let orchestration = row.try_get(23).map_err(classified)?;
     let (queue, kind) = (name(2)?, name(3)?);
-    let lane = Lane { queue, kind, group: name_or_none(4)?, series: name_or_none(5)?, orchestration };
+    let sub_queue = SubQueue { queue, kind, group: name_or_none(4)?, affinity_key: name_or_none(5)?, orchestration };
     let number = |at: usize| row.try_get::<_, i64>(at).map_err(classified);
-    Ok(LaneHead { lane, place: Place { at: number(6)?, task: TaskId(number(0)?) } })
+    Ok(SubQueueHead { sub_queue, sort_key: Place { at: number(6)?, task: TaskId(number(0)?) } })
 }
 
 /// Reads everything that is no task.
-pub(in crate::postgres) const ITEMS: &str = "SELECT sort, name, body FROM {s}.item";
+pub(in crate::postgres) const SMALL_STATE: &str = "SELECT sort, name, body FROM {s}.item";
 
-/// A piece of that from a row of [`ITEMS`].
-pub(in crate::postgres) fn item(row: &Row) -> ItemRow {
-    ItemRow { sort: row.get(0), name: row.get(1), body: row.get(2) }
+/// A piece of that from a row of [`SMALL_STATE`].
+pub(in crate::postgres) fn item(row: &Row) -> SmallStateRow {
+    SmallStateRow { sort: row.get(0), name: row.get(1), body: row.get(2) }
 }
 
 /// A task from a row of its columns alone.
@@ -51,11 +51,11 @@ pub(in crate::postgres) fn task_alone(row: &Row) -> Result<TaskRow> {
     columns(row).map_err(classified)
 }
 
-fn read(row: &Row) -> std::result::Result<(TaskRow, Links), tokio_postgres::Error> {
+fn read(row: &Row) -> std::result::Result<(TaskRow, Relations), tokio_postgres::Error> {
     let task = columns(row)?;
     let key_task: Option<i64> = row.try_get(LINKS + 4)?;
     let key_until: Option<i64> = row.try_get(LINKS + 5)?;
-    let links = Links {
+    let links = Relations {
         waits_for: row.try_get::<_, Option<Vec<i64>>>(LINKS)?.unwrap_or_default(),
         dependents: row.try_get::<_, Option<Vec<i64>>>(LINKS + 1)?.unwrap_or_default(),
         bundle: row.try_get(LINKS + 2)?,
@@ -77,8 +77,8 @@ fn columns(row: &Row) -> std::result::Result<TaskRow, tokio_postgres::Error> {
         queue: row.try_get(2)?,
         kind: row.try_get(3)?,
         group: row.try_get(4)?,
-        series: row.try_get(5)?,
-        place: row.try_get(6)?,
+        affinity_key: row.try_get(5)?,
+        sort_key: row.try_get(6)?,
         priority: row.try_get(7)?,
         run_at: row.try_get(8)?,
         expires_at: row.try_get(9)?,

@@ -2,7 +2,7 @@
 
 use crate::api::error::{Error, Result};
 use crate::migrations::Migrations;
-use crate::postgres::connect::connection::Link;
+use crate::postgres::connect::connection::OwnedConnection;
 use crate::postgres::connect::error::classified;
 use crate::postgres::sql::{BEGIN, Sql};
 
@@ -12,7 +12,12 @@ pub(in crate::postgres) const MIGRATIONS: Migrations = Migrations::new(include_s
 
 /// Brings the tables to this version, under the store's lock, so that of several processes that
 /// open a store at once one does it. If there are none, `create` decides whether they are made.
-pub(in crate::postgres) async fn migrate(client: &Link, sql: &Sql, migrations: Migrations, create: bool) -> Result<()> {
+pub(in crate::postgres) async fn migrate(
+    client: &OwnedConnection,
+    sql: &Sql,
+    migrations: Migrations,
+    create: bool,
+) -> Result<()> {
     let version = version(client, sql, migrations).await?;
     check(sql, migrations, version)?;
     if version == 0 && !create {
@@ -31,14 +36,14 @@ pub(in crate::postgres) async fn migrate(client: &Link, sql: &Sql, migrations: M
     outcome
 }
 
-async fn under_lock(client: &Link, sql: &Sql, migrations: Migrations) -> Result<()> {
+async fn under_lock(client: &OwnedConnection, sql: &Sql, migrations: Migrations) -> Result<()> {
     client.batch_execute(&sql.and_lock(BEGIN)).await.map_err(classified)?;
     within(client, sql, migrations).await?;
     client.batch_execute("COMMIT").await.map_err(classified)
 }
 
 /// Brings the tables to this version, or makes them, in a transaction that has the store's lock.
-pub(in crate::postgres) async fn within(client: &Link, sql: &Sql, migrations: Migrations) -> Result<()> {
+pub(in crate::postgres) async fn within(client: &OwnedConnection, sql: &Sql, migrations: Migrations) -> Result<()> {
     // Read again under the lock: another process may have done it since.
     let from = version(client, sql, migrations).await?;
     check(sql, migrations, from)?;
@@ -55,12 +60,12 @@ pub(in crate::postgres) async fn within(client: &Link, sql: &Sql, migrations: Mi
 
 /// Removes the rows of writers that wrote last more than a day ago. They are gone, and nobody asks
 /// for their last batch any more.
-async fn forget_writers(client: &Link, sql: &Sql) -> Result<()> {
+async fn forget_writers(client: &OwnedConnection, sql: &Sql) -> Result<()> {
     let text = sql.text("DELETE FROM {s}.writer WHERE at < now() - interval '1 day'");
     client.query_typed(&text, &[]).await.map(drop).map_err(classified)
 }
 
-async fn make_schema(client: &Link, sql: &Sql) -> Result<()> {
+async fn make_schema(client: &OwnedConnection, sql: &Sql) -> Result<()> {
     // A role without the right to make schemas may use one that was made for it: `IF NOT EXISTS`
     // asks for the right first.
     let is_there = client.query_typed(&sql.text("SELECT 1 FROM pg_namespace WHERE nspname = '{s}'"), &[]).await;
@@ -91,7 +96,7 @@ const MARK: &str = "SELECT EXISTS (SELECT 1 FROM pg_attribute a \
 
 /// Returns the number of the schema, or 0 if there is no store. Rejects a store of a development
 /// version.
-async fn version(client: &Link, sql: &Sql, migrations: Migrations) -> Result<u32> {
+async fn version(client: &OwnedConnection, sql: &Sql, migrations: Migrations) -> Result<u32> {
     let there = client.query_typed(&sql.text(MARK), &[]).await.map_err(classified)?;
     let Some(mark) = there.first() else { return Ok(0) };
     let is_released: bool = mark.try_get(0).map_err(classified)?;

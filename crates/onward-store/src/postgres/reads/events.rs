@@ -10,8 +10,8 @@ use crate::api::name::Name;
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
-use crate::postgres::commit::begin::is_ahead;
-use crate::postgres::connect::connection::Link;
+use crate::postgres::commit::begin::is_unflushed;
+use crate::postgres::connect::connection::OwnedConnection;
 use crate::postgres::connect::error::classified;
 use crate::postgres::load::query::number;
 use crate::postgres::shared::Shared;
@@ -22,8 +22,8 @@ use crate::postgres::working_set::log_entry::{decode, read_changes};
 const ENTRIES: i64 = 64;
 
 /// A page being filled.
-struct Reading<'a> {
-    client: &'a Link,
+struct PageReader<'a> {
+    client: &'a OwnedConnection,
     shared: &'a Shared,
     after: EventCursor,
     /// Where the next submissions count to: the entry before them, how many changes that has, and
@@ -38,18 +38,18 @@ pub(in crate::postgres) async fn events(shared: &Shared, after: EventCursor, lim
     let client = shared.pool.get().await?;
     client.batch_execute(BEGIN_TO_READ).await.map_err(classified)?;
     let room = limit.min(bounds::PAGE);
-    let mut reading =
-        Reading { client: &client, shared, after, place: after, forgotten_up_to: None, room, events: Vec::new() };
-    reading.read().await?;
-    let Reading { events, forgotten_up_to, .. } = reading;
-    let is_ahead = !events.is_empty() && is_ahead(&client).await?;
-    end(&client, shared, is_ahead).await?;
+    let mut reader =
+        PageReader { client: &client, shared, after, place: after, forgotten_up_to: None, room, events: Vec::new() };
+    reader.read().await?;
+    let PageReader { events, forgotten_up_to, .. } = reader;
+    let is_unflushed = !events.is_empty() && is_unflushed(&client).await?;
+    end(&client, shared, is_unflushed).await?;
     client.give_back();
     let next = events.last().map_or(after, |event| event.cursor);
     Ok(EventPage { events, next, forgotten_up_to })
 }
 
-impl Reading<'_> {
+impl PageReader<'_> {
     async fn read(&mut self) -> Result<()> {
         let mut from = self.after.entry;
         while self.is_open() {

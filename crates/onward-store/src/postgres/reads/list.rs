@@ -11,11 +11,11 @@ use crate::api::error::Result;
 use crate::api::store::{Page, TaskFilter, TaskIdPage, TaskPage};
 use crate::api::task::TaskId;
 use crate::bounds;
-use crate::model::Want;
+use crate::model::LoadRequest;
 use crate::postgres::connect::error::classified;
 use crate::postgres::load::query::number;
 use crate::postgres::shared::Shared;
-use crate::postgres::working_set::contents::Partial;
+use crate::postgres::working_set::contents::WorkingSet;
 
 pub(in crate::postgres) async fn tasks(shared: &Shared, filter: TaskFilter, page: Page) -> Result<TaskPage> {
     let limit = page.limit.clamp(1, bounds::PAGE);
@@ -27,10 +27,10 @@ pub(in crate::postgres) async fn tasks(shared: &Shared, filter: TaskFilter, page
     let mut ids: Vec<TaskId> = rows.iter().map(id).collect();
     let more = ids.len() > limit;
     ids.truncate(limit);
-    let wants: BTreeSet<Want> = ids.iter().copied().map(Want::Task).collect();
-    let records = |partial: &mut Partial, _| partial.records(&ids, filter.with_payload);
-    let (tasks, is_ahead) = within(&client, shared, wants, records).await?;
-    end(&client, shared, is_ahead).await?;
+    let requests: BTreeSet<LoadRequest> = ids.iter().copied().map(LoadRequest::Task).collect();
+    let records = |working_set: &mut WorkingSet, _| working_set.records(&ids, filter.with_payload);
+    let (tasks, is_unflushed) = within(&client, shared, requests, records).await?;
+    end(&client, shared, is_unflushed).await?;
     client.give_back();
     let next = ids.last().copied().filter(|_| more);
     Ok(TaskPage { tasks, next })

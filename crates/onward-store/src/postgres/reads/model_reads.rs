@@ -11,58 +11,60 @@ use crate::api::reason::WaitReason;
 use crate::api::store::Durability;
 use crate::api::task::{TaskId, TaskRecord};
 use crate::api::write::Claim;
-use crate::model::Want;
-use crate::postgres::commit::begin::{begin_to_read, is_ahead};
-use crate::postgres::connect::connection::Link;
+use crate::model::LoadRequest;
+use crate::model::Now;
+use crate::postgres::commit::begin::{begin_to_read, is_unflushed};
+use crate::postgres::connect::connection::OwnedConnection;
 use crate::postgres::connect::error::classified;
 use crate::postgres::load::found::take;
-use crate::postgres::load::loader::Fetcher;
+use crate::postgres::load::loader::Loader;
 use crate::postgres::shared::Shared;
 use crate::postgres::sql::SYNC;
-use crate::postgres::working_set::applied::Answered;
-use crate::postgres::working_set::contents::Partial;
-use crate::postgres::working_set::counters::Now;
+use crate::postgres::working_set::applied::Covered;
+use crate::postgres::working_set::contents::WorkingSet;
 
 /// How often what a read looks for is loaded at the most.
 const ROUNDS: usize = 10_000;
 
 pub(in crate::postgres) async fn task(shared: &Shared, task: TaskId) -> Result<Option<TaskRecord>> {
-    look_first(shared, BTreeSet::from([Want::Task(task)]), move |partial, _| partial.record(task)).await
+    look_first(shared, BTreeSet::from([LoadRequest::Task(task)]), move |working_set, _| working_set.record(task)).await
 }
 
 pub(in crate::postgres) async fn why(shared: &Shared, task: TaskId) -> Result<Option<Vec<WaitReason>>> {
-    look_first(shared, BTreeSet::from([Want::Task(task)]), move |partial, now| partial.why(task, now)).await
+    look_first(shared, BTreeSet::from([LoadRequest::Task(task)]), move |working_set, now| working_set.why(task, now))
+        .await
 }
 
 pub(in crate::postgres) async fn peek(shared: &Shared, claim: Claim) -> Result<Option<TaskRecord>> {
-    look_first(shared, BTreeSet::from([Want::Lanes]), move |partial, now| partial.peek(&claim, now)).await
+    look_first(shared, BTreeSet::from([LoadRequest::SubQueues]), move |working_set, now| working_set.peek(&claim, now))
+        .await
 }
 
 /// Answers from what is loaded, and loads until it can be answered.
 pub(in crate::postgres) async fn look<T>(
     shared: &Shared,
-    answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
+    answer: impl FnMut(&mut WorkingSet, Now) -> Covered<T>,
 ) -> Result<T> {
     look_first(shared, BTreeSet::new(), answer).await
 }
 
 async fn look_first<T>(
     shared: &Shared,
-    first: BTreeSet<Want>,
-    answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
+    first: BTreeSet<LoadRequest>,
+    answer: impl FnMut(&mut WorkingSet, Now) -> Covered<T>,
 ) -> Result<T> {
     let client = shared.pool.get().await?;
-    let (answer, is_ahead) = within(&client, shared, first, answer).await?;
-    end(&client, shared, is_ahead).await?;
+    let (answer, is_unflushed) = within(&client, shared, first, answer).await?;
+    end(&client, shared, is_unflushed).await?;
     client.give_back();
     Ok(answer)
 }
 
 /// Ends a transaction that has read. What it saw may be ahead of the disk, and nobody is told of
 /// that before a crash of the server could no longer undo it.
-pub(in crate::postgres) async fn end(client: &Link, shared: &Shared, is_ahead: bool) -> Result<()> {
+pub(in crate::postgres) async fn end(client: &OwnedConnection, shared: &Shared, is_unflushed: bool) -> Result<()> {
     client.batch_execute("COMMIT").await.map_err(classified)?;
-    if is_ahead && must_wait(shared) {
+    if is_unflushed && must_wait(shared) {
         client.batch_execute(SYNC).await.map_err(classified)?;
     }
     Ok(())
@@ -71,7 +73,7 @@ pub(in crate::postgres) async fn end(client: &Link, shared: &Shared, is_ahead: b
 /// What a single statement answers, which needs no transaction around it. What it saw is on disk
 /// then, as with [`end`].
 pub(in crate::postgres) async fn ask(
-    client: &Link,
+    client: &OwnedConnection,
     shared: &Shared,
     statement: &str,
     parameters: &[(&(dyn ToSql + Sync), Type)],
@@ -82,9 +84,9 @@ pub(in crate::postgres) async fn ask(
         return rows.await;
     }
     // Sent at once, and answered behind it: by then all that it saw is in the server's log.
-    let (rows, is_ahead) = join(rows, is_ahead(client)).await;
+    let (rows, is_unflushed) = join(rows, is_unflushed(client)).await;
     let rows = rows?;
-    if is_ahead? {
+    if is_unflushed? {
         client.batch_execute(SYNC).await.map_err(classified)?;
     }
     Ok(rows)
@@ -97,17 +99,17 @@ fn must_wait(shared: &Shared) -> bool {
 /// Answers in a transaction of its own, which is begun and not ended here, and says whether it was
 /// ahead of the disk.
 pub(in crate::postgres) async fn within<T>(
-    client: &Link,
+    client: &OwnedConnection,
     shared: &Shared,
-    first: BTreeSet<Want>,
-    mut answer: impl FnMut(&mut Partial, Now) -> Answered<T>,
+    first: BTreeSet<LoadRequest>,
+    mut answer: impl FnMut(&mut WorkingSet, Now) -> Covered<T>,
 ) -> Result<(T, bool)> {
-    let mut fetcher = Fetcher::new(client, &shared.sql, 1, false, 0);
-    let mut header = begin_to_read(client, shared, &mut fetcher, first).await?;
+    let mut loader = Loader::new(client, &shared.sql, 1, false, 0);
+    let mut header = begin_to_read(client, shared, &mut loader, first).await?;
     for _ in 0..ROUNDS {
-        match answer(&mut header.partial, header.now) {
-            Ok(answer) => return Ok((answer, header.is_ahead)),
-            Err(wants) => take(&mut header.partial, fetcher.fetch(wants).await?)?,
+        match answer(&mut header.working_set, header.now) {
+            Ok(answer) => return Ok((answer, header.is_unflushed)),
+            Err(requests) => take(&mut header.working_set, loader.load(requests).await?)?,
         }
     }
     Err(Error::io("what a read looks for cannot be loaded; this is a defect of the PostgreSQL store"))

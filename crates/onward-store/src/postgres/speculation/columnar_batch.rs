@@ -11,7 +11,7 @@ use crate::postgres::working_set::task_row::is_brief;
 
 /// Tasks of which most columns are the same.
 #[derive(Debug)]
-pub(in crate::postgres) struct Alike {
+pub(in crate::postgres) struct ColumnarBatch {
     /// One of them, without its payload: what it has in the columns that are not listed is what all
     /// have there.
     pub(crate) row: TaskRow,
@@ -19,7 +19,7 @@ pub(in crate::postgres) struct Alike {
 }
 
 /// What is different of tasks that are alike, column by column.
-impl Alike {
+impl ColumnarBatch {
     pub(crate) fn ids(&self) -> Vec<i64> {
         self.tasks.iter().map(|task| task.id.0).collect()
     }
@@ -37,8 +37,8 @@ impl Alike {
         self.tasks.iter().map(|task| &task.new.payload[..]).collect()
     }
 
-    pub(crate) fn places(&self) -> Vec<i64> {
-        self.tasks.iter().map(|task| task.place().at).collect()
+    pub(crate) fn sort_keys(&self) -> Vec<i64> {
+        self.tasks.iter().map(|task| task.sort_key().at).collect()
     }
 
     /// When each was due, in microseconds.
@@ -62,35 +62,35 @@ impl Alike {
 
 /// Tasks of a batch, those that are alike together.
 #[derive(Debug)]
-pub(in crate::postgres) struct Gathered {
-    is_alike: fn(&Task, &Task) -> bool,
-    lots: Vec<Vec<Arc<Task>>>,
+pub(in crate::postgres) struct SimilarTasks {
+    is_similar: fn(&Task, &Task) -> bool,
+    groups: Vec<Vec<Arc<Task>>>,
     /// Those that are like few or none.
     others: Vec<Arc<Task>>,
 }
 
-impl Gathered {
+impl SimilarTasks {
     /// New live tasks: what differs is number, group, key and payload.
-    pub(in crate::postgres) fn new_ones() -> Self {
-        let is_alike = |one: &Task, other: &Task| {
-            is_alike(one, other) && one.run_at == other.run_at && one.submitted_at == other.submitted_at
+    pub(in crate::postgres) fn for_new() -> Self {
+        let is_similar = |one: &Task, other: &Task| {
+            is_similar(one, other) && one.run_at == other.run_at && one.submitted_at == other.submitted_at
         };
-        Self::by(is_alike)
+        Self::by(is_similar)
     }
 
     /// Tasks of which an attempt begins: what differs is the number, and what does not change.
-    pub(in crate::postgres) fn started_ones() -> Self {
-        Self::by(is_alike_now)
+    pub(in crate::postgres) fn for_started() -> Self {
+        Self::by(is_similar_now)
     }
 
     /// Tasks that end: what differs is number, group, key, payload, times of before, result, and
     /// the number of the end.
-    pub(in crate::postgres) fn finished_ones() -> Self {
-        Self::by(is_alike)
+    pub(in crate::postgres) fn for_finished() -> Self {
+        Self::by(is_similar)
     }
 
-    fn by(is_alike: fn(&Task, &Task) -> bool) -> Self {
-        Self { is_alike, lots: Vec::new(), others: Vec::new() }
+    fn by(is_similar: fn(&Task, &Task) -> bool) -> Self {
+        Self { is_similar, groups: Vec::new(), others: Vec::new() }
     }
 
     pub(in crate::postgres) fn add(&mut self, task: &Arc<Task>) {
@@ -99,31 +99,31 @@ impl Gathered {
             return self.others.push(task);
         }
         // What follows one another is mostly alike.
-        let is_like = |lot: &Vec<Arc<Task>>| lot.first().is_some_and(|one| (self.is_alike)(one, &task));
-        match self.lots.iter().rposition(is_like) {
-            Some(at) => self.lots[at].push(task),
-            None if self.lots.len() < bounds::LOTS => self.lots.push(vec![task]),
+        let is_like = |group: &Vec<Arc<Task>>| group.first().is_some_and(|one| (self.is_similar)(one, &task));
+        match self.groups.iter().rposition(is_like) {
+            Some(at) => self.groups[at].push(task),
+            None if self.groups.len() < bounds::LOTS => self.groups.push(vec![task]),
             None => self.others.push(task),
         }
     }
 
     /// Those that are alike, as far as they are many; and the others.
-    pub(in crate::postgres) fn parted(self) -> Result<(Vec<Alike>, Vec<Arc<Task>>)> {
-        let (mut alike, mut others) = (Vec::new(), self.others);
-        for tasks in self.lots {
+    pub(in crate::postgres) fn split_similar(self) -> Result<(Vec<ColumnarBatch>, Vec<Arc<Task>>)> {
+        let (mut similar, mut others) = (Vec::new(), self.others);
+        for tasks in self.groups {
             match tasks.first() {
                 Some(first) if tasks.len() >= bounds::LOT => {
-                    alike.push(Alike { row: TaskRow::of(first, false)?, tasks })
+                    similar.push(ColumnarBatch { row: TaskRow::of(first, false)?, tasks })
                 }
                 _ => others.extend(tasks),
             }
         }
-        Ok((alike, others))
+        Ok((similar, others))
     }
 }
 
 /// Whether what may change of two tasks is the same, but for what each end has of its own.
-fn is_alike_now(one: &Task, other: &Task) -> bool {
+fn is_similar_now(one: &Task, other: &Task) -> bool {
     let now = |task: &Task| {
         let entry = task.end.map(|end| end.entry);
         (task.state, task.session, task.expires_at, task.cancel_requested, task.finished_at, entry)
@@ -133,9 +133,9 @@ fn is_alike_now(one: &Task, other: &Task) -> bool {
 }
 
 /// Whether two tasks are of one sort, too.
-fn is_alike(one: &Task, other: &Task) -> bool {
+fn is_similar(one: &Task, other: &Task) -> bool {
     let (new, old) = (&one.new, &other.new);
-    is_alike_now(one, other)
+    is_similar_now(one, other)
         && new.queue == old.queue
         && new.kind == old.kind
         && new.affinity == old.affinity

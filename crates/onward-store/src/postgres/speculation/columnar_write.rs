@@ -4,7 +4,7 @@
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::postgres::commit::write_rows::{Statements, Values};
-use crate::postgres::speculation::columnar_batch::Alike;
+use crate::postgres::speculation::columnar_batch::ColumnarBatch;
 use crate::postgres::working_set::task_row::TaskRow;
 
 /// The columns of rows to be put into a table: each a value that all have in common, or one for
@@ -27,7 +27,7 @@ impl<'a> Columns<'a> {
         columns.same("state", row.state, Type::INT2);
         columns.same("queue", row.queue.as_str(), Type::TEXT);
         columns.same("kind", row.kind.as_str(), Type::TEXT);
-        columns.same("series", row.series.as_str(), Type::TEXT);
+        columns.same("series", row.affinity_key.as_str(), Type::TEXT);
         columns.same("priority", row.priority, Type::INT2);
         columns.same("expires_at", row.expires_at, Type::INT8);
         columns.same("session", row.session, Type::INT8);
@@ -77,16 +77,16 @@ impl<'a> Columns<'a> {
     }
 
     /// What tells the tasks of a lot apart.
-    fn of_each(&mut self, lot: &'a Alike) {
-        self.array("id", lot.ids(), Type::INT8_ARRAY);
-        self.each("grp", lot.groups(), Type::TEXT, Type::TEXT_ARRAY);
-        self.each("key", lot.keys(), Type::BYTEA, Type::BYTEA_ARRAY);
-        self.each("payload", lot.payloads(), Type::BYTEA, Type::BYTEA_ARRAY);
-        self.each("place", lot.places(), Type::INT8, Type::INT8_ARRAY);
-        self.each("run_at", lot.run_at(), Type::INT8, Type::INT8_ARRAY);
-        self.each("submitted_at", lot.submitted_at(), Type::INT8, Type::INT8_ARRAY);
-        self.each("result", lot.results(), Type::BYTEA, Type::BYTEA_ARRAY);
-        self.each("end_number", lot.end_numbers(), Type::INT8, Type::INT8_ARRAY);
+    fn of_each(&mut self, group: &'a ColumnarBatch) {
+        self.array("id", group.ids(), Type::INT8_ARRAY);
+        self.each("grp", group.groups(), Type::TEXT, Type::TEXT_ARRAY);
+        self.each("key", group.keys(), Type::BYTEA, Type::BYTEA_ARRAY);
+        self.each("payload", group.payloads(), Type::BYTEA, Type::BYTEA_ARRAY);
+        self.each("place", group.sort_keys(), Type::INT8, Type::INT8_ARRAY);
+        self.each("run_at", group.run_at(), Type::INT8, Type::INT8_ARRAY);
+        self.each("submitted_at", group.submitted_at(), Type::INT8, Type::INT8_ARRAY);
+        self.each("result", group.results(), Type::BYTEA, Type::BYTEA_ARRAY);
+        self.each("end_number", group.end_numbers(), Type::INT8, Type::INT8_ARRAY);
     }
 
     fn insert_into(self, statements: &mut Statements<'a>, table: &str) {
@@ -101,28 +101,28 @@ impl<'a> Columns<'a> {
     }
 }
 
-fn insert_into<'a>(statements: &mut Statements<'a>, table: &str, lot: &'a Alike) {
-    let mut columns = Columns::of_all(&lot.row);
-    columns.of_each(lot);
+fn insert_into<'a>(statements: &mut Statements<'a>, table: &str, group: &'a ColumnarBatch) {
+    let mut columns = Columns::of_all(&group.row);
+    columns.of_each(group);
     columns.insert_into(statements, table);
 }
 
 /// Puts new live tasks in.
-pub(in crate::postgres) fn insert<'a>(statements: &mut Statements<'a>, lots: &'a [Alike]) {
-    lots.iter().for_each(|lot| insert_into(statements, "task", lot));
+pub(in crate::postgres) fn insert<'a>(statements: &mut Statements<'a>, groups: &'a [ColumnarBatch]) {
+    groups.iter().for_each(|group| insert_into(statements, "task", group));
 }
 
 /// Changes what the beginning of an attempt changes.
-pub(in crate::postgres) fn start<'a>(statements: &mut Statements<'a>, lots: &'a [Alike]) {
-    for lot in lots {
+pub(in crate::postgres) fn start<'a>(statements: &mut Statements<'a>, groups: &'a [ColumnarBatch]) {
+    for group in groups {
         statements.send(
             "UPDATE {s}.task SET state = $2, session = $3, expires_at = $4, body = (SELECT $5::json) WHERE id = ANY($1)",
             vec![
-                (Box::new(lot.ids()), Type::INT8_ARRAY),
-                (Box::new(lot.row.state), Type::INT2),
-                (Box::new(lot.row.session), Type::INT8),
-                (Box::new(lot.row.expires_at), Type::INT8),
-                (Box::new(lot.row.body.as_str()), Type::TEXT),
+                (Box::new(group.ids()), Type::INT8_ARRAY),
+                (Box::new(group.row.state), Type::INT2),
+                (Box::new(group.row.session), Type::INT8),
+                (Box::new(group.row.expires_at), Type::INT8),
+                (Box::new(group.row.body.as_str()), Type::TEXT),
             ],
         );
     }
@@ -130,9 +130,9 @@ pub(in crate::postgres) fn start<'a>(statements: &mut Statements<'a>, lots: &'a 
 
 /// Moves tasks that end. Their payloads are small and come along: to put a row into one table is
 /// less work than to bring it there from another.
-pub(in crate::postgres) fn finish<'a>(statements: &mut Statements<'a>, lots: &'a [Alike]) {
-    lots.iter().for_each(|lot| insert_into(statements, "ended", lot));
-    let ids: Vec<i64> = lots.iter().flat_map(Alike::ids).collect();
+pub(in crate::postgres) fn finish<'a>(statements: &mut Statements<'a>, groups: &'a [ColumnarBatch]) {
+    groups.iter().for_each(|group| insert_into(statements, "ended", group));
+    let ids: Vec<i64> = groups.iter().flat_map(ColumnarBatch::ids).collect();
     if !ids.is_empty() {
         statements.send("DELETE FROM {s}.task WHERE id = ANY($1)", vec![(Box::new(ids), Type::INT8_ARRAY)]);
     }

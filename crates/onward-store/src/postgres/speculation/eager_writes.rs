@@ -10,33 +10,33 @@ use tokio_postgres::Error;
 
 use crate::api::write::Write;
 use crate::bounds;
-use crate::model::Want;
+use crate::model::LoadRequest;
 use crate::postgres::commit::write_rows::{Sent, save_rows};
-use crate::postgres::connect::connection::LinkTo;
-use crate::postgres::speculation::ordered_polling::beside;
+use crate::postgres::connect::connection::ServerConnection;
+use crate::postgres::speculation::ordered_polling::await_in_order;
 use crate::postgres::sql::Sql;
-use crate::postgres::working_set::change_set::Difference;
-use crate::postgres::working_set::decision::Written;
+use crate::postgres::working_set::change_set::ChangeSet;
+use crate::postgres::working_set::decision::SentTasks;
 
 /// What is on its way of a batch that is being decided.
-pub(in crate::postgres) struct Early<'c> {
-    client: &'c LinkTo<'c>,
+pub(in crate::postgres) struct EagerWrites<'c> {
+    client: &'c ServerConnection<'c>,
     sql: &'c Sql,
     sent: Vec<MaybeDone<Sent<'c>>>,
-    pub(in crate::postgres) written: Written,
+    pub(in crate::postgres) written: SentTasks,
     is_allowed: bool,
 }
 
-impl<'c> Early<'c> {
+impl<'c> EagerWrites<'c> {
     /// For calls, where they are many writes.
-    pub(in crate::postgres) fn of(client: &'c LinkTo<'c>, sql: &'c Sql, calls: &[&[Write]]) -> Self {
+    pub(in crate::postgres) fn of(client: &'c ServerConnection<'c>, sql: &'c Sql, calls: &[&[Write]]) -> Self {
         let is_allowed = calls.iter().map(|call| call.len()).sum::<usize>() >= 2 * bounds::DECIDED_AT_ONCE;
         Self { is_allowed, ..Self::never(client, sql) }
     }
 
     /// Everything is decided before anything is written.
-    pub(in crate::postgres) fn never(client: &'c LinkTo<'c>, sql: &'c Sql) -> Self {
-        Self { client, sql, sent: Vec::new(), written: Written::default(), is_allowed: false }
+    pub(in crate::postgres) fn never(client: &'c ServerConnection<'c>, sql: &'c Sql) -> Self {
+        Self { client, sql, sent: Vec::new(), written: SentTasks::default(), is_allowed: false }
     }
 
     pub(in crate::postgres) fn is_allowed(&self) -> bool {
@@ -44,14 +44,14 @@ impl<'c> Early<'c> {
     }
 
     /// Has rows of before go with what is asked for next, behind it.
-    pub(in crate::postgres) fn takes(&mut self, rows: Vec<Difference>, written: Written) {
+    pub(in crate::postgres) fn adopt(&mut self, rows: Vec<ChangeSet>, written: SentTasks) {
         let saving = rows.into_iter().map(|rows| maybe_done(self.saving(rows)));
         self.sent = saving.collect();
         self.written = written;
     }
 
     /// Sends rows. What came of them is heard in the end.
-    pub(in crate::postgres) async fn send(&mut self, rows: Difference) {
+    pub(in crate::postgres) async fn send(&mut self, rows: ChangeSet) {
         let mut saving = maybe_done(self.saving(rows));
         // They are on their way when this is first polled, and who carries them gets a turn.
         let _ = (&mut saving).now_or_never();
@@ -59,16 +59,21 @@ impl<'c> Early<'c> {
         tokio::task::yield_now().await;
     }
 
-    fn saving(&self, rows: Difference) -> Sent<'c> {
+    fn saving(&self, rows: ChangeSet) -> Sent<'c> {
         let (client, sql) = (self.client, self.sql);
         Box::pin(async move { save_rows(client, sql, &rows).await })
     }
 
     /// Whether what is wanted can be loaded after this was written as before it: what looks at
     /// nothing that was written, but by numbers of tasks that are known.
-    pub(in crate::postgres) fn leaves(&self, wants: &BTreeSet<Want>) -> bool {
-        let is_left = |want: &Want| matches!(want, Want::Task(_) | Want::Key(..) | Want::Lane(_) | Want::Lanes);
-        self.sent.is_empty() || (!self.written.has_new() && wants.iter().all(is_left))
+    pub(in crate::postgres) fn can_still_load(&self, requests: &BTreeSet<LoadRequest>) -> bool {
+        let is_unaffected = |request: &LoadRequest| {
+            matches!(
+                request,
+                LoadRequest::Task(_) | LoadRequest::Key(..) | LoadRequest::SubQueue(_) | LoadRequest::SubQueues
+            )
+        };
+        self.sent.is_empty() || (!self.written.has_new() && requests.iter().all(is_unaffected))
     }
 
     /// Waits until what was sent is written.
@@ -77,8 +82,8 @@ impl<'c> Early<'c> {
     }
 
     /// Waits for something that was asked for before or after what was sent.
-    pub(in crate::postgres) async fn beside<T>(&mut self, one: impl Future<Output = T>) -> T {
-        beside(&mut self.sent, one).await
+    pub(in crate::postgres) async fn await_in_order<T>(&mut self, one: impl Future<Output = T>) -> T {
+        await_in_order(&mut self.sent, one).await
     }
 
     /// What was sent, and which tasks these are.

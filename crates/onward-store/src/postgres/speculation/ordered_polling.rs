@@ -9,7 +9,7 @@ use futures_util::future::MaybeDone;
 /// Waits for something that was asked for, and takes in meanwhile what comes of what was asked for
 /// before. A connection hands answers on in the order in which they were asked for, and waits until
 /// each is taken: who waits for a later one and takes none of the earlier ones waits for ever.
-pub(in crate::postgres) async fn beside<T, F: Future + Unpin>(
+pub(in crate::postgres) async fn await_in_order<T, F: Future + Unpin>(
     others: &mut [MaybeDone<F>],
     one: impl Future<Output = T>,
 ) -> T {

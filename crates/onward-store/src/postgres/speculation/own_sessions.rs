@@ -16,10 +16,10 @@ use std::sync::Arc;
 use crate::api::task::SessionId;
 use crate::api::timestamp::Timestamp;
 use crate::bounds;
-use crate::model::Want;
-use crate::postgres::speculation::row_cache::Kept;
-use crate::postgres::working_set::applied::Ran;
-use crate::postgres::working_set::contents::Partial;
+use crate::model::LoadRequest;
+use crate::postgres::speculation::row_cache::RowCache;
+use crate::postgres::working_set::applied::Applied;
+use crate::postgres::working_set::contents::WorkingSet;
 
 /// The sessions that a writer has opened.
 #[derive(Debug, Clone, Default)]
@@ -30,14 +30,14 @@ pub(in crate::postgres) struct OwnSessions {
 impl OwnSessions {
     /// With those that a transaction has opened: it gave the numbers behind `before`, up to `last`.
     /// Those that are over make room, and then the oldest ones.
-    pub(in crate::postgres) fn with_those_of(&self, ran: &Ran, before: i64, last: i64) -> Self {
+    pub(in crate::postgres) fn with_those_of(&self, applied: &Applied, before: i64, last: i64) -> Self {
         let mut own = self.clone();
         if before == last {
             return own;
         }
         let opened = Arc::make_mut(&mut own.opened);
-        opened.retain(|session, at| ran.opened_at(*session) == Some(*at));
-        opened.extend((before + 1..=last).map(SessionId).filter_map(|new| Some((new, ran.opened_at(new)?))));
+        opened.retain(|session, at| applied.opened_at(*session) == Some(*at));
+        opened.extend((before + 1..=last).map(SessionId).filter_map(|new| Some((new, applied.opened_at(new)?))));
         while opened.len() > bounds::OWN_SESSIONS {
             opened.pop_first();
         }
@@ -45,25 +45,40 @@ impl OwnSessions {
     }
 
     /// Those of them that are open.
-    pub(in crate::postgres) fn open_in(&self, partial: &Partial) -> BTreeSet<SessionId> {
-        let is_open = |(session, at): &(&SessionId, &Timestamp)| partial.opened_at(**session) == Some(**at);
+    pub(in crate::postgres) fn open_in(&self, working_set: &WorkingSet) -> BTreeSet<SessionId> {
+        let is_open = |(session, at): &(&SessionId, &Timestamp)| working_set.opened_at(**session) == Some(**at);
         self.opened.iter().filter(is_open).map(|(session, _)| *session).collect()
     }
 
     /// Whether a task that is wanted runs in one of these, and nobody has interfered since it was
     /// sure.
-    pub(in crate::postgres) fn presume(&self, want: &Want, kept: &Kept, interference: i64) -> bool {
-        is_undisturbed(want, kept, interference, |session| self.opened.contains_key(session))
+    pub(in crate::postgres) fn may_be_valid(
+        &self,
+        request: &LoadRequest,
+        row_cache: &RowCache,
+        invalidation: i64,
+    ) -> bool {
+        is_still_valid(request, row_cache, invalidation, |session| self.opened.contains_key(session))
     }
 }
 
 /// Whether a task that is wanted runs in one of the writer's own sessions that are open, and nobody
 /// has interfered since it was sure.
-pub(in crate::postgres) fn is_as_kept(want: &Want, kept: &Kept, interference: i64, own: &BTreeSet<SessionId>) -> bool {
-    is_undisturbed(want, kept, interference, |session| own.contains(session))
+pub(in crate::postgres) fn is_valid_in_own_session(
+    request: &LoadRequest,
+    row_cache: &RowCache,
+    invalidation: i64,
+    own: &BTreeSet<SessionId>,
+) -> bool {
+    is_still_valid(request, row_cache, invalidation, |session| own.contains(session))
 }
 
-fn is_undisturbed(want: &Want, kept: &Kept, interference: i64, is_own: impl Fn(&SessionId) -> bool) -> bool {
-    let Want::Task(task) = want else { return false };
-    kept.undisturbed(*task).is_some_and(|(session, since)| since == interference && is_own(&session))
+fn is_still_valid(
+    request: &LoadRequest,
+    row_cache: &RowCache,
+    invalidation: i64,
+    is_own: impl Fn(&SessionId) -> bool,
+) -> bool {
+    let LoadRequest::Task(task) = request else { return false };
+    row_cache.validity_of(*task).is_some_and(|(session, since)| since == invalidation && is_own(&session))
 }

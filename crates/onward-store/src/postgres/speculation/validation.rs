@@ -15,10 +15,10 @@ use tokio_postgres::types::Type;
 
 use crate::api::error::Result;
 use crate::api::task::TaskId;
-use crate::model::Want;
-use crate::postgres::connect::connection::LinkTo;
+use crate::model::LoadRequest;
+use crate::postgres::connect::connection::ServerConnection;
 use crate::postgres::connect::error::classified;
-use crate::postgres::speculation::row_cache::Kept;
+use crate::postgres::speculation::row_cache::RowCache;
 use crate::postgres::sql::Sql;
 
 /// Those with the numbers `$1` that are there still, were written last by one of the transactions
@@ -35,23 +35,27 @@ const UNCHANGED: &str = "SELECT array_agg(t.id) FROM {s}.task t WHERE t.id = ANY
 
 /// Tasks to be compared, and the transactions that have written them.
 #[derive(Debug, Default)]
-pub(in crate::postgres) struct Compared {
+pub(in crate::postgres) struct RowValidation {
     tasks: BTreeSet<i64>,
     transactions: BTreeSet<i64>,
 }
 
-impl Compared {
+impl RowValidation {
     /// Takes a want out of those that are to be loaded, if it is a task that can be compared
     /// instead.
-    pub(in crate::postgres) fn takes(&mut self, want: &Want, kept: &Kept) -> bool {
-        let Want::Task(task) = want else { return false };
-        let Some(transaction) = kept.written_by(*task) else { return false };
+    pub(in crate::postgres) fn accepts(&mut self, request: &LoadRequest, row_cache: &RowCache) -> bool {
+        let LoadRequest::Task(task) = request else { return false };
+        let Some(transaction) = row_cache.written_by(*task) else { return false };
         self.transactions.insert(transaction);
         self.tasks.insert(task.0)
     }
 
     /// Those that are as they are kept. Has asked when it is first polled.
-    pub(in crate::postgres) async fn unchanged(&self, client: &LinkTo<'_>, sql: &Sql) -> Result<HashSet<i64>> {
+    pub(in crate::postgres) async fn unchanged(
+        &self,
+        client: &ServerConnection<'_>,
+        sql: &Sql,
+    ) -> Result<HashSet<i64>> {
         if self.tasks.is_empty() {
             return Ok(HashSet::new());
         }
@@ -68,14 +72,17 @@ impl Compared {
 
     /// What need not be loaded, and what has to be all the same. `now` is the transaction under
     /// way.
-    pub(in crate::postgres) fn parted(self, unchanged: &HashSet<i64>, now: i64) -> (BTreeSet<Want>, BTreeSet<Want>) {
+    pub(in crate::postgres) fn split(
+        self,
+        unchanged: &HashSet<i64>,
+        now: i64,
+    ) -> (BTreeSet<LoadRequest>, BTreeSet<LoadRequest>) {
         // After so many the lower halves come again.
         let are_told_apart = self.transactions.first().is_none_or(|oldest| now - oldest < i64::from(i32::MAX));
-        let want = |task: i64| Want::Task(TaskId(task));
-        self.tasks
-            .into_iter()
-            .map(want)
-            .partition(|want| matches!(want, Want::Task(task) if are_told_apart && unchanged.contains(&task.0)))
+        let request = |task: i64| LoadRequest::Task(TaskId(task));
+        self.tasks.into_iter().map(request).partition(
+            |request| matches!(request, LoadRequest::Task(task) if are_told_apart && unchanged.contains(&task.0)),
+        )
     }
 }
 

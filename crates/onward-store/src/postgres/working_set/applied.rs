@@ -8,16 +8,16 @@ use crate::api::outcome::Outcome;
 use crate::api::store::Hint;
 use crate::api::write::Write;
 use crate::bounds;
-use crate::model::{State, Want};
-use crate::postgres::working_set::change_set::Difference;
-use crate::postgres::working_set::contents::Partial;
-use crate::postgres::working_set::counters::Now;
-use crate::postgres::working_set::decision::{Decision, Written};
-use crate::postgres::working_set::small_state::Items;
+use crate::model::Now;
+use crate::model::{LoadRequest, State};
+use crate::postgres::working_set::change_set::ChangeSet;
+use crate::postgres::working_set::contents::WorkingSet;
+use crate::postgres::working_set::decision::{Decision, SentTasks};
+use crate::postgres::working_set::small_state::SmallState;
 
 /// What writes did.
 #[derive(Debug)]
-pub(in crate::postgres) struct Ran {
+pub(in crate::postgres) struct Applied {
     pub(crate) outcomes: Vec<Vec<Outcome>>,
     pub(crate) hint: Hint,
     pub(crate) news: Vec<TaskNews>,
@@ -28,12 +28,12 @@ pub(in crate::postgres) struct Ran {
 }
 
 /// What was asked for, or what is to be loaded before it can be answered.
-pub(in crate::postgres) type Answered<T> = std::result::Result<T, BTreeSet<Want>>;
+pub(in crate::postgres) type Covered<T> = std::result::Result<T, BTreeSet<LoadRequest>>;
 
-impl Partial {
+impl WorkingSet {
     /// Decides calls, one after another.
     #[cfg(test)]
-    pub(crate) fn run(&self, calls: &[&[Write]], now: Now) -> Result<Answered<Ran>> {
+    pub(crate) fn run(&self, calls: &[&[Write]], now: Now) -> Result<Covered<Applied>> {
         let mut decision = self.decision(now);
         while decision.advance(calls, usize::MAX)? {}
         Ok(decision.end(self))
@@ -45,29 +45,29 @@ impl Partial {
     }
 
     /// Whether anything was looked for that is not loaded.
-    pub(crate) fn wants_anything(&self) -> bool {
-        self.state.tasks.known.wants_anything()
+    pub(crate) fn has_requests(&self) -> bool {
+        self.state.tasks.coverage.has_requests()
     }
 
-    pub(in crate::postgres) fn take_wants(&self) -> BTreeSet<Want> {
-        self.state.tasks.known.take_wants()
+    pub(in crate::postgres) fn take_requests(&self) -> BTreeSet<LoadRequest> {
+        self.state.tasks.coverage.take_requests()
     }
 
     /// What writes have changed, but for what was written of it already.
-    pub(crate) fn difference(&self, ran: &mut Ran, written: &Written) -> Result<Difference> {
-        let mut difference = Difference::between(&self.state, &ran.after, written)?;
-        difference.log = std::mem::take(&mut ran.log);
-        difference.forget_before = ran.forget_before;
-        Ok(difference)
+    pub(crate) fn change_set(&self, applied: &mut Applied, written: &SentTasks) -> Result<ChangeSet> {
+        let mut change_set = ChangeSet::between(&self.state, &applied.after, written)?;
+        change_set.log = std::mem::take(&mut applied.log);
+        change_set.forget_before = applied.forget_before;
+        Ok(change_set)
     }
 
-    /// The [stamp](Ran::stamp) of the store as it was loaded.
+    /// The [stamp](Applied::stamp) of the store as it was loaded.
     pub(in crate::postgres) fn stamp(&self) -> i64 {
         stamp(&self.state)
     }
 }
 
-impl Ran {
+impl Applied {
     /// What was loaded, as it is after the writes.
     pub(in crate::postgres) fn after(&self) -> &State {
         &self.after
@@ -75,13 +75,13 @@ impl Ran {
 
     /// One queue of the latest day on which a task has ended.
     pub(crate) fn latest_day(&self) -> Option<(i64, String)> {
-        let ((day, queue), _) = self.after.history.days.last_key_value()?;
+        let ((day, queue), _) = self.after.daily_counts.days.last_key_value()?;
         Some((*day, queue.to_string()))
     }
 
     /// Everything that is not a task, as it is after the writes. Takes it out of this.
-    pub(crate) fn items(&mut self) -> Items {
-        Items::left_by(std::mem::take(&mut self.after))
+    pub(crate) fn items(&mut self) -> SmallState {
+        SmallState::left_by(std::mem::take(&mut self.after))
     }
 
     /// A number that is another one after every write that changes a task.

@@ -11,12 +11,12 @@ use crate::api::store::{EndedCounts, KindStatistics};
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::bounds::{HISTORY_DAYS, RESENT_BYTES};
-use crate::model::{State, Taken, Task};
-use crate::postgres::speculation::columnar_batch::{Alike, Gathered};
+use crate::model::{State, TakenKey, Task};
+use crate::postgres::speculation::columnar_batch::{ColumnarBatch, SimilarTasks};
 use crate::postgres::working_set::counters::Counters;
-use crate::postgres::working_set::decision::Written;
-use crate::postgres::working_set::small_state::{ItemChanges, ItemRow};
-use crate::postgres::working_set::task_row::{AdvancedRow, ChangedRow, TaskRow};
+use crate::postgres::working_set::decision::SentTasks;
+use crate::postgres::working_set::small_state::{SmallStateChanges, SmallStateRow};
+use crate::postgres::working_set::task_row::{ChangedRow, InstanceRow, TaskRow};
 use crate::rules::history::first_day;
 
 /// Who has a key, and until when it is kept after the end of a task.
@@ -55,7 +55,7 @@ pub(crate) struct DayCounts {
 
 /// Rows to be written.
 #[derive(Debug, Default)]
-pub(crate) struct Difference {
+pub(crate) struct ChangeSet {
     /// Live tasks that are new.
     pub(crate) live: Vec<TaskRow>,
     /// Live tasks of which an attempt begins, and nothing else has changed.
@@ -63,7 +63,7 @@ pub(crate) struct Difference {
     /// Live tasks of which what their submitters said is as it was.
     pub(in crate::postgres) changed: Vec<ChangedRow>,
     /// Orchestrations of which a turn has appended events, and that run on.
-    pub(in crate::postgres) advanced: Vec<AdvancedRow>,
+    pub(in crate::postgres) advanced: Vec<InstanceRow>,
     /// Live tasks of which anything may have changed.
     pub(in crate::postgres) rewritten: Vec<TaskRow>,
     /// Tasks that were live and have ended, of which what their submitters said is as it was.
@@ -71,9 +71,9 @@ pub(crate) struct Difference {
     /// Other tasks that have ended: new ones, and such of which anything may have changed.
     pub(crate) ended: Vec<TaskRow>,
     /// What is as `live`, as `started` and as `finished`, of tasks that are alike.
-    pub(in crate::postgres) live_alike: Vec<Alike>,
-    pub(in crate::postgres) started_alike: Vec<Alike>,
-    pub(in crate::postgres) finished_alike: Vec<Alike>,
+    pub(in crate::postgres) live_columnar: Vec<ColumnarBatch>,
+    pub(in crate::postgres) started_columnar: Vec<ColumnarBatch>,
+    pub(in crate::postgres) finished_columnar: Vec<ColumnarBatch>,
     /// Tasks among `rewritten` that had ended before.
     pub(in crate::postgres) revived: Vec<i64>,
     /// Tasks among `ended` that were live before.
@@ -97,10 +97,10 @@ pub(crate) struct Difference {
     pub(in crate::postgres) ended_waits: Vec<(i64, i64)>,
     pub(crate) members: Vec<(i64, i64)>,
     pub(in crate::postgres) ended_members: Vec<i64>,
-    pub(crate) items: Vec<ItemRow>,
+    pub(crate) items: Vec<SmallStateRow>,
     /// Items that are there under their names already.
-    pub(in crate::postgres) changed_items: Vec<ItemRow>,
-    pub(in crate::postgres) removed_items: Vec<(String, String)>,
+    pub(in crate::postgres) changed_small_state: Vec<SmallStateRow>,
+    pub(in crate::postgres) removed_small_state: Vec<(String, String)>,
     /// Number, number of the next task, changes.
     pub(crate) log: Vec<(i64, i64, String)>,
     pub(crate) forget_before: i64,
@@ -113,17 +113,17 @@ pub(crate) struct Difference {
     pub(crate) counters: Counters,
 }
 
-impl Difference {
+impl ChangeSet {
     /// What has changed, but for what was written of it.
-    pub(in crate::postgres) fn between(before: &State, after: &State, written: &Written) -> Result<Self> {
-        let mut difference = Self::default();
-        difference.tasks(before, after, written)?;
-        difference.keys(before, after);
-        difference.links(before, after);
-        difference.counts(before, after);
-        let ItemChanges { set, changed, gone } = ItemChanges::between(before, after)?;
-        (difference.items, difference.changed_items, difference.removed_items) = (set, changed, gone);
-        Ok(difference)
+    pub(in crate::postgres) fn between(before: &State, after: &State, written: &SentTasks) -> Result<Self> {
+        let mut change_set = Self::default();
+        change_set.tasks(before, after, written)?;
+        change_set.keys(before, after);
+        change_set.links(before, after);
+        change_set.counts(before, after);
+        let SmallStateChanges { set, changed, gone } = SmallStateChanges::between(before, after)?;
+        (change_set.items, change_set.changed_small_state, change_set.removed_small_state) = (set, changed, gone);
+        Ok(change_set)
     }
 
     /// Whether it does nothing but append events to histories.
@@ -138,9 +138,9 @@ impl Difference {
             rewritten,
             finished,
             ended,
-            live_alike,
-            started_alike,
-            finished_alike,
+            live_columnar,
+            started_columnar,
+            finished_columnar,
             revived,
             moved,
             removed_live,
@@ -157,8 +157,8 @@ impl Difference {
             members,
             ended_members,
             items,
-            changed_items,
-            removed_items,
+            changed_small_state,
+            removed_small_state,
             log,
             forget_before,
             statistics,
@@ -168,25 +168,25 @@ impl Difference {
             counters: after,
         } = self;
         let tasks = [live.len(), rewritten.len(), ended.len(), started.len() + changed.len() + finished.len()];
-        let alike = [live_alike.len(), started_alike.len(), finished_alike.len()];
+        let similar = [live_columnar.len(), started_columnar.len(), finished_columnar.len()];
         let gone = [revived.len(), moved.len(), removed_live.len(), removed_ended.len(), dropped_turns.len()];
         let tags = gone_tags.len() + tags.len();
-        let beside = [messages.len(), taken_messages.len(), tags, keys.len(), freed_keys.len(), log.len()];
+        let await_in_order = [messages.len(), taken_messages.len(), tags, keys.len(), freed_keys.len(), log.len()];
         let links = [waits.len(), ended_waits.len(), members.len(), ended_members.len()];
-        let items = items.len() + changed_items.len() + removed_items.len();
+        let items = items.len() + changed_small_state.len() + removed_small_state.len();
         let rest = [items, statistics.len(), days.len()];
-        let others: [&[usize]; 6] = [&tasks, &alike, &gone, &beside, &links, &rest];
+        let others: [&[usize]; 6] = [&tasks, &similar, &gone, &await_in_order, &links, &rest];
         let is_all = others.concat().iter().all(|rows| *rows == 0) && *forget_before == 0 && first_day.is_none();
         is_all && !turns.is_empty() && after == before
     }
 
     /// Whether anything that is not a task has changed.
-    pub(in crate::postgres) fn changes_items(&self) -> bool {
-        !self.items.is_empty() || !self.changed_items.is_empty() || !self.removed_items.is_empty()
+    pub(in crate::postgres) fn changes_small_state(&self) -> bool {
+        !self.items.is_empty() || !self.changed_small_state.is_empty() || !self.removed_small_state.is_empty()
     }
 
-    fn tasks(&mut self, before: &State, after: &State, written: &Written) -> Result<()> {
-        let mut sorts = Sorts::new();
+    fn tasks(&mut self, before: &State, after: &State, written: &SentTasks) -> Result<()> {
+        let mut candidates = ColumnarCandidates::new();
         let mut before = before.tasks.shared().peekable();
         for task in after.tasks.shared() {
             while let Some(gone) = before.next_if(|old| old.id < task.id) {
@@ -202,12 +202,12 @@ impl Difference {
                 Some(old) if Arc::ptr_eq(old, task) => {}
                 // What was decided again is another copy.
                 Some(old) if sent.is_some() && old == task => {}
-                old => self.task(old.map(Arc::as_ref), task, &mut sorts)?,
+                old => self.task(old.map(Arc::as_ref), task, &mut candidates)?,
             }
         }
         before.for_each(|gone| self.removed(written.get(gone.id).unwrap_or(gone)));
-        self.removed_new(after, written);
-        self.sorted(sorts)
+        self.remove_sent(after, written);
+        self.add_columnar(candidates)
     }
 
     /// Forgets a task that the store has as it is here.
@@ -221,39 +221,44 @@ impl Difference {
     }
 
     /// Forgets tasks that were written and are gone again.
-    fn removed_new(&mut self, after: &State, written: &Written) {
+    fn remove_sent(&mut self, after: &State, written: &SentTasks) {
         for task in written.new_tasks().filter(|task| after.tasks.share(task.id).is_none()) {
             self.removed(task);
         }
     }
 
     /// Takes the end of a task, if that is all that has changed of it.
-    pub(super) fn takes_end(&mut self, old: &Task, task: &Arc<Task>, sorts: &mut Sorts) -> Result<bool> {
+    pub(super) fn accept_end(
+        &mut self,
+        old: &Task,
+        task: &Arc<Task>,
+        candidates: &mut ColumnarCandidates,
+    ) -> Result<bool> {
         let is_end =
-            !old.state.is_ended() && task.state.is_ended() && task.instance.is_none() && says_the_same(old, task);
+            !old.state.is_ended() && task.state.is_ended() && task.instance.is_none() && has_same_submission(old, task);
         if is_end {
-            self.changed_task(old, task, sorts)?;
+            self.changed_task(old, task, candidates)?;
         }
         Ok(is_end)
     }
 
     /// Takes a new task, if it is one that shall run.
-    pub(super) fn takes_new(&mut self, task: &Arc<Task>, sorts: &mut Sorts) -> Result<bool> {
+    pub(super) fn accept_new(&mut self, task: &Arc<Task>, candidates: &mut ColumnarCandidates) -> Result<bool> {
         let is_plain = !task.state.is_ended() && task.instance.is_none();
         if is_plain {
-            self.new_task(task, sorts)?;
+            self.new_task(task, candidates)?;
         }
         Ok(is_plain)
     }
 
-    fn task(&mut self, old: Option<&Task>, task: &Arc<Task>, sorts: &mut Sorts) -> Result<()> {
+    fn task(&mut self, old: Option<&Task>, task: &Arc<Task>, candidates: &mut ColumnarCandidates) -> Result<()> {
         self.turns(old, task);
         self.messages(old, task)?;
         self.changed_tags(old, task);
         match old {
-            None => self.new_task(task, sorts),
-            Some(old) if old.state.is_ended() || !says_the_same(old, task) => self.rewritten_task(old, task),
-            Some(old) if remembers_the_same(old, task) => self.changed_task(old, task, sorts),
+            None => self.new_task(task, candidates),
+            Some(old) if old.state.is_ended() || !has_same_submission(old, task) => self.rewritten_task(old, task),
+            Some(old) if has_same_instance(old, task) => self.changed_task(old, task, candidates),
             Some(old) => self.turned_task(old, task),
         }
     }
@@ -262,7 +267,7 @@ impl Difference {
     /// orchestration is not.
     fn turned_task(&mut self, old: &Task, task: &Task) -> Result<()> {
         match &task.instance {
-            Some(instance) if only_advances(old, task) => self.advanced.push(AdvancedRow::of(task.id, instance)?),
+            Some(instance) if only_advances(old, task) => self.advanced.push(InstanceRow::of(task.id, instance)?),
             Some(instance) if old.instance.is_some() && !task.state.is_ended() => {
                 self.changed.push(ChangedRow::of(task)?.and_instance(instance)?);
             }
@@ -271,26 +276,26 @@ impl Difference {
         Ok(())
     }
 
-    fn new_task(&mut self, task: &Arc<Task>, sorts: &mut Sorts) -> Result<()> {
+    fn new_task(&mut self, task: &Arc<Task>, candidates: &mut ColumnarCandidates) -> Result<()> {
         self.tags.extend(task.new.tags.iter().map(|(key, value)| (task.id.0, tag(key, value))));
         if task.state.is_ended() {
             self.ended.push(TaskRow::of(task, true)?);
         } else {
-            sorts.new.add(task);
+            candidates.new.add(task);
         }
         Ok(())
     }
 
-    fn changed_task(&mut self, old: &Task, task: &Arc<Task>, sorts: &mut Sorts) -> Result<()> {
+    fn changed_task(&mut self, old: &Task, task: &Arc<Task>, candidates: &mut ColumnarCandidates) -> Result<()> {
         if task.retained_until().is_some() {
             // Until when it is kept is not among what the end of most tasks writes.
             self.rewritten_task(old, task)?;
         } else if task.state.is_ended() && task.new.payload.len() <= RESENT_BYTES {
-            sorts.finished.add(task);
+            candidates.finished.add(task);
         } else if task.state.is_ended() {
             self.finished.push(ChangedRow::of(task)?);
         } else if only_starts(old, task) {
-            sorts.started.add(task);
+            candidates.started.add(task);
         } else {
             self.changed.push(ChangedRow::of(task)?);
         }
@@ -298,11 +303,11 @@ impl Difference {
     }
 
     /// Tasks that are like many others are written with them; each other has a row of its own.
-    pub(in crate::postgres) fn sorted(&mut self, sorts: Sorts) -> Result<()> {
+    pub(in crate::postgres) fn add_columnar(&mut self, candidates: ColumnarCandidates) -> Result<()> {
         let rewritten = |task: &Task| TaskRow::of(task, true);
-        self.live_alike = part(sorts.new, &mut self.live, rewritten)?;
-        self.started_alike = part(sorts.started, &mut self.started, ChangedRow::of)?;
-        self.finished_alike = part(sorts.finished, &mut self.finished, ChangedRow::of)?;
+        self.live_columnar = split(candidates.new, &mut self.live, rewritten)?;
+        self.started_columnar = split(candidates.started, &mut self.started, ChangedRow::of)?;
+        self.finished_columnar = split(candidates.finished, &mut self.finished, ChangedRow::of)?;
         Ok(())
     }
 
@@ -368,7 +373,7 @@ impl Difference {
 
     fn keys(&mut self, before: &State, after: &State) {
         for (key, taken) in &after.keys.taken {
-            let Taken { by, until } = *taken;
+            let TakenKey { by, until } = *taken;
             if before.keys.taken.get(key) != Some(taken) {
                 let until = until.map(Timestamp::as_microseconds);
                 let (kind, key) = (key.0.to_string(), key.1.clone().into_bytes());
@@ -381,28 +386,29 @@ impl Difference {
 
     fn links(&mut self, before: &State, after: &State) {
         let pairs = |pairs: Vec<&(TaskId, TaskId)>| pairs.into_iter().map(|(one, other)| (one.0, other.0)).collect();
-        let (old, new) = (&before.waits.dependents, &after.waits.dependents);
+        let (old, new) = (&before.dependencies.dependents, &after.dependencies.dependents);
         self.waits = pairs(new.difference(old).collect());
         self.ended_waits = pairs(old.difference(new).collect());
-        let bundles = |state: &State| -> BTreeSet<(TaskId, TaskId)> {
-            state.bundles.bundle_of.iter().map(|(member, bundle)| (*member, *bundle)).collect()
+        let batches = |state: &State| -> BTreeSet<(TaskId, TaskId)> {
+            state.batches.batch_of.iter().map(|(member, bundle)| (*member, *bundle)).collect()
         };
-        let (old, new) = (bundles(before), bundles(after));
+        let (old, new) = (batches(before), batches(after));
         self.members = pairs(new.difference(&old).collect());
         self.ended_members = old.difference(&new).map(|(member, _)| member.0).collect();
     }
 
     fn counts(&mut self, before: &State, after: &State) {
         self.statistics = after.statistics.values().cloned().collect();
-        let days = after.history.days.iter().filter(|(_, ended)| ended.total() > 0);
+        let days = after.daily_counts.days.iter().filter(|(_, ended)| ended.total() > 0);
         let row = |((day, queue), ended): (&(i64, _), &EndedCounts)| DayCounts {
             day: *day,
             queue: name(queue),
             ended: *ended,
         };
         self.days = days.map(row).collect();
-        let latest = after.history.latest();
-        self.first_day = (latest != before.history.latest()).then(|| first_day(after.now.wall, latest, HISTORY_DAYS));
+        let latest = after.daily_counts.latest();
+        self.first_day =
+            (latest != before.daily_counts.latest()).then(|| first_day(after.now.wall, latest, HISTORY_DAYS));
         let counters = |state: &State| Counters {
             last_task: state.last_task,
             last_session: state.last_session,
@@ -414,29 +420,37 @@ impl Difference {
 }
 
 /// Those that are like many others; each other gets a row.
-fn part<Row>(sort: Gathered, rows: &mut Vec<Row>, row: impl Fn(&Task) -> Result<Row>) -> Result<Vec<Alike>> {
-    let (alike, others) = sort.parted()?;
+fn split<Row>(
+    sort: SimilarTasks,
+    rows: &mut Vec<Row>,
+    row: impl Fn(&Task) -> Result<Row>,
+) -> Result<Vec<ColumnarBatch>> {
+    let (similar, others) = sort.split_similar()?;
     for task in others {
         rows.push(row(&task)?);
     }
-    Ok(alike)
+    Ok(similar)
 }
 
 /// What happens to most tasks of a batch.
-pub(in crate::postgres) struct Sorts {
-    new: Gathered,
-    started: Gathered,
-    finished: Gathered,
+pub(in crate::postgres) struct ColumnarCandidates {
+    new: SimilarTasks,
+    started: SimilarTasks,
+    finished: SimilarTasks,
 }
 
-impl Sorts {
+impl ColumnarCandidates {
     pub(in crate::postgres) fn new() -> Self {
-        Self { new: Gathered::new_ones(), started: Gathered::started_ones(), finished: Gathered::finished_ones() }
+        Self {
+            new: SimilarTasks::for_new(),
+            started: SimilarTasks::for_started(),
+            finished: SimilarTasks::for_finished(),
+        }
     }
 }
 
 /// Whether what an orchestration remembers is as it was.
-fn remembers_the_same(old: &Task, task: &Task) -> bool {
+fn has_same_instance(old: &Task, task: &Task) -> bool {
     match (&old.instance, &task.instance) {
         (None, None) => true,
         (Some(old), Some(new)) => Arc::ptr_eq(old, new),
@@ -450,7 +464,7 @@ fn only_advances(old: &Task, task: &Task) -> bool {
 }
 
 /// Whether the columns are as they were that say what a submitter said.
-fn says_the_same(old: &Task, task: &Task) -> bool {
+fn has_same_submission(old: &Task, task: &Task) -> bool {
     let (one, other) = (&old.new, &task.new);
     one.priority == other.priority
         && one.queue == other.queue

@@ -8,15 +8,18 @@ use crate::api::name::Name;
 use crate::api::store::EndedCounts;
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
-use crate::model::{Frontier, Holders, Known, Part, RunningCounts, RunningLine, RunningRows, State, Taken, Task, Want};
+use crate::model::{
+    Coverage, LoadRequest, Loaded, LoadedUpTo, RunningCountRows, RunningCounts, RunningKey, RunningSessions, State,
+    TakenKey, Task,
+};
 use crate::postgres::working_set::change_set::KeyRow;
 use crate::postgres::working_set::counters::Counters;
-use crate::postgres::working_set::small_state::Items;
-use crate::postgres::working_set::task_row::{Links, LoadedTask, set_messages};
+use crate::postgres::working_set::small_state::SmallState;
+use crate::postgres::working_set::task_row::{LoadedTask, Relations, set_messages};
 
 /// What is loaded of a store, as it is there.
 #[derive(Debug)]
-pub(in crate::postgres) struct Partial {
+pub(in crate::postgres) struct WorkingSet {
     pub(in crate::postgres) state: State,
     /// How many tasks run in the store.
     running: Option<RunningCounts>,
@@ -25,30 +28,30 @@ pub(in crate::postgres) struct Partial {
     /// How many live tasks queues have in the store.
     live: BTreeMap<Name, u64>,
     /// What was taken since somebody asked for that to be noted.
-    noted: Option<Noted>,
+    recorded: Option<LoadedMeanwhile>,
 }
 
 /// What was loaded while writes were being decided.
 #[derive(Debug, Default)]
-pub(in crate::postgres) struct Noted {
+pub(in crate::postgres) struct LoadedMeanwhile {
     pub(in crate::postgres) tasks: Vec<Arc<Task>>,
     /// Their keys.
-    pub(in crate::postgres) keys: Vec<((Name, String), Taken)>,
+    pub(in crate::postgres) keys: Vec<((Name, String), TakenKey)>,
     /// Whether there is more to it than tasks that have to do with nothing else: what was decided
     /// before may have looked for that.
-    pub(in crate::postgres) is_linked: bool,
+    pub(in crate::postgres) is_related: bool,
 }
 
-impl Partial {
+impl WorkingSet {
     /// Of a store with these numbers, one queue of the latest day on which a task ended, and
     /// everything that is not a task.
     pub(crate) fn new(
         counters: Counters,
         latest: Option<(i64, String)>,
         payload_limit: usize,
-        items: Items,
+        items: SmallState,
     ) -> Result<Self> {
-        let part = Part { last_task: counters.last_task, ..Part::default() };
+        let loaded = Loaded { last_task: counters.last_task, ..Loaded::default() };
         let mut state = State {
             payload_limit,
             last_task: counters.last_task,
@@ -57,84 +60,86 @@ impl Partial {
             entry: counters.last_entry + 1,
             ..items.into_state()
         };
-        state.tasks.known = Known::of(part);
+        state.tasks.coverage = Coverage::of(loaded);
         if let Some((day, queue)) = latest {
-            state.history.days.insert((day, Name::new(queue)?), EndedCounts::default());
+            state.daily_counts.days.insert((day, Name::new(queue)?), EndedCounts::default());
         }
-        Ok(Self { state, running: None, ended: None, live: BTreeMap::new(), noted: None })
+        Ok(Self { state, running: None, ended: None, live: BTreeMap::new(), recorded: None })
     }
 
     /// Takes a task, unless it is here already.
-    pub(crate) fn task(&mut self, LoadedTask { task, links }: LoadedTask) -> TaskId {
+    pub(crate) fn task(&mut self, LoadedTask { task, relations }: LoadedTask) -> TaskId {
         let id = task.id;
         if self.state.tasks.share(id).is_some() {
             return id;
         }
-        let links = links.map_or_else(Links::default, |links| *links);
-        if let Some(noted) = &mut self.noted {
-            noted.tasks.push(Arc::clone(&task));
-            noted.is_linked |= links.is_linked();
+        let relations = relations.map_or_else(Relations::default, |relations| *relations);
+        if let Some(recorded) = &mut self.recorded {
+            recorded.tasks.push(Arc::clone(&task));
+            recorded.is_related |= relations.is_related();
         }
-        if let (Some(unique), Some((by, until))) = (&task.new.unique, links.key) {
+        if let (Some(unique), Some((by, until))) = (&task.new.unique, relations.key) {
             let until = until.map(Timestamp::from_microseconds);
-            self.take_key((task.new.kind.clone(), unique.key.clone()), Taken { by: TaskId(by), until });
+            self.take_key((task.new.kind.clone(), unique.key.clone()), TakenKey { by: TaskId(by), until });
         }
         let key = task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()));
-        links.waits_for.iter().for_each(|on| self.state.waits.add(TaskId(*on), id));
-        links.dependents.iter().for_each(|dependent| self.state.waits.add(id, TaskId(*dependent)));
-        links.bundle.into_iter().for_each(|bundle| self.state.bundles.adopt(TaskId(bundle), id));
-        links.members.iter().for_each(|member| self.state.bundles.adopt(id, TaskId(*member)));
+        relations.waits_for.iter().for_each(|on| self.state.dependencies.add(TaskId(*on), id));
+        relations.dependents.iter().for_each(|dependent| self.state.dependencies.add(id, TaskId(*dependent)));
+        relations.bundle.into_iter().for_each(|bundle| self.state.batches.adopt(TaskId(bundle), id));
+        relations.members.iter().for_each(|member| self.state.batches.adopt(id, TaskId(*member)));
         self.state.tasks.insert_shared(task);
-        self.part(|part| {
-            part.tasks.insert(id);
-            part.keys.extend(key);
-            if !links.has_children {
-                part.children.insert(id);
+        self.change_loaded(|loaded| {
+            loaded.tasks.insert(id);
+            loaded.keys.extend(key);
+            if !relations.has_children {
+                loaded.children.insert(id);
             }
         });
         id
     }
 
-    fn take_key(&mut self, key: (Name, String), taken: Taken) {
-        let is_known = self.state.tasks.known.part().is_some_and(|part| part.keys.contains(&key));
-        if let Some(noted) = self.noted.as_mut().filter(|_| !is_known && !self.state.keys.taken.contains_key(&key)) {
-            noted.keys.push((key.clone(), taken));
+    fn take_key(&mut self, key: (Name, String), taken: TakenKey) {
+        let is_loaded = self.state.tasks.coverage.loaded().is_some_and(|loaded| loaded.keys.contains(&key));
+        if let Some(recorded) =
+            self.recorded.as_mut().filter(|_| !is_loaded && !self.state.keys.taken.contains_key(&key))
+        {
+            recorded.keys.push((key.clone(), taken));
         }
         self.state.keys.taken.insert(key, taken);
     }
 
     /// Takes a task that runs, and that has nothing to do with others, unless it is here already.
-    pub(in crate::postgres) fn kept(&mut self, task: Arc<Task>) {
+    pub(in crate::postgres) fn add_cached(&mut self, task: Arc<Task>) {
         let id = task.id;
         if self.state.tasks.share(id).is_some() {
             return;
         }
         let key = task.new.unique.as_ref().map(|unique| (task.new.kind.clone(), unique.key.clone()));
-        key.iter().for_each(|key| self.take_key(key.clone(), Taken { by: id, until: None }));
-        if let Some(noted) = &mut self.noted {
-            noted.tasks.push(Arc::clone(&task));
+        key.iter().for_each(|key| self.take_key(key.clone(), TakenKey { by: id, until: None }));
+        if let Some(recorded) = &mut self.recorded {
+            recorded.tasks.push(Arc::clone(&task));
         }
         self.state.tasks.insert_shared(task);
-        self.part(|part| {
-            part.tasks.insert(id);
-            part.children.insert(id);
-            part.keys.extend(key);
+        self.change_loaded(|loaded| {
+            loaded.tasks.insert(id);
+            loaded.children.insert(id);
+            loaded.keys.extend(key);
         });
     }
 
     /// Notes from now on what is loaded.
-    pub(crate) fn note(&mut self) {
-        self.noted = Some(Noted::default());
+    pub(crate) fn record_loads(&mut self) {
+        self.recorded = Some(LoadedMeanwhile::default());
     }
 
     /// What was loaded since then.
-    pub(super) fn take_noted(&mut self) -> Noted {
-        self.noted.take().unwrap_or_default()
+    pub(super) fn take_loaded_meanwhile(&mut self) -> LoadedMeanwhile {
+        self.recorded.take().unwrap_or_default()
     }
 
     /// Notes that more was loaded than tasks.
-    fn note_links(&mut self) {
-        self.noted.iter_mut().for_each(|noted| noted.is_linked = true);
+    fn record_relations(&mut self) {
+        self.recorded.iter_mut().for_each(|recorded| recorded.is_related = true);
     }
 
     /// What is loaded, as it was.
@@ -150,64 +155,64 @@ impl Partial {
     /// Takes the first messages that wait for an orchestration; `are_all` if there are no more.
     pub(crate) fn messages(&mut self, id: TaskId, messages: &[Vec<u8>], are_all: bool) -> Result<()> {
         let mut outcome = Ok(());
-        self.note_links();
+        self.record_relations();
         self.state.tasks.change(id, |task| outcome = set_messages(task, messages));
         if are_all {
-            self.part(|part| {
-                part.messages.insert(id);
+            self.change_loaded(|loaded| {
+                loaded.messages.insert(id);
             });
         }
         outcome
     }
 
-    pub(in crate::postgres) fn part(&mut self, change: impl FnOnce(&mut Part)) {
-        if let Some(part) = self.state.tasks.known.part_mut() {
-            change(part);
+    pub(in crate::postgres) fn change_loaded(&mut self, change: impl FnOnce(&mut Loaded)) {
+        if let Some(loaded) = self.state.tasks.coverage.loaded_mut() {
+            change(loaded);
         }
     }
 
     /// Notes that tasks were looked for by their numbers, with these links of those that are gone.
     pub(in crate::postgres) fn looked_for(&mut self, ids: &[i64], waits: &[(i64, i64)], members: &[(i64, i64)]) {
-        self.note_links();
-        waits.iter().for_each(|(on, dependent)| self.state.waits.add(TaskId(*on), TaskId(*dependent)));
-        members.iter().for_each(|(member, bundle)| self.state.bundles.adopt(TaskId(*bundle), TaskId(*member)));
-        self.part(|part| part.tasks.extend(ids.iter().copied().map(TaskId)));
+        self.record_relations();
+        waits.iter().for_each(|(on, dependent)| self.state.dependencies.add(TaskId(*on), TaskId(*dependent)));
+        members.iter().for_each(|(member, bundle)| self.state.batches.adopt(TaskId(*bundle), TaskId(*member)));
+        self.change_loaded(|loaded| loaded.tasks.extend(ids.iter().copied().map(TaskId)));
     }
 
     /// Notes that everything that a want asks for is here.
-    pub(crate) fn known(&mut self, want: Want) {
-        self.part(|part| match want {
-            Want::Key(kind, key) => drop(part.keys.insert((kind, key))),
-            Want::Children(parent) => drop(part.children.insert(parent)),
-            Want::Held(session) => drop(part.held.insert(session)),
-            Want::ToCancel(session) => drop(part.to_cancel.insert(session)),
-            Want::Between(from, before) => drop(part.between.insert((from, before))),
+    pub(crate) fn mark_loaded(&mut self, request: LoadRequest) {
+        self.change_loaded(|loaded| match request {
+            LoadRequest::Key(kind, key) => drop(loaded.keys.insert((kind, key))),
+            LoadRequest::Children(parent) => drop(loaded.children.insert(parent)),
+            LoadRequest::HeldBy(session) => drop(loaded.held.insert(session)),
+            LoadRequest::CancelRequested(session) => drop(loaded.to_cancel.insert(session)),
+            LoadRequest::IdRange(from, before) => drop(loaded.between.insert((from, before))),
             _ => {}
         });
     }
 
     pub(crate) fn key(&mut self, row: KeyRow) -> Result<()> {
-        self.note_links();
+        self.record_relations();
         let key =
             String::from_utf8(row.key).map_err(|_| crate::Error::corrupt("a key is not text; restore a backup"))?;
-        let taken = Taken { by: TaskId(row.task), until: row.until.map(Timestamp::from_microseconds) };
+        let taken = TakenKey { by: TaskId(row.task), until: row.until.map(Timestamp::from_microseconds) };
         self.state.keys.taken.insert((Name::new(row.kind)?, key), taken);
         Ok(())
     }
 
     /// Takes how many tasks run by session, queue, kind and group.
-    pub(crate) fn running(&mut self, running: &RunningRows) {
+    pub(crate) fn running(&mut self, running: &RunningCountRows) {
         self.running = Some(counted(running));
     }
 
     /// Takes how many tasks run, as it was counted before.
-    pub(in crate::postgres) fn running_as_kept(&mut self, running: RunningCounts) {
+    pub(in crate::postgres) fn running_as_cached(&mut self, running: RunningCounts) {
         self.running = Some(running);
     }
 
     /// Takes which sessions run any.
-    pub(crate) fn holders(&mut self, holders: Holders) {
-        self.part(|part| part.holders = Some(holders));
+    pub(crate) fn running_sessions(&mut self, running_sessions: RunningSessions) {
+        self.change_loaded(|loaded| loaded.running_sessions = Some(running_sessions));
     }
 
     pub(crate) fn live(&mut self, queue: Name, count: u64) {
@@ -215,19 +220,19 @@ impl Partial {
     }
 
     /// Takes the first `limit` tasks of an order.
-    pub(crate) fn order(&mut self, want: &Want, tasks: Vec<LoadedTask>, limit: usize) {
+    pub(crate) fn order(&mut self, request: &LoadRequest, tasks: Vec<LoadedTask>, limit: usize) {
         let is_all = tasks.len() < limit;
         let last = tasks.into_iter().map(|task| self.task(task)).last();
         let last = last.filter(|_| !is_all).and_then(|last| self.state.tasks.share(last)).cloned();
-        self.part(|part| match want {
-            Want::Scheduled => part.scheduled = frontier(last, |task| Some((task.run_at, task.id))),
-            Want::Expiring => part.expiring = frontier(last, |task| Some((task.expires_at?, task.id))),
-            Want::Overdue => part.overdue = frontier(last, |task| Some((task.must_be_finished_by()?, task.id))),
-            Want::Ended => part.ended = frontier(last, |task| Some((task.end?, task.id))),
-            Want::Retained => part.retained = frontier(last, |task| Some((task.retained_until()?, task.id))),
-            Want::OfQueue(queue, states) => {
-                let frontier = frontier(last, |task| Some(task.id));
-                part.of_queue.insert((queue.clone(), states.clone()), frontier);
+        self.change_loaded(|loaded| match request {
+            LoadRequest::Scheduled => loaded.scheduled = up_to(last, |task| Some((task.run_at, task.id))),
+            LoadRequest::Expiring => loaded.expiring = up_to(last, |task| Some((task.expires_at?, task.id))),
+            LoadRequest::Overdue => loaded.overdue = up_to(last, |task| Some((task.must_be_finished_by()?, task.id))),
+            LoadRequest::Ended => loaded.ended = up_to(last, |task| Some((task.end?, task.id))),
+            LoadRequest::Retained => loaded.retained = up_to(last, |task| Some((task.retained_until()?, task.id))),
+            LoadRequest::QueueTasks(queue, states) => {
+                let up_to = up_to(last, |task| Some(task.id));
+                loaded.queue_tasks.insert((queue.clone(), states.clone()), up_to);
             }
             _ => {}
         });
@@ -240,7 +245,7 @@ impl Partial {
     /// Works out what of the counts is not loaded, after everything of a round was taken.
     pub(crate) fn settle(&mut self) {
         let running = self.running.clone().map(|mut running| {
-            running.take_all(self.state.tasks.running_here());
+            running.take_all(self.state.tasks.loaded_running());
             running
         });
         let count =
@@ -248,30 +253,30 @@ impl Partial {
         let is_of_ended = |task: &Task| task.state.is_ended() && task.new.retention.is_none();
         let ended = self.ended.map(|ended| ended.saturating_sub(count(&is_of_ended)));
         let live = self.live.iter().map(|(queue, live)| {
-            let here = count(&|task| task.new.queue == *queue && !task.state.is_ended());
-            (queue.clone(), live.saturating_sub(here))
+            let loaded_count = count(&|task| task.new.queue == *queue && !task.state.is_ended());
+            (queue.clone(), live.saturating_sub(loaded_count))
         });
         let live = live.collect();
         let sessions: Vec<_> = self.state.sessions.keys().copied().collect();
-        self.part(|part| {
+        self.change_loaded(|loaded| {
             if let Some(running) = &running {
                 let is_here = |id: &crate::api::task::SessionId| running.by(*id) == 0;
-                part.held.extend(sessions.into_iter().filter(is_here));
+                loaded.held.extend(sessions.into_iter().filter(is_here));
             }
-            part.running = running;
-            (part.ended_elsewhere, part.live_elsewhere) = (ended, live);
+            loaded.running = running;
+            (loaded.ended_unloaded, loaded.live_unloaded) = (ended, live);
         });
     }
 }
 
-fn counted(running: &RunningRows) -> RunningCounts {
+fn counted(running: &RunningCountRows) -> RunningCounts {
     let mut counts = RunningCounts::default();
     for ((session, queue, kind, group), count) in running {
-        counts.add(RunningLine { session: Some(*session), queue, kind, group: group.as_ref() }, *count);
+        counts.add(RunningKey { session: Some(*session), queue, kind, group: group.as_ref() }, *count);
     }
     counts
 }
 
-fn frontier<K>(last: Option<Arc<Task>>, place: impl FnOnce(&Task) -> Option<K>) -> Frontier<K> {
-    last.and_then(|last| place(&last)).map_or(Frontier::End, Frontier::UpTo)
+fn up_to<K>(last: Option<Arc<Task>>, sort_key: impl FnOnce(&Task) -> Option<K>) -> LoadedUpTo<K> {
+    last.and_then(|last| sort_key(&last)).map_or(LoadedUpTo::Everything, LoadedUpTo::Key)
 }

@@ -8,24 +8,23 @@ use crate::api::news::TaskNews;
 use crate::api::outcome::Outcome;
 use crate::api::task::TaskId;
 use crate::api::write::Write;
-use crate::model::{Moment, State, Task};
+use crate::model::{Now, State, Task};
 use crate::number_map::NumberMap;
-use crate::postgres::working_set::applied::{Answered, stamp};
-use crate::postgres::working_set::applied::{Ran, claimed_by};
-use crate::postgres::working_set::change_set::{Difference, Sorts};
-use crate::postgres::working_set::contents::Partial;
-use crate::postgres::working_set::counters::Now;
+use crate::postgres::working_set::applied::{Applied, claimed_by};
+use crate::postgres::working_set::applied::{Covered, stamp};
+use crate::postgres::working_set::change_set::{ChangeSet, ColumnarCandidates};
+use crate::postgres::working_set::contents::WorkingSet;
 use crate::postgres::working_set::log_entry::encode;
 
 /// Tasks whose rows were written before everything was decided, as they were written.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct SentTasks {
     tasks: NumberMap<TaskId, Arc<Task>>,
     /// Those of them that did not exist before.
     new: Vec<TaskId>,
 }
 
-impl Written {
+impl SentTasks {
     /// Whether there are tasks among them that did not exist before.
     pub(in crate::postgres) fn has_new(&self) -> bool {
         !self.new.is_empty()
@@ -60,9 +59,9 @@ impl Decision {
     /// Nothing is decided yet.
     pub(in crate::postgres) fn new(before: &State, now: Now) -> Self {
         let mut state = before.clone();
-        state.now = Moment { wall: now.wall, steady: now.steady };
+        state.now = now;
         // Something happens to most of what is loaded.
-        state.changes.reserve(state.tasks.here());
+        state.changes.reserve(state.tasks.loaded_count());
         let seen = (state.news.len(), state.last_task);
         Self {
             at: (0, 0),
@@ -141,19 +140,19 @@ impl Decision {
 
     /// Knows from now on what a part of the store knows, of which everything that is here was
     /// taken.
-    pub(in crate::postgres) fn knows(&mut self, partial: &Partial) {
-        self.state.tasks.known = partial.state().tasks.known.clone();
+    pub(in crate::postgres) fn adopt_coverage(&mut self, working_set: &WorkingSet) {
+        self.state.tasks.coverage = working_set.state().tasks.coverage.clone();
     }
 
     /// Goes on over what was loaded meanwhile. Answers whether that can be: not where what has come
     /// may have been looked for already without a note of it, as who has to do with whom; then
     /// everything is to be decided again.
-    pub(in crate::postgres) fn goes_on_over(&mut self, partial: &mut Partial) -> bool {
-        let noted = partial.take_noted();
-        noted.tasks.into_iter().for_each(|task| self.state.tasks.insert_shared(task));
-        self.state.keys.taken.extend(noted.keys);
-        self.knows(partial);
-        !noted.is_linked
+    pub(in crate::postgres) fn resume_over(&mut self, working_set: &mut WorkingSet) -> bool {
+        let loaded_meanwhile = working_set.take_loaded_meanwhile();
+        loaded_meanwhile.tasks.into_iter().for_each(|task| self.state.tasks.insert_shared(task));
+        self.state.keys.taken.extend(loaded_meanwhile.keys);
+        self.adopt_coverage(working_set);
+        !loaded_meanwhile.is_related
     }
 
     fn end_call(&mut self) -> Result<()> {
@@ -174,21 +173,21 @@ impl Decision {
     /// None where anything that was decided so far has to be decided again.
     pub(crate) fn settled(
         &mut self,
-        partial: &Partial,
-        written: &mut Written,
+        working_set: &WorkingSet,
+        written: &mut SentTasks,
         with_new: bool,
-    ) -> Result<Option<Difference>> {
-        if partial.wants_anything() {
+    ) -> Result<Option<ChangeSet>> {
+        if working_set.has_requests() {
             return Ok(None);
         }
-        let (mut difference, mut sorts) = (Difference::default(), Sorts::new());
+        let (mut change_set, mut candidates) = (ChangeSet::default(), ColumnarCandidates::new());
         let count = written.tasks.len();
         for news in self.state.news.get(self.seen.0..).unwrap_or_default() {
             let (TaskNews::Completed { task: id, .. } | TaskNews::Ended { task: id }) = news else { continue };
-            let (before, task) = (partial.state().tasks.share(*id), self.state.tasks.share(*id));
+            let (before, task) = (working_set.state().tasks.share(*id), self.state.tasks.share(*id));
             if let (Some(before), Some(task)) = (before, task)
                 && !written.tasks.contains_key(id)
-                && difference.takes_end(before, task, &mut sorts)?
+                && change_set.accept_end(before, task, &mut candidates)?
             {
                 written.tasks.insert(*id, Arc::clone(task));
             }
@@ -196,26 +195,26 @@ impl Decision {
         self.seen.0 = self.state.news.len();
         if with_new {
             for task in (self.seen.1 + 1..=self.state.last_task).filter_map(|id| self.state.tasks.share(TaskId(id))) {
-                if !written.tasks.contains_key(&task.id) && difference.takes_new(task, &mut sorts)? {
+                if !written.tasks.contains_key(&task.id) && change_set.accept_new(task, &mut candidates)? {
                     written.tasks.insert(task.id, Arc::clone(task));
                     written.new.push(task.id);
                 }
             }
             self.seen.1 = self.state.last_task;
         }
-        difference.sorted(sorts)?;
-        Ok((written.tasks.len() > count).then_some(difference))
+        change_set.add_columnar(candidates)?;
+        Ok((written.tasks.len() > count).then_some(change_set))
     }
 
     /// What came of all of it, or what is to be loaded before that can be said.
-    pub(crate) fn end(self, partial: &Partial) -> Answered<Ran> {
-        let wants = partial.take_wants();
-        if !wants.is_empty() {
-            return Err(wants);
+    pub(crate) fn end(self, working_set: &WorkingSet) -> Covered<Applied> {
+        let requests = working_set.take_requests();
+        if !requests.is_empty() {
+            return Err(requests);
         }
         let Self { mut state, outcomes, log, forget_before, .. } = self;
         let (hint, news) = (state.hint, std::mem::take(&mut state.news));
-        Ok(Ran { outcomes, hint, news, stamp: stamp(&state), log, forget_before, after: state })
+        Ok(Applied { outcomes, hint, news, stamp: stamp(&state), log, forget_before, after: state })
     }
 }
 

@@ -5,20 +5,20 @@ use crate::api::dependency::Dependency;
 use crate::api::orchestration::Recipient;
 use crate::api::task::{Lease, NewTask, TaskId};
 use crate::api::write::Write;
-use crate::model::Want;
+use crate::model::LoadRequest;
 
 /// What is to be loaded before writes are decided. What they look for beyond that is loaded when
 /// they do.
-pub(in crate::postgres) fn wanted_by(write: &Write, wants: &mut Vec<Want>) {
+pub(in crate::postgres) fn requests_of(write: &Write, requests: &mut Vec<LoadRequest>) {
     match write {
-        Write::Submit(new) => submitted(new, wants),
+        Write::Submit(new) => submitted(new, requests),
         Write::Claim(claim) => {
-            wants.extend([Want::Lanes, Want::ToCancel(claim.session)]);
-            due(wants);
+            requests.extend([LoadRequest::SubQueues, LoadRequest::CancelRequested(claim.session)]);
+            due(requests);
         }
-        Write::Sweep => due(wants),
-        Write::RenewSession { session } => wants.push(Want::ToCancel(*session)),
-        Write::CloseSession { session } => wants.push(Want::Held(*session)),
+        Write::Sweep => due(requests),
+        Write::RenewSession { session } => requests.push(LoadRequest::CancelRequested(*session)),
+        Write::CloseSession { session } => requests.push(LoadRequest::HeldBy(*session)),
         Write::Complete { lease, .. }
         | Write::Fail { lease, .. }
         | Write::Release { lease, .. }
@@ -26,9 +26,9 @@ pub(in crate::postgres) fn wanted_by(write: &Write, wants: &mut Vec<Want>) {
         | Write::ConfirmCancel { lease, .. }
         | Write::RecordIo { lease, .. }
         | Write::KeepMemo { lease, .. }
-        | Write::Report { lease, .. } => wants.push(Want::Task(of_lease(*lease))),
+        | Write::Report { lease, .. } => requests.push(LoadRequest::Task(of_lease(*lease))),
         Write::AwaitChildren { lease, .. } => {
-            wants.extend([Want::Task(lease.task), Want::Children(lease.task)]);
+            requests.extend([LoadRequest::Task(lease.task), LoadRequest::Children(lease.task)]);
         }
         Write::Finish { token: CompletionToken { task, .. }, .. }
         | Write::Cancel { task }
@@ -39,26 +39,26 @@ pub(in crate::postgres) fn wanted_by(write: &Write, wants: &mut Vec<Want>) {
         | Write::Terminate { task, .. }
         | Write::PauseOrchestration { task }
         | Write::ResumeOrchestration { task }
-        | Write::Move { task, .. } => wants.push(Want::Task(*task)),
+        | Write::Move { task, .. } => requests.push(LoadRequest::Task(*task)),
         Write::Turn(turn) => {
-            wants.push(Want::Task(turn.lease.task));
-            turn.submits.iter().for_each(|new| submitted(new, wants));
-            wants.extend(turn.cancels.iter().copied().map(Want::Task));
+            requests.push(LoadRequest::Task(turn.lease.task));
+            turn.submits.iter().for_each(|new| submitted(new, requests));
+            requests.extend(turn.cancels.iter().copied().map(LoadRequest::Task));
         }
-        Write::Signal(signal) => wants.push(match &signal.to {
-            Recipient::Task(task) => Want::Task(*task),
+        Write::Signal(signal) => requests.push(match &signal.to {
+            Recipient::Task(task) => LoadRequest::Task(*task),
             Recipient::Key { kind, key } | Recipient::KeyOrStart { kind, key, .. } => {
-                Want::Key(kind.clone(), key.clone())
+                LoadRequest::Key(kind.clone(), key.clone())
             }
         }),
         Write::Prune(prune) => {
-            wants.extend([Want::KeysOver, Want::Retained, Want::Ended]);
-            wants.extend(prune.keep.map(|_| Want::EndedCount));
+            requests.extend([LoadRequest::ExpiredKeys, LoadRequest::Retained, LoadRequest::Ended]);
+            requests.extend(prune.keep.map(|_| LoadRequest::EndedCount));
         }
-        Write::Purge { queue, states, .. } => wants.push(Want::OfQueue(queue.clone(), states.clone())),
-        Write::DeleteQueue { queue } => wants.push(Want::LiveIn(queue.clone())),
-        Write::All(writes) => writes.iter().for_each(|write| wanted_by(write, wants)),
-        Write::SetSchedule(set) => submitted(&set.schedule.task, wants),
+        Write::Purge { queue, states, .. } => requests.push(LoadRequest::QueueTasks(queue.clone(), states.clone())),
+        Write::DeleteQueue { queue } => requests.push(LoadRequest::LiveCount(queue.clone())),
+        Write::All(writes) => writes.iter().for_each(|write| requests_of(write, requests)),
+        Write::SetSchedule(set) => submitted(&set.schedule.task, requests),
         Write::OpenSession(_)
         | Write::Pause { .. }
         | Write::Resume { .. }
@@ -79,16 +79,21 @@ fn of_lease(lease: Lease) -> TaskId {
 }
 
 /// What time brings.
-fn due(wants: &mut Vec<Want>) {
-    wants.extend([Want::Scheduled, Want::Expiring, Want::Overdue, Want::Holders]);
+fn due(requests: &mut Vec<LoadRequest>) {
+    requests.extend([
+        LoadRequest::Scheduled,
+        LoadRequest::Expiring,
+        LoadRequest::Overdue,
+        LoadRequest::RunningSessions,
+    ]);
 }
 
-fn submitted(new: &NewTask, wants: &mut Vec<Want>) {
-    wants.extend(new.unique.as_ref().map(|unique| Want::Key(new.kind.clone(), unique.key.clone())));
-    wants.extend(new.parent.map(Want::Task));
+fn submitted(new: &NewTask, requests: &mut Vec<LoadRequest>) {
+    requests.extend(new.unique.as_ref().map(|unique| LoadRequest::Key(new.kind.clone(), unique.key.clone())));
+    requests.extend(new.parent.map(LoadRequest::Task));
     let on = |dependency: &Dependency| match dependency {
-        Dependency::Task(task) => Some(Want::Task(*task)),
+        Dependency::Task(task) => Some(LoadRequest::Task(*task)),
         Dependency::Member(_) => None,
     };
-    wants.extend(new.depends_on.tasks.iter().filter_map(on));
+    requests.extend(new.depends_on.tasks.iter().filter_map(on));
 }

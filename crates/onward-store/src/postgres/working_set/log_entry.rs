@@ -9,7 +9,7 @@ use crate::api::event::{Change, Event, EventCursor};
 use crate::api::name::Name;
 use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
-use crate::model::Logged;
+use crate::model::LoggedChange;
 
 /// How much text a change is, mostly.
 const CHANGE_BYTES: usize = 64;
@@ -17,9 +17,9 @@ const CHANGE_BYTES: usize = 64;
 /// A change: when, which task, its kind and queue, what, and up to two numbers. Field order and
 /// codes are part of the schema.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct LoggedRow(i64, i64, Name, Name, u8, u64, u64);
+pub(crate) struct ChangeRow(i64, i64, Name, Name, u8, u64, u64);
 
-pub(crate) fn encode(changes: &[Logged]) -> Result<String> {
+pub(crate) fn encode(changes: &[LoggedChange]) -> Result<String> {
     let unwritten =
         |error: &dyn std::fmt::Display| Error::io(format!("the log of the store cannot be written: {error}"));
     // Room for all of it at once: it is long, and what grows is copied.
@@ -29,10 +29,10 @@ pub(crate) fn encode(changes: &[Logged]) -> Result<String> {
     String::from_utf8(text).map_err(|error| unwritten(&error))
 }
 
-fn row(logged: &Logged) -> LoggedRow {
+fn row(logged: &LoggedChange) -> ChangeRow {
     let (code, first, second) = code(logged.change);
     let (kind, queue) = (logged.kind.clone(), logged.queue.clone());
-    LoggedRow(logged.at.as_microseconds(), logged.task.0, kind, queue, code, first, second)
+    ChangeRow(logged.at.as_microseconds(), logged.task.0, kind, queue, code, first, second)
 }
 
 fn code(change: Change) -> (u8, u64, u64) {
@@ -63,14 +63,14 @@ fn microseconds(duration: Duration) -> u64 {
 }
 
 /// Reads the changes of one entry of the log.
-pub(crate) fn read_changes(text: &str) -> Result<Vec<LoggedRow>> {
+pub(crate) fn read_changes(text: &str) -> Result<Vec<ChangeRow>> {
     serde_json::from_str(text)
         .map_err(|error| Error::corrupt(format!("the log of the store cannot be read: {error}; restore a backup")))
 }
 
 /// The event that a change is.
-pub(crate) fn decode(row: LoggedRow, cursor: EventCursor) -> Result<Event> {
-    let LoggedRow(at, task, kind, queue, code, first, second) = row;
+pub(crate) fn decode(row: ChangeRow, cursor: EventCursor) -> Result<Event> {
+    let ChangeRow(at, task, kind, queue, code, first, second) = row;
     let attempt = u32::try_from(first).unwrap_or(u32::MAX);
     let change = match code {
         0 => Change::Submitted,

@@ -11,45 +11,42 @@ use crate::api::schedule::{ScheduleRecord, ScheduleSelection};
 use crate::api::store::{PauseRecord, QueueRecord, SessionRecord};
 use crate::api::task::{TaskId, TaskRecord, TaskState};
 use crate::api::write::Claim;
-use crate::model::{Moment, State};
-use crate::postgres::working_set::applied::Answered;
-use crate::postgres::working_set::contents::Partial;
-use crate::postgres::working_set::counters::Now;
+use crate::model::{Now, State};
+use crate::postgres::working_set::applied::Covered;
+use crate::postgres::working_set::contents::WorkingSet;
 
-impl Partial {
-    fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Answered<T> {
+impl WorkingSet {
+    fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Covered<T> {
         let answer = look(&self.state);
-        let wants = self.state.tasks.known.take_wants();
-        if wants.is_empty() { Ok(answer) } else { Err(wants) }
+        let requests = self.state.tasks.coverage.take_requests();
+        if requests.is_empty() { Ok(answer) } else { Err(requests) }
     }
 
-    pub(crate) fn record(&self, task: TaskId) -> Answered<Option<TaskRecord>> {
+    pub(crate) fn record(&self, task: TaskId) -> Covered<Option<TaskRecord>> {
         self.look(|state| state.record(task))
     }
 
     /// Tasks in an order, without what only one that is asked for by itself shows.
-    pub(crate) fn records(&self, tasks: &[TaskId], with_payload: bool) -> Answered<Vec<TaskRecord>> {
+    pub(crate) fn records(&self, tasks: &[TaskId], with_payload: bool) -> Covered<Vec<TaskRecord>> {
         let record = |state: &State, id: &TaskId| state.tasks.get(*id).map(|task| state.record_of(task, with_payload));
         self.look(|state| tasks.iter().filter_map(|id| record(state, id)).collect())
     }
 
-    pub(crate) fn why(&mut self, task: TaskId, now: Now) -> Answered<Option<Vec<WaitReason>>> {
-        let now = Moment { wall: now.wall, steady: now.steady };
+    pub(crate) fn why(&mut self, task: TaskId, now: Now) -> Covered<Option<Vec<WaitReason>>> {
         self.state.now = now;
         self.look(|state| state.why(task, now))
     }
 
-    pub(crate) fn peek(&mut self, claim: &Claim, now: Now) -> Answered<Option<TaskRecord>> {
-        let now = Moment { wall: now.wall, steady: now.steady };
+    pub(crate) fn peek(&mut self, claim: &Claim, now: Now) -> Covered<Option<TaskRecord>> {
         self.state.now = now;
         self.look(|state| state.peek(claim, now))
     }
 
-    pub(crate) fn limits(&self, now: Now) -> Answered<Vec<LimitRecord>> {
+    pub(crate) fn limits(&self, now: Now) -> Covered<Vec<LimitRecord>> {
         self.look(|state| state.limit_records(now.steady))
     }
 
-    pub(crate) fn sessions(&self) -> Answered<Vec<SessionRecord>> {
+    pub(crate) fn sessions(&self) -> Covered<Vec<SessionRecord>> {
         self.look(State::session_records)
     }
 
@@ -58,7 +55,7 @@ impl Partial {
     }
 
     pub(crate) fn collections(&self, which: &CollectionSelection) -> Vec<CollectionRecord> {
-        self.state.collection_records(which)
+        self.state.pending_batch_records(which)
     }
 
     pub(crate) fn mode(&self) -> QueueMode {

@@ -13,14 +13,14 @@ use crate::api::queue::QueueMode;
 use crate::api::store::Hint;
 use crate::api::task::{SessionId, TaskId};
 use crate::api::timestamp::Timestamp;
-use crate::model::{Bundles, History, Keys, QueueShares, State, Tasks, Waits};
+use crate::model::{Batches, DailyCounts, DependencyIndex, FairShares, State, TaskTable, UniqueKeys};
 use crate::rules::aggregate::Collection;
 use crate::rules::limit::Bucket;
 use crate::rules::share::VirtualTime;
 
 /// A piece: of a sort, under a name, with a body in JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ItemRow {
+pub(crate) struct SmallStateRow {
     pub(crate) sort: String,
     pub(crate) name: String,
     pub(crate) body: String,
@@ -28,7 +28,7 @@ pub(crate) struct ItemRow {
 
 /// What there is one of.
 #[derive(Debug, Default, PartialEq, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Settings {
+pub(crate) struct StoreSettings {
     pub(crate) mode: QueueMode,
     pub(crate) configuration: u64,
     pub(crate) schedule_revision: u64,
@@ -54,7 +54,7 @@ pub(crate) struct CollectionBody {
     pub(crate) tasks: BTreeSet<TaskId>,
 }
 
-impl ItemRow {
+impl SmallStateRow {
     /// A piece under a name that is a value itself.
     pub(crate) fn new<K: Serialize, B: Serialize>(sort: &str, name: &K, body: &B) -> Result<Self> {
         Ok(Self { sort: sort.to_owned(), name: json(name)?, body: json(body)? })
@@ -85,7 +85,7 @@ impl ItemRow {
     }
 }
 
-impl Settings {
+impl StoreSettings {
     fn of(state: &State) -> Self {
         Self { mode: state.mode, configuration: state.configuration, schedule_revision: state.schedules.revision }
     }
@@ -93,14 +93,14 @@ impl Settings {
 
 /// What changed of all that is not a task.
 #[derive(Debug, Default)]
-pub(super) struct ItemChanges {
-    pub(in crate::postgres) set: Vec<ItemRow>,
+pub(super) struct SmallStateChanges {
+    pub(in crate::postgres) set: Vec<SmallStateRow>,
     /// Those that are there under their names already.
-    pub(in crate::postgres) changed: Vec<ItemRow>,
+    pub(in crate::postgres) changed: Vec<SmallStateRow>,
     pub(in crate::postgres) gone: Vec<(String, String)>,
 }
 
-impl ItemChanges {
+impl SmallStateChanges {
     pub(in crate::postgres) fn between(before: &State, after: &State) -> Result<Self> {
         let mut changes = Self::default();
         changes.names("queue", &before.queues, &after.queues);
@@ -112,23 +112,23 @@ impl ItemChanges {
         changes.map("session", &before.sessions, &after.sessions, json)?;
         changes.map("affinity", &before.affinities, &after.affinities, json)?;
         changes.map("bucket", &before.buckets, &after.buckets, |bucket| json(&bucket.full_at))?;
-        changes.map("shares", &before.shares, &after.shares, |shares| json(&shares_body(shares)))?;
+        changes.map("shares", &before.fair_shares, &after.fair_shares, |shares| json(&shares_body(shares)))?;
         changes.map("schedule", &before.schedules.by_name, &after.schedules.by_name, json)?;
-        let (collections, later) = (&before.bundles.collections, &after.bundles.collections);
+        let (collections, later) = (&before.batches.pending, &after.batches.pending);
         changes.map("collection", collections, later, |(collection, tasks)| {
             json(&collection_body(*collection, tasks.clone()))
         })?;
-        if before.waits.unsettled != after.waits.unsettled {
-            changes.put("unsettled", String::new(), json(&after.waits.unsettled)?);
+        if before.dependencies.unsettled != after.dependencies.unsettled {
+            changes.put("unsettled", String::new(), json(&after.dependencies.unsettled)?);
         }
-        if Settings::of(before) != Settings::of(after) {
-            changes.put("store", String::new(), json(&Settings::of(after))?);
+        if StoreSettings::of(before) != StoreSettings::of(after) {
+            changes.put("store", String::new(), json(&StoreSettings::of(after))?);
         }
         Ok(changes)
     }
 
     fn put(&mut self, sort: &str, name: String, body: String) {
-        self.set.push(ItemRow { sort: sort.to_owned(), name, body });
+        self.set.push(SmallStateRow { sort: sort.to_owned(), name, body });
     }
 
     fn names(&mut self, sort: &str, before: &BTreeSet<Name>, after: &BTreeSet<Name>) {
@@ -152,7 +152,9 @@ impl ItemChanges {
             }
             match before.next_if(|(old, _)| *old == key) {
                 Some((_, old)) if old == value => {}
-                Some(_) => self.changed.push(ItemRow { sort: sort.to_owned(), name: json(key)?, body: body(value)? }),
+                Some(_) => {
+                    self.changed.push(SmallStateRow { sort: sort.to_owned(), name: json(key)?, body: body(value)? })
+                }
                 None => self.put(sort, json(key)?, body(value)?),
             }
         }
@@ -165,10 +167,10 @@ impl ItemChanges {
 
 /// Everything that is not a task, at one moment.
 #[derive(Debug, Clone)]
-pub(in crate::postgres) struct Items(State);
+pub(in crate::postgres) struct SmallState(State);
 
-impl Items {
-    pub(crate) fn of(rows: impl Iterator<Item = ItemRow>) -> Result<Self> {
+impl SmallState {
+    pub(crate) fn of(rows: impl Iterator<Item = SmallStateRow>) -> Result<Self> {
         let mut state = State::default();
         for row in rows {
             take(&mut state, &row)?;
@@ -178,14 +180,14 @@ impl Items {
 
     /// Those of a state that is needed no more.
     pub(super) fn left_by(mut state: State) -> Self {
-        let unsettled = std::mem::take(&mut state.waits.unsettled);
-        let collections = std::mem::take(&mut state.bundles.collections);
+        let unsettled = std::mem::take(&mut state.dependencies.unsettled);
+        let collections = std::mem::take(&mut state.batches.pending);
         Self(State {
-            tasks: Tasks::default(),
-            keys: Keys::default(),
-            waits: Waits { unsettled, ..Waits::default() },
-            bundles: Bundles { collections, ..Bundles::default() },
-            history: History::default(),
+            tasks: TaskTable::default(),
+            keys: UniqueKeys::default(),
+            dependencies: DependencyIndex { unsettled, ..DependencyIndex::default() },
+            batches: Batches { pending: collections, ..Batches::default() },
+            daily_counts: DailyCounts::default(),
             statistics: BTreeMap::new(),
             changes: Vec::new(),
             hint: Hint::default(),
@@ -199,9 +201,9 @@ impl Items {
         self.0.counts_running()
     }
 
-    /// Whether claims look at a task of every lane: where groups share queues, and where series
+    /// Whether claims look at a task of every sub-queue: where groups share queues, and where series
     /// prefer sessions.
-    pub(in crate::postgres) fn look_into_every_lane(&self) -> bool {
+    pub(in crate::postgres) fn read_every_sub_queue(&self) -> bool {
         self.0.are_shared() || !self.0.affinities.is_empty()
     }
 
@@ -211,7 +213,7 @@ impl Items {
 }
 
 /// Takes a piece into the state.
-pub(in crate::postgres) fn take(state: &mut State, item: &ItemRow) -> Result<()> {
+pub(in crate::postgres) fn take(state: &mut State, item: &SmallStateRow) -> Result<()> {
     let body = item.body.as_str();
     match item.sort.as_str() {
         "queue" => drop(state.queues.insert(Name::new(&item.name)?)),
@@ -226,12 +228,12 @@ pub(in crate::postgres) fn take(state: &mut State, item: &ItemRow) -> Result<()>
             let full_at: Duration = read(item, body)?;
             state.buckets.insert(key(item)?, Bucket { full_at });
         }
-        "shares" => drop(state.shares.insert(key(item)?, shares(read(item, body)?))),
+        "shares" => drop(state.fair_shares.insert(key(item)?, shares(read(item, body)?))),
         "schedule" => drop(Arc::make_mut(&mut state.schedules.by_name).insert(key(item)?, read(item, body)?)),
-        "collection" => drop(state.bundles.collections.insert(key(item)?, collection(read(item, body)?))),
-        "unsettled" => state.waits.unsettled = read(item, body)?,
+        "collection" => drop(state.batches.pending.insert(key(item)?, collection(read(item, body)?))),
+        "unsettled" => state.dependencies.unsettled = read(item, body)?,
         "store" => {
-            let Settings { mode, configuration, schedule_revision } = read(item, body)?;
+            let StoreSettings { mode, configuration, schedule_revision } = read(item, body)?;
             (state.mode, state.configuration, state.schedules.revision) = (mode, configuration, schedule_revision);
         }
         other => {
@@ -243,15 +245,15 @@ pub(in crate::postgres) fn take(state: &mut State, item: &ItemRow) -> Result<()>
     Ok(())
 }
 
-fn shares_body(shares: &QueueShares) -> SharesBody {
+fn shares_body(shares: &FairShares) -> SharesBody {
     let pair = |time: VirtualTime| (time.guaranteed, time.shared);
     let tags = shares.tags.iter().map(|(group, time)| (group.clone(), pair(*time))).collect();
     SharesBody { now: pair(shares.now), tags }
 }
 
-fn shares(body: SharesBody) -> QueueShares {
+fn shares(body: SharesBody) -> FairShares {
     let time = |(guaranteed, shared)| VirtualTime { guaranteed, shared };
-    QueueShares { now: time(body.now), tags: body.tags.into_iter().map(|(group, tag)| (group, time(tag))).collect() }
+    FairShares { now: time(body.now), tags: body.tags.into_iter().map(|(group, tag)| (group, time(tag))).collect() }
 }
 
 fn collection_body(collection: Collection, tasks: BTreeSet<TaskId>) -> CollectionBody {
@@ -268,11 +270,11 @@ fn json<T: Serialize>(value: &T) -> Result<String> {
     serde_json::to_string(value).map_err(|error| Error::io(format!("a piece of the store cannot be written: {error}")))
 }
 
-fn key<T: DeserializeOwned>(item: &ItemRow) -> Result<T> {
+fn key<T: DeserializeOwned>(item: &SmallStateRow) -> Result<T> {
     read(item, &item.name)
 }
 
-fn read<T: DeserializeOwned>(item: &ItemRow, text: &str) -> Result<T> {
+fn read<T: DeserializeOwned>(item: &SmallStateRow, text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|error| {
         let (sort, name) = (&item.sort, &item.name);
         Error::corrupt(format!("the {sort} {name} of the store cannot be read: {error}; restore a backup"))

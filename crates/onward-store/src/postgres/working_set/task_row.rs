@@ -14,7 +14,7 @@ use crate::api::task::{
     AttemptError, NewTask, OnDuplicate, Priority, Progress, SessionId, TaskId, TaskState, UniqueKey, When,
 };
 use crate::api::timestamp::Timestamp;
-use crate::model::{Awaited, End, Task};
+use crate::model::{AwaitedCompletion, End, Task};
 
 /// A task as a store keeps it: what is looked for in columns, the rest in `body`.
 #[derive(Debug, Clone)]
@@ -26,8 +26,8 @@ pub(crate) struct TaskRow {
     /// Empty for none.
     pub(crate) group: String,
     /// Empty for none.
-    pub(crate) series: String,
-    pub(crate) place: i64,
+    pub(crate) affinity_key: String,
+    pub(crate) sort_key: i64,
     pub(crate) priority: i16,
     pub(crate) run_at: i64,
     pub(crate) expires_at: Option<i64>,
@@ -57,7 +57,7 @@ pub(crate) struct TaskRow {
 pub(in crate::postgres) struct ChangedRow {
     pub(crate) id: i64,
     pub(crate) state: i16,
-    pub(crate) place: i64,
+    pub(crate) sort_key: i64,
     pub(crate) run_at: i64,
     pub(crate) expires_at: Option<i64>,
     pub(in crate::postgres) overdue_at: Option<i64>,
@@ -74,14 +74,14 @@ pub(in crate::postgres) struct ChangedRow {
 
 /// An orchestration of which nothing has changed but what is kept of it as one.
 #[derive(Debug, Clone)]
-pub(in crate::postgres) struct AdvancedRow {
+pub(in crate::postgres) struct InstanceRow {
     pub(crate) id: i64,
     pub(crate) instance: Vec<u8>,
 }
 
 /// What is known of a task beside its row.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(in crate::postgres) struct Links {
+pub(in crate::postgres) struct Relations {
     pub(crate) waits_for: Vec<i64>,
     pub(crate) dependents: Vec<i64>,
     pub(crate) bundle: Option<i64>,
@@ -100,15 +100,16 @@ pub(in crate::postgres) struct Links {
 pub(in crate::postgres) struct LoadedTask {
     pub(in crate::postgres) task: Arc<Task>,
     /// `None` where nothing is known of it beside its row.
-    pub(in crate::postgres) links: Option<Box<Links>>,
+    pub(in crate::postgres) relations: Option<Box<Relations>>,
 }
 
 impl LoadedTask {
-    pub(crate) fn of(row: TaskRow, links: Links) -> Result<Self> {
+    pub(crate) fn of(row: TaskRow, relations: Relations) -> Result<Self> {
         let mut task = row.into_task()?;
-        set_messages(&mut task, &links.messages)?;
-        let links = (links != Links::default()).then(|| Box::new(Links { messages: Vec::new(), ..links }));
-        Ok(Self { task: Arc::new(task), links })
+        set_messages(&mut task, &relations.messages)?;
+        let relations =
+            (relations != Relations::default()).then(|| Box::new(Relations { messages: Vec::new(), ..relations }));
+        Ok(Self { task: Arc::new(task), relations })
     }
 
     pub(crate) fn id(&self) -> TaskId {
@@ -116,9 +117,9 @@ impl LoadedTask {
     }
 }
 
-impl Links {
+impl Relations {
     /// Whether other tasks have to do with it, but for a key and for children.
-    pub(in crate::postgres) fn is_linked(&self) -> bool {
+    pub(in crate::postgres) fn is_related(&self) -> bool {
         // Without `..`, so that whoever adds a link says here whether it is one of those.
         let Self { waits_for, dependents, bundle, members, has_children: _, key: _, messages: _ } = self;
         !waits_for.is_empty() || !dependents.is_empty() || bundle.is_some() || !members.is_empty()
@@ -160,7 +161,7 @@ struct Body {
     #[serde(skip_serializing_if = "is_default")]
     memo: Option<Bytes>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    awaited: Option<Awaited>,
+    awaited: Option<AwaitedCompletion>,
     #[serde(skip_serializing_if = "is_default")]
     move_to: Option<Name>,
     #[serde(skip_serializing_if = "is_default")]
@@ -179,7 +180,7 @@ impl ChangedRow {
         Ok(Self {
             id: task.id.0,
             state: i16::try_from(task.state.code()).unwrap_or_default(),
-            place: task.place().at,
+            sort_key: task.sort_key().at,
             run_at: task.run_at.as_microseconds(),
             expires_at: microseconds(task.expires_at),
             overdue_at: microseconds(task.must_be_finished_by().or(task.retained_until())),
@@ -200,7 +201,7 @@ impl ChangedRow {
     }
 }
 
-impl AdvancedRow {
+impl InstanceRow {
     pub(in crate::postgres) fn of(task: TaskId, instance: &Instance) -> Result<Self> {
         Ok(Self { id: task.0, instance: encode_instance(instance)? })
     }
@@ -217,8 +218,8 @@ impl TaskRow {
             queue: new.queue.to_string(),
             kind: new.kind.to_string(),
             group: text(new.group.as_ref()),
-            series: text(new.affinity.as_ref()),
-            place: changed.place,
+            affinity_key: text(new.affinity.as_ref()),
+            sort_key: changed.sort_key,
             priority: i16::from(new.priority.0),
             run_at: changed.run_at,
             expires_at: changed.expires_at,
@@ -284,7 +285,7 @@ impl TaskRow {
         let mut new = NewTask::of(Name::new(&self.kind)?);
         new.queue = Name::new(&self.queue)?;
         new.group = name(&self.group)?;
-        new.affinity = name(&self.series)?;
+        new.affinity = name(&self.affinity_key)?;
         new.priority = Priority(u8::try_from(self.priority).unwrap_or(u8::MAX));
         new.payload = self.payload.clone().unwrap_or_default();
         new.parent = self.parent.map(TaskId);

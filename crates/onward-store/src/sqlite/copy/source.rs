@@ -9,7 +9,7 @@ use super::{orchestrations, settings, tasks};
 use crate::api::error::Result;
 use crate::api::store::Durability;
 use crate::copy::{Begun, PIECE, Source};
-use crate::postgres::{Counters, Difference, KeyRow};
+use crate::postgres::{Counters, ChangeSet, KeyRow};
 use crate::sqlite::columns::durations::microseconds;
 use crate::sqlite::commit::cache::scope_number;
 use crate::sqlite::commit::connection::Database;
@@ -116,8 +116,8 @@ impl SqliteSource {
     }
 
     /// Reads a piece of the part, and says what comes behind it.
-    fn read(&self) -> Result<(Difference, Part)> {
-        let mut piece = Difference::default();
+    fn read(&self) -> Result<(ChangeSet, Part)> {
+        let mut piece = ChangeSet::default();
         let next = match self.part {
             Part::Settings => {
                 settings::read(&self.connection, self.clock.now(), &mut piece)?;
@@ -176,7 +176,7 @@ fn rows(tasks: IntoIter<crate::model::Task>) -> Result<Vec<crate::postgres::Task
 }
 
 impl Source for SqliteSource {
-    async fn next(&mut self) -> Result<Option<Difference>> {
+    async fn next(&mut self) -> Result<Option<ChangeSet>> {
         if matches!(self.part, Part::Nothing) {
             return Ok(None);
         }

@@ -19,7 +19,7 @@ use crate::api::task::{NewTask, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::copy::Target;
 use crate::model::Task;
-use crate::postgres::{Counters, Difference, KeyRow, TaskRow, decode, read_changes};
+use crate::postgres::{Counters, ChangeSet, KeyRow, TaskRow, decode, read_changes};
 use crate::sqlite::columns::links::{AWAITED, BATCH, CHECKPOINT, MOVING};
 use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::connection::Database;
@@ -105,7 +105,7 @@ impl SqliteTarget {
         self.names.ensure_sub_queue(&Database::from(&self.connection), queue, kind, group, orchestration)
     }
 
-    fn write(&mut self, piece: Difference) -> Result<()> {
+    fn write(&mut self, piece: ChangeSet) -> Result<()> {
         self.waiting.items.extend(piece.items);
         self.waiting.statistics.extend(piece.statistics);
         self.waiting.days.extend(piece.days);
@@ -359,7 +359,7 @@ impl Target for SqliteTarget {
         self.options.clock_of().steady()
     }
 
-    async fn put(&mut self, piece: Difference) -> Result<()> {
+    async fn put(&mut self, piece: ChangeSet) -> Result<()> {
         self.connection.execute_batch("BEGIN")?;
         self.write(piece)?;
         Ok(self.connection.execute_batch("COMMIT")?)

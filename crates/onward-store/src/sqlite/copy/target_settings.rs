@@ -14,8 +14,8 @@ use crate::api::schedule::ScheduleRecord;
 use crate::api::store::KindStatistics;
 use crate::api::timestamp::Timestamp;
 use crate::api::write::{Scope, Write};
-use crate::model::{Line, Over};
-use crate::postgres::{CollectionBody, DayCounts, ItemRow, Settings, SharesBody};
+use crate::model::{BatchKey, UnsettledEnd};
+use crate::postgres::{CollectionBody, DayCounts, SmallStateRow, StoreSettings, SharesBody};
 use crate::sqlite::columns::durations::nanoseconds;
 use crate::sqlite::columns::schedules;
 use crate::sqlite::commit::connection::Database;
@@ -24,13 +24,13 @@ use crate::sqlite::commit::names::Names;
 /// What is written when the tasks are there.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct Waiting {
-    pub(in crate::sqlite) items: Vec<ItemRow>,
+    pub(in crate::sqlite) items: Vec<SmallStateRow>,
     pub(in crate::sqlite) statistics: Vec<KindStatistics>,
     pub(in crate::sqlite) days: Vec<DayCounts>,
 }
 
 impl Waiting {
-    fn of<'a>(&'a self, sort: &'a str) -> impl Iterator<Item = &'a ItemRow> {
+    fn of<'a>(&'a self, sort: &'a str) -> impl Iterator<Item = &'a SmallStateRow> {
         self.items.iter().filter(move |item| item.sort == sort)
     }
 
@@ -96,7 +96,7 @@ impl Waiting {
             writes.push(Write::Pause { scope, until });
         }
         for item in self.of("store") {
-            writes.push(Write::SetQueueMode(item.body::<Settings>()?.mode));
+            writes.push(Write::SetQueueMode(item.body::<StoreSettings>()?.mode));
         }
         Ok(writes)
     }
@@ -104,7 +104,7 @@ impl Waiting {
     /// What the writes have set as if it were new.
     pub(super) fn write_what_writes_change(&self, connection: &Connection) -> Result<()> {
         for item in self.of("store") {
-            let Settings { configuration, schedule_revision, .. } = item.body()?;
+            let StoreSettings { configuration, schedule_revision, .. } = item.body()?;
             for (name, value) in [("configuration", configuration), ("schedule_revision", schedule_revision)] {
                 connection.execute("UPDATE meta SET value = ? WHERE name = ?", params![value, name])?;
             }
@@ -154,7 +154,7 @@ fn shares(connection: &Connection, names: &mut Names, queue: &Name, shares: Shar
     Ok(())
 }
 
-fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &CollectionBody) -> Result<()> {
+fn collection(connection: &Connection, names: &mut Names, line: &BatchKey, body: &CollectionBody) -> Result<()> {
     let (queue, kind, group) = line;
     let sub_queue = names.ensure_sub_queue(&Database::from(connection), queue, kind, group.as_ref(), false)?;
     connection.execute(
@@ -178,7 +178,7 @@ fn collection(connection: &Connection, names: &mut Names, line: &Line, body: &Co
     Ok(())
 }
 
-fn unsettled(connection: &Connection, line: VecDeque<Over>) -> Result<()> {
+fn unsettled(connection: &Connection, line: VecDeque<UnsettledEnd>) -> Result<()> {
     for over in line {
         let code = over.ended.map_or(0, crate::api::task::TaskState::code);
         let sql = "INSERT INTO unpropagated_end (task, state, up_to, next_child, next_item) VALUES (?, ?, ?, ?, ?)";

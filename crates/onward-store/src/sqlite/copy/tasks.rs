@@ -11,7 +11,7 @@ use crate::api::name::Name;
 use crate::api::task::{NewTask, OnDuplicate, Priority, TaskId, TaskState, UniqueKey};
 use crate::api::timestamp::Timestamp;
 use crate::copy::PIECE;
-use crate::model::{Awaited, End, Logged, Task};
+use crate::model::{AwaitedCompletion, End, LoggedChange, Task};
 use crate::postgres::{TaskRow, encode, tag};
 use crate::sqlite::columns::links::{AWAITED, CHECKPOINT, MOVING};
 use crate::sqlite::columns::task_options::TaskOptions;
@@ -130,7 +130,7 @@ fn details(connection: &Connection, task: &mut Task, links: u8) -> Result<()> {
         let mut rows = awaited.query([id])?;
         if let Some(row) = rows.next()? {
             let wait = json(&row.get::<_, String>(0)?)?;
-            task.awaited = Some(Awaited { wait, until: maybe(row, 1)?, expires_at: maybe(row, 2)? });
+            task.awaited = Some(AwaitedCompletion { wait, until: maybe(row, 1)?, expires_at: maybe(row, 2)? });
         }
     }
     if links & MOVING != 0 {
@@ -196,7 +196,7 @@ pub(in crate::sqlite) fn log(connection: &Connection, after: i64) -> Result<Vec<
         for logged in decode(&bytes)? {
             let NamesOfSubQueue { kind, queue, .. } = sub_queues.of(logged.sub_queue)?;
             let at = Timestamp::from_microseconds(at);
-            changes.push(Logged { at, task: logged.task, kind, queue, change: logged.change });
+            changes.push(LoggedChange { at, task: logged.task, kind, queue, change: logged.change });
         }
         log.push((row.get(0)?, row.get(2)?, encode(&changes)?));
     }
