@@ -9,7 +9,7 @@ use super::{orchestrations, settings, tasks};
 use crate::api::error::Result;
 use crate::api::store::Durability;
 use crate::copy::{Begun, PIECE, Source};
-use crate::postgres::{Counters, ChangeSet, KeyRow};
+use crate::postgres::{ChangeSet, Counters, KeyRow};
 use crate::sqlite::columns::durations::microseconds;
 use crate::sqlite::commit::cache::scope_number;
 use crate::sqlite::commit::connection::Database;

@@ -19,7 +19,7 @@ use crate::api::task::{NewTask, TaskState};
 use crate::api::timestamp::Timestamp;
 use crate::copy::Target;
 use crate::model::Task;
-use crate::postgres::{Counters, ChangeSet, KeyRow, TaskRow, decode, read_changes};
+use crate::postgres::{ChangeSet, Counters, KeyRow, TaskRow, decode, read_changes};
 use crate::sqlite::columns::links::{AWAITED, BATCH, CHECKPOINT, MOVING};
 use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::connection::Database;

@@ -15,7 +15,7 @@ use crate::api::store::KindStatistics;
 use crate::api::timestamp::Timestamp;
 use crate::api::write::{Scope, Write};
 use crate::model::{BatchKey, UnsettledEnd};
-use crate::postgres::{CollectionBody, DayCounts, SmallStateRow, StoreSettings, SharesBody};
+use crate::postgres::{CollectionBody, DayCounts, SharesBody, SmallStateRow, StoreSettings};
 use crate::sqlite::columns::durations::nanoseconds;
 use crate::sqlite::columns::schedules;
 use crate::sqlite::commit::connection::Database;
