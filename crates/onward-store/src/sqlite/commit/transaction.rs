@@ -309,8 +309,8 @@ impl Transaction<'_> {
 
     fn all(&mut self, members: &[Write]) -> VerbResult<Outcome> {
         rules::all::check(members)?;
-        // What can be rejected is known before anything is written, unless names run out on the
-        // way. So these members need no savepoint.
+        // Everything that can be rejected is known before anything is written, unless names run out
+        // on the way. So these members need no savepoint.
         if members.iter().all(is_refused_for_its_input_alone) && self.cache.names.has_room_for(members.len()) {
             self.check_submits(members)?;
             return Ok(Outcome::All(self.members(members)?));

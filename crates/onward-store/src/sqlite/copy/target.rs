@@ -38,7 +38,7 @@ pub(crate) struct SqliteTarget {
     names: Names,
     affinity_key: HashMap<Name, i64>,
     tags: HashMap<Vec<u8>, i64>,
-    /// What is written when the tasks are there.
+    /// The rows that are written after the tasks.
     waiting: Waiting,
     unfinished: Unfinished,
 }

@@ -23,14 +23,14 @@ const WRITE_LOCK: c_int = 0;
 pub(super) struct Methods {
     own: ffi::sqlite3_io_methods,
     system: *const ffi::sqlite3_io_methods,
-    /// Whether checksums are looked at.
+    /// True if checksums are verified.
     looks: bool,
-    /// What is known of the file's pages. A file that has none yet says nothing.
+    /// The known layout of the file's pages. A file without pages has none yet.
     pages: Cell<Option<Pages>>,
     /// Up to where pages were written before the first one was, which says what they are: SQLite
     /// may do so while it writes a file anew.
     early: Cell<i64>,
-    /// Where a page gets its checksum, since what SQLite hands over is not to be written to.
+    /// The buffer in which a page gets its checksum, since SQLite's buffer must not be written to.
     sealed: RefCell<Vec<u8>>,
     /// The log, while it is open.
     log: Cell<*const LogFile>,
@@ -74,9 +74,9 @@ pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, looks: bool) {
 /// `file` is one on which [`take_place`] was done and [`close`] was not, and `close` is not called
 /// while the answer lives.
 pub(super) unsafe fn methods<'a>(file: *mut ffi::sqlite3_file) -> &'a Methods {
-    // SAFETY: `pMethods` was set by `take_place` to the first field of a `repr(C)` `Methods` in a box, which is not freed before `close` and
-    // of which nobody ever has a mutable reference. SQLite uses a file in one thread at a time, so
-    // the cells in it are not raced for.
+    // SAFETY: `pMethods` was set by `take_place` to the first field of a `repr(C)` `Methods` in a
+    // box, which is not freed before `close` and to which there never is a mutable reference.
+    // SQLite uses a file in one thread at a time, so the cells in it are not raced for.
     unsafe { &*(*file).pMethods.cast::<Methods>() }
 }
 
@@ -186,9 +186,11 @@ unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, data: *mut c_void, lengt
     let methods = unsafe { methods(file) };
     // SAFETY: SQLite's own arguments.
     let code = unsafe { methods.read(file, data, length, offset) };
-    // What is shorter than a page is filled with zeros, and said to be short: nothing to look at.
+    // A read shorter than a page is filled with zeros, and reported as short: there is nothing to
+    // verify.
     let (ffi::SQLITE_OK, Ok(bytes)) = (code, usize::try_from(length)) else { return code };
-    // SAFETY: the read that just succeeded has written `length` bytes there; nobody else has the buffer until this returns.
+    // SAFETY: the read that just succeeded has written `length` bytes there; no other code has the
+    // buffer until this returns.
     let page = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
     methods.learn(page, offset);
     // SAFETY: `methods` are those of `file`.
@@ -208,7 +210,8 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, le
     // SAFETY: as in `read`.
     let methods = unsafe { methods(file) };
     let Ok(bytes) = usize::try_from(length) else { return ffi::SQLITE_IOERR_WRITE };
-    // SAFETY: SQLite gave a buffer of `length` bytes, which nobody changes until this returns.
+    // SAFETY: SQLite gave a buffer of `length` bytes, which no other code changes until this
+    // returns.
     let page = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
     methods.learn(page, offset);
     // SAFETY: `methods` are those of `file`.

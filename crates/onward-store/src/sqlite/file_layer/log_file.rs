@@ -1,12 +1,12 @@
 //! A write-ahead log: what a commit appends to it is handed to the system in few writes.
 //!
-//! SQLite writes each frame of the log with two calls, 24 bytes that say which page it is and the
-//! page; a commit of some hundred tasks has some hundred frames. Each call costs more than the
-//! copying of what it writes. So what is appended is gathered, and written when there is enough of
-//! it, at the latest with the frame that commits: only after that SQLite makes the commit known in
-//! the memory that all users of the database share, so nobody looks for what has not been written.
-//! A write that fails is an error of the frame that was being appended, by which SQLite takes the
-//! whole transaction back, as if its own frame had failed.
+//! SQLite writes each frame of the log with two calls, 24 bytes that name the page, and the page; a
+//! commit of some hundred tasks has some hundred frames. Each call costs more than copying what it
+//! writes. So appended bytes are gathered, and written when there are enough of them, at the latest
+//! with the frame that commits. Only after that frame does SQLite publish the commit in the memory
+//! that all users of the database share, so no reader looks for bytes that are not written. A write
+//! that fails is an error of the frame that was being appended. SQLite then rolls back the whole
+//! transaction, as if its own frame had failed.
 //!
 //! What is gathered and never committed may not be written later: when the transaction has ended,
 //! others may write to its place. So it is forgotten as soon as the lock for writing is given back.
@@ -23,7 +23,7 @@ use rusqlite::ffi;
 use super::database_file;
 use crate::bounds;
 
-/// How many bytes are before the page of a frame. Nothing else of this length is written to a log,
+/// The number of bytes before the page of a frame. Nothing else of this length is written to a log,
 /// and no page is as short.
 const FRAME_HEADER: usize = 24;
 
@@ -35,11 +35,11 @@ pub(super) struct LogFile {
     system: *const ffi::sqlite3_io_methods,
     /// The database file to which the log belongs, while that is open.
     database: Cell<*mut ffi::sqlite3_file>,
-    /// What was appended and is not written yet: the bytes that end at `end`.
+    /// The appended bytes that are not written yet: the bytes that end at `end`.
     gathered: RefCell<Vec<u8>>,
-    /// Where what comes next is appended, if that is known.
+    /// The offset at which the next bytes are appended, if that is known.
     end: Cell<Option<i64>>,
-    /// Whether the frame that was begun last commits.
+    /// True if the frame that was begun last commits.
     commits: Cell<bool>,
 }
 
@@ -85,9 +85,9 @@ pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, database: *mut ffi
 /// `file` is one on which [`take_place`] was done and [`close`] was not, and `close` is not called
 /// while the answer lives.
 unsafe fn log_of<'a>(file: *mut ffi::sqlite3_file) -> &'a LogFile {
-    // SAFETY: `pMethods` was set by `take_place` to the first field of a `repr(C)` `LogFile` in a box, which is not freed before `close` and
-    // of which nobody ever has a mutable reference. SQLite uses a file in one thread at a time, so
-    // the cells in it are not raced for.
+    // SAFETY: `pMethods` was set by `take_place` to the first field of a `repr(C)` `LogFile` in a
+    // box, which is not freed before `close` and to which there never is a mutable reference.
+    // SQLite uses a file in one thread at a time, so the cells in it are not raced for.
     unsafe { &*(*file).pMethods.cast::<LogFile>() }
 }
 
@@ -175,7 +175,8 @@ unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, le
     // SAFETY: only files of `take_place` have this method, and SQLite does not close a file during another call on it.
     let log = unsafe { log_of(file) };
     let Ok(length) = usize::try_from(length) else { return ffi::SQLITE_IOERR_WRITE };
-    // SAFETY: SQLite gave a buffer of `length` bytes, which nobody changes until this returns.
+    // SAFETY: SQLite gave a buffer of `length` bytes, which no other code changes until this
+    // returns.
     let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), length) };
     log.note_frame(bytes);
     let code = if log.end.get() == Some(offset) {
@@ -294,8 +295,8 @@ mod tests {
         }
     }
 
-    /// What another connection reads: how many lines there are of each letter, and what SQLite
-    /// finds wrong.
+    /// Returns what another connection reads: the number of lines of each letter, and SQLite's
+    /// findings.
     fn read(directory: &Path) -> Vec<(String, u32)> {
         let reader = connection(directory);
         let integrity: String = reader.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();

@@ -1,4 +1,4 @@
-//! What a page with a checksum looks like.
+//! The layout of a page with a checksum.
 //!
 //! Its last eight bytes are a CRC-32 (of zlib, ISO 3309) over the number of the page and all before
 //! these eight bytes, and a mark. Every flip of up to three bits of a page is noticed for certain
@@ -8,16 +8,16 @@
 
 use crc32fast::Hasher;
 
-/// How many bytes at the end of each page are the checksum's.
+/// The number of bytes at the end of each page that are the checksum's.
 pub(in crate::sqlite) const CHECKSUM_BYTES: u8 = 8;
 
-/// What follows the CRC. Another way to make checksums would have another mark.
+/// The bytes that follow the CRC. Another way to make checksums would have another mark.
 const MARK: [u8; 4] = *b"onw1";
 
 /// The least and the most that SQLite takes for the size of a page, in bytes.
 const SIZES: std::ops::RangeInclusive<usize> = 512..=65_536;
 
-/// What the header of a database file says of its pages.
+/// The layout of the pages, as the header of a database file states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pages {
     /// They have no checksums.
@@ -27,7 +27,7 @@ pub(super) enum Pages {
 }
 
 impl Pages {
-    /// How many bytes of the header it takes to know.
+    /// The number of bytes of the header that are needed for it.
     pub(super) const HEADER: usize = 21;
 
     /// By the header with which a file begins; `None` if that is no header.
@@ -53,8 +53,8 @@ pub(super) fn seal(page: &mut [u8], number: u64) {
     }
 }
 
-/// Whether a page is as it was sealed. One of zeros only was never written: a file may be longer
-/// than what was written to it.
+/// Returns true if a page is as it was sealed. A page of zeros only was never written: a file may
+/// be longer than what was written to it.
 pub(super) fn is_intact(page: &[u8], number: u64) -> bool {
     match page.split_last_chunk::<{ CHECKSUM_BYTES as usize }>() {
         Some((content, end)) => *end == checksum(content, number) || page.iter().all(|byte| *byte == 0),
@@ -62,8 +62,8 @@ pub(super) fn is_intact(page: &[u8], number: u64) -> bool {
     }
 }
 
-/// Whether a page looks sealed. The first page of a file that says that it has no checksums must
-/// not: then the saying is damaged.
+/// Returns true if a page looks sealed. The first page of a file whose header states that it has no
+/// checksums must not: then the header is damaged.
 pub(super) fn is_sealed(page: &[u8]) -> bool {
     page.ends_with(&MARK)
 }

@@ -263,8 +263,7 @@ impl StoreFiles {
         self.paths.check(outcome)?;
         match Found::on_page(connection, &mut self.page) {
             Found::Identity(found) if self.seen == Some(found) => return Ok(()),
-            // A fault of the disk is no sign of another file; whoever reads the page next reports
-            // it.
+            // A fault of the disk is no sign of another file; the next read of the page reports it.
             Found::Unknown => return Ok(()),
             Found::Nothing if self.seen.is_none() => return Ok(()),
             Found::Identity(_) | Found::Nothing => {}
@@ -289,8 +288,8 @@ impl StoreFiles {
         Ok(())
     }
 
-    /// Whether a transaction that changes something is to raise the generation: the last one raised
-    /// is in the file already, so that the next checkpoint would not change it.
+    /// Returns true if a transaction that changes something must raise the generation: the last
+    /// raised one is in the file already, so the next checkpoint would not change it.
     pub(in crate::sqlite) fn is_to_be_raised(&self) -> bool {
         self.seen.is_none_or(|seen| self.raised_to <= seen.generation)
     }

@@ -33,7 +33,7 @@ const C_TRUSTING_NAME: &CStr = c"onward-trusting";
 struct Layer {
     own: ffi::sqlite3_vfs,
     system: *mut ffi::sqlite3_vfs,
-    /// Whether checksums are looked at.
+    /// True if checksums are verified.
     looks: bool,
 }
 
@@ -108,13 +108,13 @@ pub(in crate::sqlite) fn reserve(connection: &Connection, bytes: u8) -> Result<(
     control_reserved(connection, c_int::from(bytes)).map(drop)
 }
 
-/// How many bytes at the end of each page of a file are not SQLite's own. To be called when the
-/// file was read.
+/// Returns the number of bytes at the end of each page of a file that are not SQLite's own. Call it
+/// when the file was read.
 ///
 /// # Errors
 /// If SQLite does not know the request.
 pub(in crate::sqlite) fn reserved(connection: &Connection) -> Result<u8> {
-    // What is no number of bytes changes nothing.
+    // A value that is no number of bytes changes nothing.
     Ok(u8::try_from(control_reserved(connection, -1)?).unwrap_or(u8::MAX))
 }
 
@@ -131,7 +131,7 @@ fn control_reserved(connection: &Connection, mut bytes: c_int) -> Result<c_int> 
     }
 }
 
-/// Whether what a connection reads and writes goes through the layer.
+/// Returns true if a connection reads and writes through the layer.
 pub(in crate::sqlite) fn goes_through_layer(connection: &Connection) -> bool {
     let mut vfs: *mut ffi::sqlite3_vfs = ptr::null_mut();
     // SAFETY: as in `control_reserved`; this request takes a pointer to a pointer to a VFS.
@@ -163,7 +163,8 @@ unsafe extern "C" fn open(
     let code =
         unsafe { (*system).xOpen.map_or(ffi::SQLITE_CANTOPEN, |open| open(system, name, file, flags, flags_out)) };
     if code == ffi::SQLITE_OK && flags & ffi::SQLITE_OPEN_MAIN_DB != 0 {
-        // SAFETY: the system's `xOpen` has just succeeded on `file`, and nobody else knows it yet.
+        // SAFETY: the system's `xOpen` has just succeeded on `file`, and no other code knows it
+        // yet.
         unsafe { database_file::take_place(file, looks) };
     }
     if code == ffi::SQLITE_OK && flags & ffi::SQLITE_OPEN_WAL != 0 {

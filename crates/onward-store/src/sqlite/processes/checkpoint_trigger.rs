@@ -1,5 +1,5 @@
-//! What wakes the housekeeping thread: a write-ahead log that has grown long, and anything else that
-//! it is to look at.
+//! The trigger of the housekeeping thread: a write-ahead log that has grown long, and other events
+//! that it handles.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -19,7 +19,7 @@ const SHORT_LOG: i32 = 16;
 
 const PAGE_BYTES: u64 = 4096;
 
-/// How often peers are looked at.
+/// The interval at which peers are looked at.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Wakes the housekeeping thread.
@@ -27,14 +27,14 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 pub(in crate::sqlite) struct CheckpointTrigger {
     /// The log.
     log: PathBuf,
-    /// How many pages make it long where there is room.
+    /// The number of pages that make the log long where there is room.
     most: i32,
-    /// How many pages make it long on this disk.
+    /// The number of pages that make the log long on this disk.
     long: AtomicI32,
     pages: AtomicI32,
-    /// Whether the log is to be copied.
+    /// True if the log is to be copied.
     copy: AtomicBool,
-    /// Whether the writer is to do that before it goes on.
+    /// True if the writer must copy the log before it continues.
     overdue: AtomicBool,
     fired: Mutex<bool>,
     changed: Condvar,
@@ -46,7 +46,7 @@ pub(in crate::sqlite) struct CheckpointTrigger {
 /// Why the thread looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum Reason {
-    /// Somebody rang, and has told the engine what there is to tell.
+    /// A thread of this process fired the trigger, and has notified the engine.
     Fired,
     /// It is time to.
     Time,
@@ -103,17 +103,17 @@ impl CheckpointTrigger {
         }
     }
 
-    /// How long the log is, in pages.
+    /// Returns the length of the log, in pages.
     pub(in crate::sqlite) fn pages(&self) -> i32 {
         self.pages.load(Ordering::Relaxed)
     }
 
-    /// Whether the log is to be copied; says so once.
+    /// Returns true, once, if the log is to be copied.
     pub(in crate::sqlite) fn take_copy(&self) -> bool {
         self.copy.swap(false, Ordering::AcqRel)
     }
 
-    /// Whether the writer is to copy the log; says so once.
+    /// Returns true, once, if the writer must copy the log.
     pub(in crate::sqlite) fn take_overdue(&self) -> bool {
         self.overdue.swap(false, Ordering::AcqRel)
     }
@@ -152,8 +152,8 @@ impl CheckpointTrigger {
     }
 }
 
-/// How many pages there are for the log and for what it makes the database grow: what is free and
-/// what the log has already. `None` if the file system does not say.
+/// Returns the number of pages for the log and for the growth of the database that it causes: what
+/// is free and what the log has already. `None` if the file system does not report it.
 fn room_for_log(log: &Path) -> Option<i32> {
     let room = rustix::fs::statvfs(log.parent()?).ok().filter(|room| room.f_blocks > 0)?;
     let free = room.f_bavail.saturating_mul(room.f_frsize);
