@@ -1,8 +1,8 @@
 //! Making a store of pieces.
 //!
 //! The file is written beside its place and gets its name when it is whole and on disk. It is
-//! written without an index watermark, so that nothing is in the tables that find tasks: the first look
-//! makes them, as after any start.
+//! written without an index watermark, so that nothing is in the tables that find tasks: the first
+//! look makes them, as after any start.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

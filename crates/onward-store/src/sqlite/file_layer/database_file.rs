@@ -41,7 +41,8 @@ pub(super) struct Methods {
 /// # Safety
 /// `file` was opened by the system's VFS, and no other thread uses it yet.
 pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, looks: bool) {
-    // SAFETY: an `xOpen` that succeeds has set `pMethods` to a table that outlives the file; tables are plain data.
+    // SAFETY: an `xOpen` that succeeds has set `pMethods` to a table that outlives the file; tables
+    // are plain data.
     let system = unsafe { (*file).pMethods };
     // SAFETY: see above.
     let copy = unsafe { ptr::read(system) };
@@ -64,9 +65,9 @@ pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, looks: bool) {
         sealed: RefCell::default(),
         log: Cell::new(ptr::null()),
     };
-    // SAFETY: `file` is valid for writes, as SQLite gave it to `xOpen`. The new table lives until `close` frees it, which is the last call on
-    // the file. The unix VFS calls its methods by name and never looks at `pMethods` of its own
-    // files.
+    // SAFETY: `file` is valid for writes, as SQLite gave it to `xOpen`. The new table lives until
+    // `close` frees it, which is the last call on the file. The unix VFS calls its methods by name
+    // and never looks at `pMethods` of its own files.
     unsafe { (*file).pMethods = Box::into_raw(Box::new(methods)).cast() };
 }
 
@@ -91,7 +92,8 @@ impl Methods {
     /// # Safety
     /// `file` is the file of these methods, and `data` is valid for writes of `length` bytes.
     unsafe fn read(&self, file: *mut ffi::sqlite3_file, data: *mut c_void, length: c_int, offset: i64) -> c_int {
-        // SAFETY: the method of the table that the system gave this very file; the caller promises the rest.
+        // SAFETY: the method of the table that the system gave this very file; the caller promises
+        // the rest.
         unsafe { (*self.system).xRead.map_or(ffi::SQLITE_IOERR, |read| read(file, data, length, offset)) }
     }
 
@@ -182,7 +184,8 @@ impl Methods {
 
 /// `xRead`: the system's, and a page that is not as it was sealed is an error.
 unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, data: *mut c_void, length: c_int, offset: i64) -> c_int {
-    // SAFETY: only files of `take_place` have this method, and SQLite does not close a file during another call on it.
+    // SAFETY: only files of `take_place` have this method, and SQLite does not close a file during
+    // another call on it.
     let methods = unsafe { methods(file) };
     // SAFETY: SQLite's own arguments.
     let code = unsafe { methods.read(file, data, length, offset) };
@@ -236,21 +239,25 @@ unsafe extern "C" fn lock_memory(file: *mut ffi::sqlite3_file, first: c_int, cou
     // SAFETY: as in `read`.
     let methods = unsafe { methods(file) };
     if flags & ffi::SQLITE_SHM_UNLOCK != 0 && first == WRITE_LOCK {
-        // SAFETY: the log says here where it is from when it is opened until it is closed, and is used in one thread at a time with this file.
+        // SAFETY: the log says here where it is from when it is opened until it is closed, and is
+        // used in one thread at a time with this file.
         unsafe { methods.log.get().as_ref() }.into_iter().for_each(LogFile::forget);
     }
-    // SAFETY: the method of the table that the system gave this very file, with SQLite's own arguments.
+    // SAFETY: the method of the table that the system gave this very file, with SQLite's own
+    // arguments.
     unsafe { (*methods.system).xShmLock.map_or(ffi::SQLITE_IOERR_SHMLOCK, |lock| lock(file, first, count, flags)) }
 }
 
 /// `xClose`: gives the file its own methods back and has the system close it.
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
-    // SAFETY: only files of `take_place` have this method, so `pMethods` came from `Box::into_raw` of a `Methods`. SQLite closes a file once
-    // and during no other call on it, so no reference to the box is left and it is freed only here.
+    // SAFETY: only files of `take_place` have this method, so `pMethods` came from `Box::into_raw`
+    // of a `Methods`. SQLite closes a file once and during no other call on it, so no reference to
+    // the box is left and it is freed only here.
     let methods = unsafe { Box::from_raw((*file).pMethods.cast_mut().cast::<Methods>()) };
     // SAFETY: as in `lock_memory`. SQLite closes the log first, so there is none here any more.
     unsafe { methods.log.get().as_ref() }.into_iter().for_each(LogFile::lose_database);
-    // SAFETY: `file` stays SQLite's valid memory until this call returns; the table is the one the system had set.
+    // SAFETY: `file` stays SQLite's valid memory until this call returns; the table is the one the
+    // system had set.
     unsafe { (*file).pMethods = methods.system };
     // SAFETY: the file is again as the system's VFS left it, and its table outlives it.
     unsafe { (*methods.system).xClose.map_or(ffi::SQLITE_IOERR, |close| close(file)) }

@@ -49,7 +49,8 @@ pub(super) struct LogFile {
 /// `file` was opened by the system's VFS as the log of `database`, and no other thread uses it yet;
 /// `database` is open, and [`database_file::take_place`] was done on it.
 pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, database: *mut ffi::sqlite3_file) {
-    // SAFETY: an `xOpen` that succeeds has set `pMethods` to a table that outlives the file; tables are plain data.
+    // SAFETY: an `xOpen` that succeeds has set `pMethods` to a table that outlives the file; tables
+    // are plain data.
     let system = unsafe { (*file).pMethods };
     // SAFETY: see above.
     let copy = unsafe { ptr::read(system) };
@@ -73,11 +74,12 @@ pub(super) unsafe fn take_place(file: *mut ffi::sqlite3_file, database: *mut ffi
         end: Cell::new(None),
         commits: Cell::new(false),
     }));
-    // SAFETY: the caller promises the database; the log is told to it, and told to be gone by `close`, while both are open.
+    // SAFETY: the caller promises the database; the log is told to it, and told to be gone by
+    // `close`, while both are open.
     unsafe { database_file::methods(database) }.set_log(log);
-    // SAFETY: `file` is valid for writes, as SQLite gave it to `xOpen`. The new table lives until `close` frees it, which is the last call on
-    // the file. The unix VFS calls its methods by name and never looks at `pMethods` of its own
-    // files.
+    // SAFETY: `file` is valid for writes, as SQLite gave it to `xOpen`. The new table lives until
+    // `close` frees it, which is the last call on the file. The unix VFS calls its methods by name
+    // and never looks at `pMethods` of its own files.
     unsafe { (*file).pMethods = log.cast() };
 }
 
@@ -113,7 +115,8 @@ impl LogFile {
     /// `file` is the file of this log.
     unsafe fn write_through(&self, file: *mut ffi::sqlite3_file, bytes: &[u8], offset: i64) -> c_int {
         let Ok(length) = c_int::try_from(bytes.len()) else { return ffi::SQLITE_IOERR_WRITE };
-        // SAFETY: the method of the table that the system gave this very file; a slice is valid for reads of its length.
+        // SAFETY: the method of the table that the system gave this very file; a slice is valid for
+        // reads of its length.
         let code = unsafe {
             (*self.system).xWrite.map_or(ffi::SQLITE_IOERR, |write| write(file, bytes.as_ptr().cast(), length, offset))
         };
@@ -172,7 +175,8 @@ impl LogFile {
 /// `xWrite`: what is appended is gathered; other writes are written at once, after what was
 /// gathered before them.
 unsafe extern "C" fn write(file: *mut ffi::sqlite3_file, data: *const c_void, length: c_int, offset: i64) -> c_int {
-    // SAFETY: only files of `take_place` have this method, and SQLite does not close a file during another call on it.
+    // SAFETY: only files of `take_place` have this method, and SQLite does not close a file during
+    // another call on it.
     let log = unsafe { log_of(file) };
     let Ok(length) = usize::try_from(length) else { return ffi::SQLITE_IOERR_WRITE };
     // SAFETY: SQLite gave a buffer of `length` bytes, which no other code changes until this
@@ -203,7 +207,8 @@ unsafe extern "C" fn read(file: *mut ffi::sqlite3_file, data: *mut c_void, lengt
     let log = unsafe { log_of(file) };
     // SAFETY: `log` is that of `file`.
     match unsafe { log.flush(file) } {
-        // SAFETY: the method of the table that the system gave this very file, with SQLite's own arguments.
+        // SAFETY: the method of the table that the system gave this very file, with SQLite's own
+        // arguments.
         ffi::SQLITE_OK => unsafe {
             (*log.system).xRead.map_or(ffi::SQLITE_IOERR, |read| read(file, data, length, offset))
         },
@@ -252,15 +257,17 @@ unsafe extern "C" fn file_size(file: *mut ffi::sqlite3_file, size: *mut i64) -> 
 /// `xClose`: gives the file its own methods back and has the system close it. What is gathered then
 /// is of no commit.
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
-    // SAFETY: only files of `take_place` have this method, so `pMethods` came from `Box::into_raw` of a `LogFile`. SQLite closes a file once
-    // and during no other call on it, so no reference to the box is left and it is freed only here.
+    // SAFETY: only files of `take_place` have this method, so `pMethods` came from `Box::into_raw`
+    // of a `LogFile`. SQLite closes a file once and during no other call on it, so no reference to
+    // the box is left and it is freed only here.
     let log = unsafe { Box::from_raw((*file).pMethods.cast_mut().cast::<LogFile>()) };
     let database = log.database.get();
     if !database.is_null() {
         // SAFETY: a database file that is closed says so, so this one is open.
         unsafe { database_file::methods(database) }.set_log(ptr::null());
     }
-    // SAFETY: `file` stays SQLite's valid memory until this call returns; the table is the one the system had set.
+    // SAFETY: `file` stays SQLite's valid memory until this call returns; the table is the one the
+    // system had set.
     unsafe { (*file).pMethods = log.system };
     // SAFETY: the file is again as the system's VFS left it, and its table outlives it.
     unsafe { (*log.system).xClose.map_or(ffi::SQLITE_IOERR, |close| close(file)) }

@@ -91,7 +91,7 @@ impl CheckpointTrigger {
         let before = self.pages.swap(pages, Ordering::Relaxed);
         let long = self.long.load(Ordering::Relaxed);
         let passes = |length| pages / length > before / length;
-        // Where there is room, a log that grows while it is copied does no harm.
+        // A log that grows while it is copied does no harm where there is room.
         if long < self.most && passes(long + long / 2) {
             self.overdue.store(true, Ordering::Release);
         }

@@ -53,8 +53,8 @@ pub(in crate::sqlite) struct PeerProcesses {
     watcher: Option<notify::RecommendedWatcher>,
 }
 
-/// The lock files of the other lasting processes. They can be woken from any thread: the lock is never
-/// held while something waits for SQLite.
+/// The lock files of the other lasting processes. They can be woken from any thread: the lock is
+/// never held while something waits for SQLite.
 #[derive(Debug, Clone, Default)]
 pub(in crate::sqlite) struct PeerWakers {
     lock_files: Arc<Mutex<BTreeMap<String, File>>>,

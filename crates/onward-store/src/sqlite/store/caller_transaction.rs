@@ -262,8 +262,9 @@ impl Drop for SubmittedInTransaction<'_> {
 }
 
 impl SqliteStore {
-    /// Submits tasks in the caller's own transaction, so that they become durable together with
-    /// what else it wrote, or not at all. This is a transactional outbox without a second system.
+    /// Submits tasks in the caller's own transaction: they become durable together with the
+    /// caller's other writes, or not at all. This is a transactional outbox without a second
+    /// system.
     ///
     /// `connection` is the caller's connection to the store's file, in a transaction. All tasks are
     /// accepted, or none. They exist when the caller commits, as durably as the settings of its
