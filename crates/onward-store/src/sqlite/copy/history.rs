@@ -61,7 +61,8 @@ fn share_out(waiting: &Waiting) -> Result<Counted> {
                 }
             }
             if left > 0 {
-                // These ended before the days that are kept, in a queue that can no longer be told.
+                // These ended before the days that are kept, in a queue without a count left to
+                // assign.
                 *counted.entry((kind.kind.clone(), Name::default_queue(), state.code())).or_default() += left;
             }
         }

@@ -1,10 +1,10 @@
 //! The layout of a page with a checksum.
 //!
 //! Its last eight bytes are a CRC-32 (of zlib, ISO 3309) over the number of the page and all before
-//! these eight bytes, and a mark. Every flip of up to three bits of a page is noticed for certain
-//! (Koopman, "32-bit cyclic redundancy codes for Internet applications", DSN 2002), other damage
-//! but for one in four milliards. The number is in it so that a page that was written to the place
-//! of another is noticed too.
+//! these eight bytes, and a mark. Every flip of up to three bits of a page is detected for certain
+//! (Koopman, "32-bit cyclic redundancy codes for Internet applications", DSN 2002). Other damage is
+//! missed once in four milliards. The number is included so that a page written to the place of
+//! another is detected too.
 
 use crc32fast::Hasher;
 
@@ -14,7 +14,7 @@ pub(in crate::sqlite) const CHECKSUM_BYTES: u8 = 8;
 /// The bytes that follow the CRC. Another way to make checksums would have another mark.
 const MARK: [u8; 4] = *b"onw1";
 
-/// The least and the most that SQLite takes for the size of a page, in bytes.
+/// The smallest and the largest page size that SQLite accepts, in bytes.
 const SIZES: std::ops::RangeInclusive<usize> = 512..=65_536;
 
 /// The layout of the pages, as the header of a database file states it.
@@ -30,13 +30,13 @@ impl Pages {
     /// The number of bytes of the header that are needed for it.
     pub(super) const HEADER: usize = 21;
 
-    /// By the header with which a file begins; `None` if that is no header.
+    /// Returns the layout by the header with which a file begins; `None` if that is no header.
     pub(super) fn of_header(header: &[u8]) -> Option<Self> {
         let header = header.first_chunk::<{ Self::HEADER }>()?;
         if !header.starts_with(b"SQLite format 3\0") {
             return None;
         }
-        // The largest does not fit, and is written as one.
+        // The largest size does not fit, and is written as one.
         let size = match u16::from_be_bytes([header[16], header[17]]) {
             1 => 65_536,
             size => usize::from(size),

@@ -37,8 +37,8 @@ struct Layer {
     looks: bool,
 }
 
-/// Makes the layer known to SQLite, once in the life of the process. It is not the default: only
-/// what asks for its name goes through it.
+/// Registers the layer with SQLite, once in the life of the process. It is not the default: only
+/// connections that ask for its name go through it.
 ///
 /// # Errors
 /// If SQLite has no VFS of the system, or no memory.
@@ -99,8 +99,8 @@ fn register_as(name: &'static CStr, below: Option<&CStr>, looks: bool) -> c_int 
     unsafe { ffi::sqlite3_vfs_register(layer.cast(), 0) }
 }
 
-/// Has the pages of a file get checksums. To be called before the first page is written, and
-/// without effect later, but on what `VACUUM INTO` writes.
+/// Gives the pages of a file room for checksums. Call it before the first page is written; later it
+/// has no effect except on what `VACUUM INTO` writes.
 ///
 /// # Errors
 /// If SQLite does not know the request.

@@ -38,17 +38,17 @@ pub(in crate::sqlite) struct CheckpointTrigger {
     overdue: AtomicBool,
     fired: Mutex<bool>,
     changed: Condvar,
-    /// True if the thread sleeps until it is rung, instead of looking once a second.
+    /// True if the thread sleeps until it is woken, instead of looking once a second.
     sleeps: AtomicBool,
     closed: AtomicBool,
 }
 
-/// Why the thread looks.
+/// The reason for which the thread looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum Reason {
     /// A thread of this process fired the trigger, and has notified the engine.
     Fired,
-    /// It is time to.
+    /// The poll interval has passed.
     Time,
 }
 
@@ -70,14 +70,14 @@ impl CheckpointTrigger {
         trigger
     }
 
-    /// Has the log be copied before it leaves no room to copy it to: all of its pages may be new to
-    /// the database.
+    /// Fits the bound to the free room, so that the log is copied before it leaves no room to copy it to: all of
+    /// its pages may be new to the database.
     pub(super) fn fit_disk(&self) {
         let long = room_for_log(&self.log).map_or(self.most, |room| room / 3);
         self.long.store(long.max(SHORT_LOG).min(self.most), Ordering::Relaxed);
     }
 
-    /// Has every commit of a connection say how long the log is.
+    /// Makes every commit of a connection report the length of the log.
     pub(in crate::sqlite) fn watch(self: &Arc<Self>, connection: &mut Connection) -> Result<()> {
         let trigger = Arc::clone(self);
         let hook = move |_: &mut rusqlite::hooks::Wal, pages: i32| {
@@ -95,8 +95,8 @@ impl CheckpointTrigger {
         if long < self.most && passes(long + long / 2) {
             self.overdue.store(true, Ordering::Release);
         }
-        // Once for each length: where a reader keeps the log from starting anew, or another process
-        // fails to copy it, it is tried again.
+        // Fires once for each length: where a reader keeps the log from starting again, or another
+        // process fails to copy it, the copy is tried again.
         if passes(long) {
             self.copy.store(true, Ordering::Release);
             self.fire();
@@ -123,7 +123,7 @@ impl CheckpointTrigger {
         self.changed.notify_one();
     }
 
-    /// Rings if the thread would not look by itself: a checkpoint of a peer writes thousands of
+    /// Fires if the thread would not look by itself: a checkpoint of a peer writes thousands of
     /// pages.
     pub(in crate::sqlite) fn fire_if_asleep(&self) {
         if self.sleeps.load(Ordering::Relaxed) {
@@ -136,8 +136,8 @@ impl CheckpointTrigger {
         self.fire();
     }
 
-    /// Waits until it is rung or, if others write too, until it is time to look at them; `None` if
-    /// the thread is to end.
+    /// Waits until the trigger fires or, if other processes write too, until it is time to look at
+    /// them; `None` if the thread is to end.
     pub(in crate::sqlite) fn wait(&self, alone: bool) -> Option<Reason> {
         self.sleeps.store(alone, Ordering::Relaxed);
         let fired = self.fired.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,7 +165,7 @@ fn room_for_log(log: &Path) -> Option<i32> {
 mod tests {
     use super::*;
 
-    /// After which of these commits, each with the length of the log, it rings.
+    /// Returns after which of these commits, each with the length of the log, the trigger fires.
     fn fires<const N: usize>(lengths: [i32; N]) -> [bool; N] {
         let trigger = CheckpointTrigger::new(PathBuf::new(), 10);
         lengths.map(|pages| {

@@ -38,7 +38,8 @@ pub(in crate::sqlite) fn start(
         let mut alone = committer.lock().unwrap_or_else(PoisonError::into_inner).is_woken_by_all_writes();
         while let Some(reason) = trigger.wait(alone) {
             if has_lost_file(&committer, &connection) {
-                // The store is closed. A waiter of this store gets the error from its next call.
+                // The file is lost, so there is nothing left to maintain. A waiter of this store
+                // gets the error from its next call.
                 alone = true;
                 continue;
             }
@@ -80,7 +81,7 @@ fn has_lost_file(committer: &Mutex<Committer>, connection: &Connection) -> bool 
     true
 }
 
-/// Copies while writers go on, until little is left; not to that end if a pass gets no further,
+/// Copies while writers continue, until little is left. Returns false if a pass gets no further,
 /// because another process copies or a reader needs the rest.
 fn copy_most(connection: &Connection, trigger: &CheckpointTrigger) -> bool {
     let mut copied = 0;

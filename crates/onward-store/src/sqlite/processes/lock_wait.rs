@@ -23,7 +23,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// lock so long does not release it.
 pub(super) const MAX_POLLS: u32 = 30;
 
-/// The time for which the holders of the lock have committed nothing.
+/// The last progress of the holders of the lock, and the polls without progress since.
 #[derive(Debug, Default)]
 struct RetryBudget {
     seen: Option<Progress>,

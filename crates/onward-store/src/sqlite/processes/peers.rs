@@ -408,7 +408,7 @@ mod tests {
         assert_eq!(removed, 0, "lock files were removed under their owners");
     }
 
-    /// Counts the wake-ups of one process by each of these wakers.
+    /// Wakes one process by each of these wakers, and returns what it receives each time.
     fn told<const N: usize>(wakers: [&PeerWakers; N], told: &std::sync::mpsc::Receiver<Woken>) -> [Woken; N] {
         wakers.map(|wakers| {
             wakers.wake();

@@ -180,7 +180,7 @@ impl Index {
     }
 
     /// Returns true if more tasks wait in memory than may. Tasks that were read when the index was
-    /// loaded count less, so that they are not read again and again.
+    /// loaded have the bound `beside_tables`, so that they are not read again and again.
     pub(in crate::sqlite) fn is_full(&self, may: MemoryTasks) -> bool {
         let limit = if self.table_lists.is_empty() { may.alone } else { may.beside_tables };
         self.in_memory() > limit || self.loaded > may.beside_tables

@@ -319,8 +319,8 @@ impl SqliteStore {
     /// transaction. The error says so, and so does [`is_autocommit`](Connection::is_autocommit).
     ///
     /// [`is_invalid`](Error::is_invalid) if a task exceeds a bound, if more than 100 000 are given,
-    /// if no transaction has begun, if the connection is on another file or has a temporary table
-    /// with the name of one of the file's, or if the store is in memory.
+    /// if no transaction has begun, or if the store is in memory. Also if the connection is on
+    /// another file or has a temporary table with the name of one of the file's.
     ///
     /// [`is_read_only`](Error::is_read_only) if the connection only reads.
     ///

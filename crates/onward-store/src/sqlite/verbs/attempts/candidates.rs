@@ -132,7 +132,7 @@ impl Transaction<'_> {
         let mode = self.mode_of(claim);
         let has_affinity_keys = self.cache.affinity.any();
         let has_groups = has_affinity_keys || self.cache.names.has_groups();
-        // Lists reserved for the claiming session are included; a look may have no session.
+        // The session whose reserved lists are included; a look may have no session.
         let own = Some(claim.session.0).filter(|session| has_affinity_keys && *session > 0);
         let (are_shared, last) = (self.cache.limits.fair_shares.are_shared(), claim.last_place(self.now));
         let (mut sources, mut queues) = (Vec::new(), Vec::new());

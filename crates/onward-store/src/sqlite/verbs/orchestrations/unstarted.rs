@@ -49,8 +49,8 @@ impl Transaction<'_> {
         Ok(statement.query_row([], |row| row.get(0))?)
     }
 
-    /// Extends how long an orchestration that was never started keeps its signals: the last request
-    /// counts.
+    /// Extends how long an orchestration that was never started keeps its signals: the later of the
+    /// present end and the requested one holds.
     fn keep_longer(&mut self, task: TaskId, keep_for: Duration) -> VerbResult<()> {
         let live = self.live_or_refuse(task)?;
         if !live.options.orchestration || self.instance(task)?.hold != Hold::Unstarted {

@@ -41,7 +41,7 @@ impl Transaction<'_> {
     }
 
     /// Makes a task that was just inserted its parent's child. A parent that waits for its children
-    /// waits for it too; one that failed or was cancelled takes the child with it.
+    /// waits for it too; one that ended without completing cancels the child.
     pub(in crate::sqlite::verbs) fn join_family(&mut self, id: TaskId, new: &NewTask) -> Result<()> {
         let Some(parent) = new.parent else { return Ok(()) };
         self.flush_completions()?;
