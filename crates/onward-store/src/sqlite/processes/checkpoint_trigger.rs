@@ -70,8 +70,8 @@ impl CheckpointTrigger {
         trigger
     }
 
-    /// Fits the bound to the free room, so that the log is copied before it leaves no room to copy it to: all of
-    /// its pages may be new to the database.
+    /// Fits the bound to the free room, so that the log is copied before it leaves no room to copy
+    /// it to: all of its pages may be new to the database.
     pub(super) fn fit_disk(&self) {
         let long = room_for_log(&self.log).map_or(self.most, |room| room / 3);
         self.long.store(long.max(SHORT_LOG).min(self.most), Ordering::Relaxed);
