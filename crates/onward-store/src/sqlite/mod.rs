@@ -1,4 +1,4 @@
-//! The SQLite store: one file, one writer at a time, everybody's writes in one commit.
+//! The SQLite store: one file, one writer at a time, and the writes of all callers in one commit.
 //!
 //! [`store`] is what callers see. A write goes through [`commit`], whose transaction calls one of
 //! the [`verbs`]; a read goes to [`reads`]. [`ready`] finds tasks for a claim, within the

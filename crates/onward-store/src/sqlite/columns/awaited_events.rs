@@ -1,4 +1,4 @@
-//! What a column of `instance` says of the events that an orchestration waits for.
+//! The column of `instance` with the events that an orchestration waits for.
 
 use crate::api::error::{Error, Result};
 use crate::api::name::Name;

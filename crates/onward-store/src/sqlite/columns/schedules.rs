@@ -1,4 +1,4 @@
-//! The rows of schedules. They are read when somebody asks, and not kept in memory: no submit and
+//! The rows of schedules. They are read when a caller asks, and not kept in memory: no submit and
 //! no claim needs them.
 
 use bytes::Bytes;

@@ -1,4 +1,5 @@
-//! What a session serves, as JSON in a column that is NULL for one that serves everything.
+//! The selection that a session serves, as JSON in a column that is NULL for one that serves
+//! everything.
 
 use rusqlite::Row;
 

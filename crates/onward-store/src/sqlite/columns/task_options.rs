@@ -15,8 +15,7 @@ use crate::api::task::{NewTask, TaskId, Ttl};
 use crate::api::timestamp::Timestamp;
 use crate::rules::retry::RetryPolicy;
 
-/// What a submitter may say of a task beyond the columns of its row. Field names are part of the
-/// file format.
+/// The options of a task beyond the columns of its row. Field names are part of the file format.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(in crate::sqlite) struct TaskOptions {
@@ -48,7 +47,7 @@ pub(in crate::sqlite) struct TaskOptions {
     pub(in crate::sqlite) io: Option<Io>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) aggregate: Option<Aggregate>,
-    /// How many items a batch has adopted.
+    /// The number of items that a batch has adopted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::sqlite) members: Option<NonZeroU32>,
     pub(in crate::sqlite) affinity: Option<Name>,
@@ -84,7 +83,7 @@ impl TaskOptions {
 }
 
 impl TaskOptions {
-    /// How many items a batch has adopted; 0 for any other task.
+    /// Returns the number of items that a batch has adopted; 0 for any other task.
     pub(in crate::sqlite) fn member_count(&self) -> u32 {
         self.members.map_or(0, NonZeroU32::get)
     }

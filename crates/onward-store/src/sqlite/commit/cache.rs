@@ -1,4 +1,4 @@
-//! What the writer keeps in memory between transactions; all of it can be read again from the file.
+//! The writer's cache between transactions; all of it can be read again from the file.
 
 use std::time::Duration;
 
@@ -23,18 +23,18 @@ use crate::sqlite::ready::claimable_heads::{ClaimableHead, ClaimableHeads};
 use crate::sqlite::ready::index::Index;
 use crate::sqlite::row_cache::running_tasks::RunningTasks;
 
-/// What need not be read again though another process has written.
+/// The parts of the cache that stay valid though another process has written.
 #[derive(Default)]
 struct Known {
     names: Option<Names>,
     limits: Option<Limits>,
     settle_groups: bool,
-    /// When reservations were last looked at.
+    /// The time at which reservations were last looked at.
     looked_at: Option<i64>,
     pruned_to: i64,
 }
 
-/// The writer's memory. It is dropped and read again when another process has written, and when a
+/// The writer's cache. It is dropped and read again when another process has written, and when a
 /// transaction was rolled back.
 #[derive(Debug)]
 pub(in crate::sqlite) struct Cache {
@@ -46,31 +46,31 @@ pub(in crate::sqlite) struct Cache {
     pub(in crate::sqlite) limits: Limits,
     pub(in crate::sqlite) heads: ClaimableHeads,
     pub(in crate::sqlite) affinity: AffinityKeys,
-    /// Whether groups that wait for a token are to be looked at whatever was noted of when it
-    /// comes.
+    /// True if the groups that wait for a token are to be looked at, regardless of when their token
+    /// was expected.
     pub(in crate::sqlite) settle_groups: bool,
     pub(in crate::sqlite) running_rows: RunningTasks,
-    /// Whether there may be keys that outlive their task.
+    /// True if there may be keys that outlive their task.
     pub(in crate::sqlite) retained_keys: bool,
-    /// Whether there may be tasks that follow others.
+    /// True if there may be tasks that follow other tasks.
     pub(in crate::sqlite) successors: bool,
-    /// Whether dependents of tasks that are over do not all know yet.
+    /// True if some dependents of ended tasks have not been updated yet.
     pub(in crate::sqlite) has_unpropagated_ends: bool,
-    /// When the next attempt has not been finished in time that waits for that.
+    /// The time at which the next attempt that awaits an external completion becomes overdue.
     pub(in crate::sqlite) next_overdue: Option<i64>,
-    /// When something that is collected is handed over if nothing more comes.
+    /// The time at which the next pending batch is ready if no further item arrives.
     pub(in crate::sqlite) next_ready_batch: Option<i64>,
     /// The number of the next task. Numbers are never used again: every task that leaves `task`
     /// leaves a log row, and that row carries the number of the next task.
     pub(in crate::sqlite) next_task: i64,
     /// The number of the next log row.
     pub(in crate::sqlite) next_log: i64,
-    /// No row of the log before this one tells of the end of a task that a prune has to look at:
-    /// those are gone, or said how long they are kept.
+    /// No log row before this one has the end of a task that a prune has to look at: those tasks
+    /// are removed, or have a retention of their own.
     pub(in crate::sqlite) pruned_to: i64,
-    /// The number of the next tag, once somebody asked.
+    /// The number of the next tag, once it was needed.
     pub(in crate::sqlite) next_tag: Option<i64>,
-    /// The latest day on which a task ended, once it is known that there is one.
+    /// The latest day on which a task ended, once one is known.
     pub(in crate::sqlite) day: Option<i64>,
 }
 
@@ -79,7 +79,7 @@ impl Cache {
         Self::load_with(connection, Known { settle_groups: true, ..Known::default() }, now)
     }
 
-    /// Reads again what another process may have changed.
+    /// Reloads what another process may have changed.
     pub(super) fn reload(self, connection: &Database<'_>, now: ClockReading) -> Result<Self> {
         let known = Known {
             names: Some(self.names),
@@ -131,12 +131,12 @@ impl Cache {
 }
 
 impl Cache {
-    /// Where the tasks of a list stand among those of its queue.
+    /// Returns the fair-share tag of a list among those of its queue.
     pub(in crate::sqlite) fn share_tag_of(&mut self, connection: &Database<'_>, list: i64) -> Result<Rank> {
         share_tag_of(connection, &self.names, &mut self.limits, list)
     }
 
-    /// The lists of a base whose groups have got a token since the last sweep.
+    /// Returns the lists of a base whose groups have got a token since the last sweep.
     pub(in crate::sqlite) fn lists_with_tokens(
         &mut self,
         connection: &Database<'_>,
@@ -167,19 +167,19 @@ fn share_tag_of(connection: &Database<'_>, names: &Names, limits: &mut Limits, n
     Ok(rules::share::rank(tags, is_below_minimum))
 }
 
-/// When the next attempt has not been finished in time that waits for that.
+/// Returns the time at which the next attempt that awaits an external completion becomes overdue.
 pub(in crate::sqlite) fn next_overdue(connection: &Database<'_>) -> Result<Option<i64>> {
     let mut statement =
         connection.prepare_cached("SELECT min(until) FROM awaited_completion WHERE until IS NOT NULL")?;
     Ok(statement.query_row([], |row| row.get(0))?)
 }
 
-/// When something that is collected is handed over if nothing more comes.
+/// Returns the time at which the next pending batch is ready if no further item arrives.
 pub(in crate::sqlite) fn next_ready_batch(connection: &Database<'_>) -> Result<Option<i64>> {
     Ok(connection.prepare_cached("SELECT min(ready_at) FROM pending_batch")?.query_row([], |row| row.get(0))?)
 }
 
-/// The number of a limit's scope, unless it is of groups.
+/// Returns the number of a limit's scope, unless it is of groups.
 pub(in crate::sqlite) fn scope_number(names: &Names, scope: &LimitScope) -> Option<ScopeNumber> {
     match scope {
         LimitScope::All => Some(ScopeNumber::All),
@@ -189,7 +189,7 @@ pub(in crate::sqlite) fn scope_number(names: &Names, scope: &LimitScope) -> Opti
     }
 }
 
-/// The heads of groups' lists: in the tables of a shared file, else found by the lists.
+/// Returns the heads of groups' lists: in the tables of a shared file, else found by the lists.
 fn heads(connection: &Database<'_>, names: &Names, index: &mut Index, limits: &mut Limits) -> Result<ClaimableHeads> {
     if index.is_shared() {
         return Ok(ClaimableHeads::Tables);

@@ -1,4 +1,4 @@
-//! How large commits were: what a fair comparison with a bare program needs to know.
+//! The sizes of commits, which a fair comparison with a bare program needs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,7 +19,7 @@ pub(in crate::sqlite) struct CommitSizes {
     ending: AtomicU64,
 }
 
-/// How many commits there were and what they held, since the store was opened.
+/// The number of commits and of what they held, since the store was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CommitCounts {
     /// Commits.

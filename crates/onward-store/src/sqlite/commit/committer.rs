@@ -1,4 +1,5 @@
-//! The writing connection and what belongs to it: one at a time commits everybody's writes.
+//! The writing connection and what belongs to it. One thread at a time commits the writes of all
+//! callers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,16 +30,17 @@ use crate::sqlite::processes::peers::PeerProcesses;
 use crate::sqlite::ready::index::{ALL_IN_TABLES, MemoryTasks};
 use crate::sqlite::store::sqlite_errors::in_file;
 
-/// One caller's writes and where the answer goes.
+/// One caller's writes and the channel for their outcomes.
 #[derive(Debug)]
 pub(in crate::sqlite) struct CommitRequest {
     pub(in crate::sqlite) writes: Vec<Write>,
-    /// Whether tags are to be in the tables when it is answered.
+    /// True if the tags must be in the tables when the request is completed.
     pub(in crate::sqlite) tags: bool,
     pub(super) reply: oneshot::Sender<Result<Vec<Outcome>>>,
 }
 
-/// What a commit has to tell its callers. Telling them takes a while, and nobody need wait for it.
+/// The outcomes that a commit has to send to its callers. Sending them takes a while, so it is done
+/// after the committer is released.
 pub(in crate::sqlite) struct Replies(Vec<(CommitRequest, Result<Vec<Outcome>>)>);
 
 impl Replies {
@@ -50,7 +52,7 @@ impl Replies {
     }
 }
 
-/// What whoever commits holds.
+/// The state that a commit needs exclusively: the writing connection, the cache and the files.
 pub(in crate::sqlite) struct Committer {
     pub(in crate::sqlite) connection: WritingConnection,
     pub(in crate::sqlite) clock: Arc<dyn Clock>,
@@ -64,31 +66,31 @@ pub(in crate::sqlite) struct Committer {
     pub(in crate::sqlite) hints: watch::Sender<Hint>,
     pub(in crate::sqlite) news: NewsSender,
     pub(in crate::sqlite) sizes: Arc<CommitSizes>,
-    /// Whether callers of this process write to the file on connections of their own. Once set, it
+    /// True if callers of this process write to the file on their own connections. Once set, it
     /// stays.
     pub(in crate::sqlite) callers_write: Arc<AtomicBool>,
-    /// Whether tags are in rows of tasks and not in the tables.
+    /// True if some tags are only in rows of tasks and not in the tables.
     pub(in crate::sqlite) has_new_tags: Arc<AtomicBool>,
-    /// Of which tasks news were told.
+    /// The tasks of which waiters were notified.
     pub(in crate::sqlite) notified: Arc<NotificationWatermark>,
-    /// Of which entries of the log news were told.
+    /// The log entries of which waiters were notified.
     pub(in crate::sqlite) notified_entries: Arc<NotificationWatermark>,
-    /// `None` after a rollback: what was in memory may be wrong, and is read again.
+    /// `None` after a rollback: the cache may be wrong, and is read again.
     cache: Option<Cache>,
     data_version: i64,
-    /// Whether others may write to the store: one in memory has nobody but this.
+    /// True if other processes may write to the store: a store in memory has only this one.
     is_file: bool,
-    /// Whether peers came or went and that has had no consequences yet.
+    /// True if peers came or went and the store has not adapted to that yet.
     unsettled: bool,
-    /// Whether the index was settled for callers who write themselves.
+    /// True if the index was moved to the tables for callers who write themselves.
     indexed_for_callers: bool,
-    /// The number of the next task when it was last looked at.
+    /// The number of the next task at the last check for missed tasks.
     next_task_seen: i64,
-    /// The number of the next entry of the log then.
+    /// The number of the next log entry at that check.
     next_entry_seen: i64,
-    /// The version of the data when this process last looked for what others wrote.
+    /// SQLite's data version when this process last looked for writes of other processes.
     version_notified: i64,
-    /// Whether a brief process has taken tasks, or may.
+    /// True if a brief process has taken tasks, or may.
     has_sessions: bool,
 }
 
@@ -98,12 +100,12 @@ impl fmt::Debug for Committer {
     }
 }
 
-/// What a [`Committer`] is made of.
+/// The parts of which a [`Committer`] is made.
 pub(in crate::sqlite) struct CommitterParts {
     pub(in crate::sqlite) connection: Connection,
     pub(in crate::sqlite) clock: Arc<dyn Clock>,
     pub(in crate::sqlite) payload_limit: usize,
-    /// How many tasks may wait in memory before they move to the tables.
+    /// The number of tasks that may wait in memory before they move to the tables.
     pub(in crate::sqlite) memory_tasks: MemoryTasks,
     pub(in crate::sqlite) peers: Option<PeerProcesses>,
     pub(in crate::sqlite) file: Option<StoreFiles>,
@@ -142,8 +144,8 @@ impl Committer {
         }
     }
 
-    /// Commits the writes of all requests together. If a statement fails, each request is tried on its own,
-    /// so that only the one that fails gets the error.
+    /// Commits the writes of all requests together. If a statement fails, each request is tried on
+    /// its own, so that only the one that fails gets the error.
     #[must_use = "the callers wait for their answers"]
     pub(in crate::sqlite) fn commit(&mut self, requests: Vec<CommitRequest>) -> Replies {
         if self.is_to_copy_log() && self.check_file().is_ok() {
@@ -161,7 +163,8 @@ impl Committer {
             // A commit to a file that is no longer there cannot be tried again.
             Err(error) if requests.len() == 1 || error.is_replaced() => {
                 if error.is_replaced() {
-                    // Which wakes those who wait for something else.
+                    // Firing the trigger wakes those who wait for something else, so that they see
+                    // the error too.
                     self.checkpoint_trigger.iter().for_each(|checkpoint_trigger| checkpoint_trigger.fire());
                 }
                 Replies(requests.into_iter().map(|request| (request, Err(error.clone()))).collect())
@@ -170,8 +173,8 @@ impl Committer {
         }
     }
 
-    /// Whether this commit is to copy the log back first: where there is little room, and in a
-    /// process without housekeeping.
+    /// Returns true if this commit must first copy the log back: where there is little room, and in
+    /// a process without housekeeping.
     fn is_to_copy_log(&self) -> bool {
         let is_brief = self.is_brief();
         self.checkpoint_trigger.as_ref().is_some_and(|checkpoint_trigger| {
@@ -179,9 +182,9 @@ impl Committer {
         })
     }
 
-    /// Does what a lasting process does when it opens the store, before a brief one takes tasks:
-    /// sessions lapse whose process has ended, and those of processes that live get a lease, for
-    /// alone they need not renew it.
+    /// Does for a brief process, before it takes tasks, what a lasting process does when it opens
+    /// the store. Sessions of ended processes lapse. Sessions of live processes get a lease,
+    /// because a process that is alone need not renew it.
     fn prepare_for_sessions(&mut self, requests: &[CommitRequest]) -> Result<()> {
         let takes = |write: &Write| matches!(write, Write::OpenSession(_) | Write::Claim(_) | Write::Sweep);
         if !self.is_brief() || self.has_sessions || !requests.iter().any(|request| request.writes.iter().any(takes)) {
@@ -205,15 +208,15 @@ impl Committer {
         (request, outcomes.map(|outcomes| outcomes.into_iter().flatten().collect()))
     }
 
-    /// Runs the calls in one transaction; the outcomes of each call in order.
+    /// Runs the calls in one transaction. Returns the outcomes of each call in order.
     fn transact<'w>(
         &mut self,
         calls: impl ExactSizeIterator<Item = &'w [Write]>,
         tags: bool,
     ) -> Result<Vec<Vec<Outcome>>> {
         let outcomes = self.in_transaction(|transaction| {
-            // Not collected: a collected result does not know its length, and grows by moving what
-            // it has.
+            // Pushed and not collected: a collected result does not know its length, and grows by
+            // moving its elements.
             let mut outcomes = Vec::with_capacity(calls.len());
             for writes in calls {
                 outcomes.push(transaction.write_all(writes)?);
@@ -227,29 +230,34 @@ impl Committer {
         outcomes.map_err(|error| in_file(&self.connection, error))
     }
 
-    /// Runs `work` in a transaction of its own and commits it, or rolls everything back.
+    /// Runs `work` in a transaction and commits it, or rolls everything back.
     pub(in crate::sqlite) fn in_transaction<T>(
         &mut self,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T>,
     ) -> Result<T> {
         self.begin().map_err(|error| self.cause_of(error))?;
+        // The refresh needs the write lock, which `begin` has taken: no other process can write
+        // between the refresh and the commit, so the cache stays valid for the transaction.
         let outcome = self.check_before().and_then(|()| self.refresh()).and_then(|()| {
             let (first, first_entry) = (self.next_task(), self.next_entry());
             let changes = self.connection.total_changes();
             let (value, hint, news) = self.with_transaction(work)?;
             let raised_to = self.raise_generation(changes)?;
             self.connection.database().prepare_cached("COMMIT")?.execute([])?;
+            // The file is checked after the commit and before the acknowledgement: a commit to a
+            // file that was moved or replaced must not be acknowledged.
             self.check_after(raised_to)?;
             self.notified.advance(first, self.next_task());
             self.has_new_tags.store(self.cache.as_ref().is_some_and(|cache| !cache.tags.is_empty()), Ordering::Release);
             self.notified_entries.advance(first_entry, self.next_entry());
+            // Only now, after the commit, so that a woken waiter finds the change in the file.
             self.notify(hint, news);
             Ok(value)
         });
         if outcome.is_err() {
             self.cache = None;
-            // SQLite may have rolled back by itself (a full disk); then there is nothing to roll
-            // back, which is as well.
+            // SQLite may have rolled back by itself (a full disk). Then there is nothing to roll
+            // back.
             if !self.connection.is_autocommit() {
                 let _ = self
                     .connection
@@ -261,14 +269,14 @@ impl Committer {
         outcome.map_err(|error| self.cause_of(error))
     }
 
-    /// Returns the error that explains another one: what is read from a file that is being
-    /// overwritten is damaged.
+    /// Returns the error that explains another one: data read from a file that is being overwritten
+    /// looks damaged.
     pub(in crate::sqlite) fn cause_of(&mut self, error: Error) -> Error {
         if error.is_corrupt() { self.check_file().err().unwrap_or(error) } else { error }
     }
 
-    /// Returns an error if the files are no longer at their paths or hold something else, with the
-    /// write lock held.
+    /// Returns an error if the files are no longer at their paths or hold something else. The
+    /// caller holds the write lock.
     fn check_before(&mut self) -> Result<()> {
         self.file.as_mut().map_or(Ok(()), |file| file.check_before(&self.connection))
     }
@@ -278,8 +286,8 @@ impl Committer {
         self.file.as_mut().map_or(Ok(()), |file| file.check(&self.connection, CommitOutcome::NotWritten))
     }
 
-    /// Has the next checkpoint change the generation of the file, if the transaction has changed
-    /// something since there were so many changes.
+    /// Has the next checkpoint change the generation of the file, if the transaction has changed a
+    /// row since the connection had made `changes` changes.
     fn raise_generation(&self, changes: u64) -> Result<Option<i64>> {
         let is_to_be_raised = self.file.as_ref().is_some_and(StoreFiles::is_to_be_raised);
         if !is_to_be_raised || self.connection.total_changes() == changes {
@@ -299,7 +307,7 @@ impl Committer {
         })
     }
 
-    /// Checks after a commit and before it is acknowledged.
+    /// Checks the file after a commit and before it is acknowledged.
     fn check_after(&mut self, raised_to: Option<i64>) -> Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
         if let Some(generation) = raised_to {
@@ -313,7 +321,8 @@ impl Committer {
         let begin = || self.connection.database().prepare_cached("BEGIN IMMEDIATE")?.execute([]).map(drop);
         let Some(peers) = &self.peers else { return Ok(begin()?) };
         let ticket_lock = peers.ticket_lock();
-        // A process that is alone need not ask. One that comes for a few calls says so first.
+        // A process that is alone takes no ticket. A brief process registers with its peers before
+        // it writes.
         let _ticket = if peers.is_woken_by_all_writes() { None } else { ticket_lock.acquire()? };
         begin().map_err(|failure| ticket_lock.lock().name_holder(failure))
     }
@@ -343,7 +352,7 @@ impl Committer {
         Ok((value, transaction.hint, transaction.news.unwrap_or_default()))
     }
 
-    /// Does something while neither this process nor another writes to the file.
+    /// Runs `work` while neither this process nor another writes to the file.
     pub(in crate::sqlite) fn while_nobody_writes<T>(&mut self, work: impl FnOnce() -> T) -> Result<T> {
         self.begin()?;
         let done = self.check_file().map(|()| work());
@@ -351,7 +360,7 @@ impl Committer {
         done
     }
 
-    /// Reads again what another process may have changed. Called within a transaction.
+    /// Reloads what another process may have changed. Called within a transaction.
     pub(in crate::sqlite) fn refresh(&mut self) -> Result<()> {
         let version = self.version()?;
         let cache = match self.cache.take() {
@@ -364,7 +373,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Which differs when another has written.
+    /// Returns SQLite's data version, which differs when another connection has written.
     fn version(&self) -> Result<i64> {
         if !self.is_file {
             return Ok(0);
@@ -385,12 +394,12 @@ impl Committer {
         self.cache.as_ref().map_or(0, |cache| cache.next_log)
     }
 
-    /// The writer's memory, for reads that need it; `refresh` comes first.
+    /// Returns the writer's cache, for reads that need it; `refresh` comes first.
     pub(in crate::sqlite) fn cache(&mut self) -> Option<(Database<'_>, &mut Cache)> {
         self.cache.as_mut().map(|cache| (self.connection.database(), cache))
     }
 
-    /// Tells whoever waits, in this process and in others, that something changed.
+    /// Notifies the waiters of this process and of other processes of a change.
     fn notify(&mut self, change: Hint, news: Vec<TaskNews>) {
         self.news.tell(news);
         if change == Hint::default() {
@@ -402,27 +411,27 @@ impl Committer {
         }
     }
 
-    /// Has everybody in this process who waits for something look at the store.
+    /// Makes every waiter of this process look at the store.
     pub(in crate::sqlite) fn wake_all(&self) {
         self.news.tell_missed();
         self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
     }
 
-    /// Looks who is here, and leaves it to be settled; answers whether that has changed. With
-    /// `sweep`, lock files of brief processes that have ended are removed.
+    /// Refreshes the list of peers, and leaves the adaptation for later. Returns true if the list
+    /// has changed. With `sweep`, lock files of brief processes that have ended are removed.
     pub(in crate::sqlite) fn refresh_peers(&mut self, sweep: bool) -> Result<bool> {
         let changed = self.peers.as_mut().map_or(Ok(false), |peers| peers.refresh(sweep))?;
         self.unsettled |= changed;
         Ok(changed)
     }
 
-    /// Whether a process was here at the last look.
+    /// Returns true if a process was running at the last look.
     pub(in crate::sqlite) fn is_running(&self, process: &str) -> bool {
         self.peers.as_ref().is_none_or(|peers| peers.is_running(process))
     }
 
-    /// Looks who works on this file, and settles what has changed; who has gone may have left
-    /// something unsaid.
+    /// Refreshes the list of peers and adapts to changes. A peer that has ended may have committed
+    /// without a notification.
     pub(in crate::sqlite) fn settle_peers(&mut self, sweep: bool) -> Result<()> {
         self.refresh_peers(sweep)?;
         self.unsettled |= self.callers_write() && !self.indexed_for_callers;
@@ -433,8 +442,9 @@ impl Committer {
         self.notify_missed_tasks()
     }
 
-    /// Hints at tasks that came or ended since the last time. Whoever has that done hints itself;
-    /// this is for the one that was killed, or forgot it, between its commit and the hint.
+    /// Notifies of tasks that came or ended since the last call. A process normally notifies of its
+    /// own commits. This covers a process that was killed between its commit and the notification,
+    /// and a caller that forgot to notify.
     pub(in crate::sqlite) fn notify_missed_tasks(&mut self) -> Result<()> {
         self.connection.database().prepare_cached("BEGIN")?.execute([])?;
         let read = self.refresh();
@@ -444,8 +454,8 @@ impl Committer {
         }
         read?;
         let (next_task, next_entry) = (self.next_task(), self.next_entry());
-        // A needless hint costs a look, and covers a caller who hinted before it committed;
-        // needless news cost as many looks as there are waits.
+        // A needless hint costs one look, and covers a caller who hinted before it committed. A
+        // needless notification costs as many looks as there are waiters.
         if next_task > self.next_task_seen || next_entry > self.next_entry_seen {
             self.hints.send_modify(|hint| hint.add(Hint { work: 1, transitions: 1, schedules: 0 }));
         }
@@ -456,15 +466,15 @@ impl Committer {
         Ok(())
     }
 
-    /// Lets sessions of ended processes lapse, and keeps the index in memory if nobody else writes,
-    /// in the tables if somebody does.
+    /// Lets sessions of ended processes lapse. Moves the index to memory if no other process or
+    /// caller writes, and to the tables otherwise.
     pub(in crate::sqlite) fn adapt_to_peers(&mut self) -> Result<()> {
         let callers_write = self.callers_write();
         let mut peers = self.peers.take();
         let outcome = self.in_transaction(|transaction| {
             if let Some(peers) = &mut peers {
-                // Inside the transaction: whoever came before it is seen here, so no session in the
-                // file belongs to a stranger.
+                // Inside the transaction: a process that came before it is seen here, so no session
+                // in the file belongs to an unknown process.
                 peers.refresh(true)?;
                 transaction.lapse_ended_processes(peers.name(), |name| peers.is_running(name))?;
             }
@@ -479,7 +489,7 @@ impl Committer {
         outcome?;
         self.unsettled = false;
         self.indexed_for_callers = callers_write;
-        // Whoever has gone may have changed a schedule and told nobody.
+        // A process that has ended may have changed a schedule without a notification.
         self.hints.send_modify(|hint| hint.schedules += 1);
         if let Some(peers) = &self.peers {
             peers.wakers().wake();
@@ -487,7 +497,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Ends this process's sessions, so that what they hold is free at once.
+    /// Ends this process's sessions, so that the tasks they hold are free at once.
     pub(in crate::sqlite) fn close_sessions(&mut self) -> Result<()> {
         let own = self.peers.as_ref().map_or(String::new(), |peers| peers.name().to_owned());
         self.in_transaction(|transaction| {
@@ -500,23 +510,23 @@ impl Committer {
 }
 
 impl Committer {
-    /// Whether this process is woken by everything that others write to the file.
+    /// Returns true if this process is woken by every write of other processes to the file.
     pub(in crate::sqlite) fn is_woken_by_all_writes(&self) -> bool {
         !self.callers_write() && self.peers.as_ref().is_none_or(PeerProcesses::is_woken_by_all_writes)
     }
 
-    /// Whether this process makes a few calls and ends.
+    /// Returns true if this process makes a few calls and ends.
     pub(in crate::sqlite) fn is_brief(&self) -> bool {
         self.peers.as_ref().is_some_and(PeerProcesses::is_brief)
     }
 
-    /// Whether this process may have sessions.
+    /// Returns true if this process may have sessions.
     pub(in crate::sqlite) fn has_sessions(&self) -> bool {
         self.has_sessions || !self.is_brief()
     }
 
-    /// Wakes all in this process if another one has written since the last time, where the system
-    /// does not wake them.
+    /// Wakes all waiters of this process if another process has written since the last call, where
+    /// the system does not wake them.
     pub(in crate::sqlite) fn notify_foreign_writes(&mut self) -> Result<()> {
         if self.peers.as_ref().is_none_or(PeerProcesses::is_watching) {
             return Ok(());

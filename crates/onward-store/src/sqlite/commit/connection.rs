@@ -1,8 +1,8 @@
-//! The writing connection, with its statements at hand.
+//! The writing connection, with a cache of its statements.
 //!
-//! A commit of one task runs four statements. To find each by its text in rusqlite's cache, and to
-//! put it back there, took an eighth of the instructions of such a commit, so here a statement is
-//! found by the address of its text.
+//! A commit of one task runs four statements. Finding each by its text in rusqlite's cache, and
+//! putting it back there, took an eighth of the instructions of such a commit. So here a statement
+//! is found by the address of its text.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -15,31 +15,31 @@ use rustc_hash::FxHashMap;
 
 use crate::sqlite::commit::prepared_statements::PREPARED;
 
-/// Where a text is, and its length.
+/// The address of a text, and its length.
 type Text = (usize, usize);
 
 /// Statements whose text is part of the program.
 #[derive(Default)]
 struct StatementCache {
-    /// By that text. `None` while one is in use.
+    /// Statements by that text. `None` while one is in use.
     idle: RefCell<FxHashMap<Text, Option<Statement<'static>>>>,
-    /// Made before anybody asked for them: by what they say, since the same text may be in the
+    /// Statements prepared ahead of use, by their contents, since the same text may be in the
     /// program twice.
     prepared: RefCell<Vec<(&'static str, Statement<'static>)>>,
 }
 
 /// A connection that keeps its statements. It is a [`Connection`] otherwise.
 pub(in crate::sqlite) struct WritingConnection {
-    /// Declared before what they borrow from, and so dropped before it.
+    /// Declared before the connection that it borrows from, and so dropped before it.
     cache: StatementCache,
-    /// Counted, so that it stays where it is when this moves, and may be borrowed meanwhile. There
-    /// is one count only.
+    /// Behind an `Rc`, so that it does not move when this value moves while statements borrow from
+    /// it. There is one count only.
     connection: Rc<Connection>,
 }
 
-// SAFETY: a `Connection` is `Send`. The statements point to nothing but this connection, whose only `Rc` is here, and neither is handed
-// out but behind a borrow of this value. So all of it is always with one thread, as if it were one
-// value.
+// SAFETY: a `Connection` is `Send`. The statements point to nothing but this connection, whose only
+// `Rc` is here, and neither is given out except behind a borrow of this value. So all of it is
+// always with one thread, as if it were one value.
 #[expect(unsafe_code, reason = "statements borrow from the connection that they move with")]
 unsafe impl Send for WritingConnection {}
 
@@ -68,7 +68,7 @@ impl WritingConnection {
         Database { connection: &self.connection, cache: Some(&self.cache) }
     }
 
-    /// Compiles what the first tasks need.
+    /// Compiles the statements that the first tasks need.
     pub(in crate::sqlite) fn prepare_all(&self) -> rusqlite::Result<()> {
         let database = self.database();
         for sql in PREPARED {
@@ -79,8 +79,8 @@ impl WritingConnection {
     }
 }
 
-/// What a transaction works on: the writing connection, or another one, whose statements are in
-/// rusqlite's cache.
+/// The connection on which a transaction works: the writing connection, or another one, whose
+/// statements are in rusqlite's cache.
 #[derive(Clone, Copy)]
 pub(in crate::sqlite) struct Database<'c> {
     connection: &'c Connection,
@@ -103,7 +103,7 @@ impl Deref for Database<'_> {
 }
 
 impl<'c> Database<'c> {
-    /// A statement whose text is part of the program; what is made up at run time goes through
+    /// Returns a statement whose text is part of the program. Text made at run time goes through
     /// [`Connection::prepare_cached`].
     pub(in crate::sqlite) fn prepare_cached(&self, sql: &'static str) -> rusqlite::Result<StatementGuard<'c>> {
         let Some(cache) = self.cache else {
@@ -128,21 +128,22 @@ impl<'c> Database<'c> {
 
     fn compile(&self, sql: &str) -> rusqlite::Result<Statement<'static>> {
         let statement = self.connection.prepare_with_flags(sql, PrepFlags::SQLITE_PREPARE_PERSISTENT)?;
-        // SAFETY: where there is a `cache`, both are of one `WritingConnection`, whose `Connection` is behind an `Rc` and does not
-        // move. It outlives the statement, which is either in `cache`, dropped before the
-        // connection, or in a guard that borrows `cache`, and is not given away from there.
+        // SAFETY: where there is a `cache`, both are of one `WritingConnection`, whose `Connection`
+        // is behind an `Rc` and does not move. It outlives the statement, which is either in
+        // `cache`, dropped before the connection, or in a guard that borrows `cache`, and is not
+        // given away from there.
         #[expect(unsafe_code, reason = "statements borrow from the connection that they are kept beside")]
         Ok(unsafe { mem::transmute::<Statement<'_>, Statement<'static>>(statement) })
     }
 }
 
-/// A statement in use; it goes back when this is dropped.
+/// A statement in use; it goes back to its cache when this guard is dropped.
 pub(in crate::sqlite) enum StatementGuard<'c> {
     Reused(ReusedStatement<'c>),
     Cached(CachedStatement<'c>),
 }
 
-/// What [`Statement`] has under these names.
+/// The methods of [`Statement`] under the same names.
 impl StatementGuard<'_> {
     pub(in crate::sqlite) fn execute(&mut self, values: impl Params) -> rusqlite::Result<usize> {
         match self {
@@ -184,7 +185,7 @@ impl StatementGuard<'_> {
     }
 }
 
-/// A statement that goes back to its home.
+/// A statement that goes back to its cache when dropped.
 pub(in crate::sqlite) struct ReusedStatement<'c> {
     /// `Some` until it is dropped.
     statement: Option<Statement<'static>>,
@@ -193,7 +194,7 @@ pub(in crate::sqlite) struct ReusedStatement<'c> {
 }
 
 impl ReusedStatement<'_> {
-    /// Not handed out further: whoever has it could swap it for another.
+    /// Private: a caller with the `&mut` could swap the statement for another.
     fn statement(&mut self) -> &mut Statement<'static> {
         match &mut self.statement {
             Some(statement) => statement,

@@ -1,4 +1,4 @@
-//! Counting ends by day: a day begins with a copy of what is counted so far.
+//! Counts of ended tasks by day: a day begins with a copy of the counts so far.
 
 use rusqlite::params;
 

@@ -1,9 +1,9 @@
 //! The tags of new tasks, which are not in the tables yet.
 //!
 //! A task's tags are in its row, also those that an orchestration gives itself later. The tables
-//! that find tasks by them follow in bulk: each tag of a task has its place on another page there,
-//! so twenty tags written with every submit would change twenty pages, where the task itself
-//! changes one. Whoever looks for tags has them written first. What is here can be read again from
+//! that find tasks by tags are written in bulk. Each tag of a task has its place on another page
+//! there, so twenty tags written with every submit would change twenty pages, where the task itself
+//! changes one. A search by tags has them written first. The tags held here can be read again from
 //! the rows.
 
 use std::collections::BTreeMap;
@@ -20,11 +20,11 @@ use crate::sqlite::ready::index::ALL_IN_TABLES;
 
 #[derive(Debug)]
 pub(in crate::sqlite) struct NewTags {
-    /// Tags of tasks up to this number are in the tables; [`ALL_IN_TABLES`] if those of all are, because
-    /// several processes write to the file.
+    /// Tags of tasks up to this number are in the tables; [`ALL_IN_TABLES`] if those of all tasks
+    /// are, because several processes write to the file.
     written_to: i64,
     tasks: BTreeMap<i64, Tags>,
-    /// How many tags that are.
+    /// The number of these tags.
     count: usize,
 }
 
@@ -51,8 +51,8 @@ impl NewTags {
         }
     }
 
-    /// Takes the tags that a task has from now on instead of those that it had, unless those are in
-    /// the tables; whether they are not.
+    /// Replaces the tags of a task, unless its old ones are in the tables. Returns true if they are
+    /// not.
     pub(in crate::sqlite) fn replace(&mut self, task: TaskId, tags: &Tags) -> bool {
         let is_to_come = !self.are_shared() && task.0 > self.written_to;
         let is_new = self.remove(task) || is_to_come;
@@ -62,15 +62,15 @@ impl NewTags {
         is_new
     }
 
-    /// Takes out the tags of a task that is removed; whether they were here.
+    /// Removes the tags of a task that is removed. Returns true if they were here.
     pub(in crate::sqlite) fn remove(&mut self, task: TaskId) -> bool {
         let removed = self.tasks.remove(&task.0);
         self.count -= removed.as_ref().map_or(0, Tags::len);
         removed.is_some()
     }
 
-    /// Whether others read and write the tables: what is not in them when a transaction is over is
-    /// nowhere to be found.
+    /// Returns true if other processes read and write the tables. A tag that is not in the tables
+    /// at the end of a transaction could then not be found.
     pub(in crate::sqlite) fn are_shared(&self) -> bool {
         self.written_to == ALL_IN_TABLES
     }
@@ -79,8 +79,8 @@ impl NewTags {
         self.tasks.is_empty()
     }
 
-    /// Whether it is time to write them: there are more than `limit`, or as many tasks would have
-    /// to be read to find them again, or others read the tables.
+    /// Returns true if it is time to write the tags: there are more than `limit`, or as many tasks
+    /// would have to be read to find them again, or other processes read the tables.
     pub(super) fn are_due(&self, next_task: i64, limit: usize) -> bool {
         if self.are_shared() {
             return !self.is_empty();
@@ -89,12 +89,13 @@ impl NewTags {
         self.count > limit || behind > limit
     }
 
-    /// Up to which task the tables will be complete when those before `next_task` are written.
+    /// Returns the task number up to which the tables are complete once the tags of tasks before
+    /// `next_task` are written.
     pub(in crate::sqlite) fn tag_watermark(&self, next_task: i64) -> i64 {
         if self.are_shared() { ALL_IN_TABLES } else { next_task - 1 }
     }
 
-    /// Takes out all, to be written, and notes how far the tables go then.
+    /// Takes out all tags, to be written, and records how far the tables go then.
     pub(in crate::sqlite) fn take(
         &mut self,
         connection: &Database<'_>,
@@ -111,8 +112,8 @@ impl NewTags {
     }
 }
 
-/// Reads while tables in the connection's memory, which have all tags, stand in front of those of
-/// the file.
+/// Runs a read while tables in the connection's memory, which have all tags, hide those of the
+/// file.
 pub(in crate::sqlite) fn with_all<T>(
     connection: &Connection,
     new: NewTags,
@@ -124,7 +125,7 @@ pub(in crate::sqlite) fn with_all<T>(
         .map_err(Into::into)
         .and_then(|()| add(connection, new))
         .and_then(|()| read());
-    // What is left of them would hide the tables of the file from the next read.
+    // Dropped, because the remaining tables would hide the tables of the file from the next read.
     let dropped = connection.execute_batch("DROP TABLE IF EXISTS temp.tag; DROP TABLE IF EXISTS temp.task_tag");
     connection.pragma_update(None, "query_only", true)?;
     let read = outcome?;

@@ -1,5 +1,5 @@
-//! The way of a write to the file: [`writer`] gathers callers, [`committer`] commits them as one
-//! [`transaction`], and [`cache`] is what it keeps in memory between transactions.
+//! The path of a write to the file: [`writer`] gathers the writes of callers, [`committer`] commits
+//! them as one [`transaction`], and [`cache`] is what stays in memory between transactions.
 
 pub(super) mod cache;
 pub(super) mod commit_counts;

@@ -11,22 +11,22 @@ use crate::rules::orchestration;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::prepared_statements;
 
-/// Sub-queues with a group have numbers from this one up, so that the others can be told from them and
-/// walked without them.
+/// Sub-queues with a group have numbers from this one up, so that those without a group can be told
+/// from them and walked without them.
 pub(in crate::sqlite) const FIRST_GROUPED: i64 = 1 << 32;
 
-/// Lists of affinity key have numbers from this one up: the number of the affinity key, and in the lowest 34
-/// bits that of the sub-queue.
+/// Ready lists of affinity keys have numbers from this one up: the number of the affinity key, and
+/// in the lowest 34 bits that of the sub-queue.
 pub(in crate::sqlite) const FIRST_WITH_AFFINITY: i64 = 1 << AFFINITY_SHIFT;
 
-/// Where the number of the affinity key begins.
+/// The bit where the number of the affinity key begins.
 pub(in crate::sqlite) const AFFINITY_SHIFT: u32 = 34;
 
-/// In the place of a list: a task in `scheduled` has an affinity key, which is looked up when it becomes
-/// due.
+/// Stands for a list in `scheduled`: the task has an affinity key, which is looked up when the task
+/// becomes due.
 pub(in crate::sqlite) const HAS_AFFINITY: i64 = 1 << 62;
 
-/// The sub-queue of a list.
+/// Returns the sub-queue of a list.
 pub(in crate::sqlite) fn sub_queue_of_list(line: i64) -> i64 {
     line & (FIRST_WITH_AFFINITY - 1)
 }
@@ -38,18 +38,18 @@ pub(in crate::sqlite) struct SubQueue {
     pub(in crate::sqlite) kind: i64,
     /// Zero for none.
     pub(in crate::sqlite) group: i64,
-    /// True for one of orchestrations, which claims may leave out.
+    /// True for a sub-queue of orchestrations, which claims may leave out.
     pub(in crate::sqlite) orchestration: bool,
-    /// The sub-queue without a group of the same queue and kind, of orchestrations or of others as this
-    /// one.
+    /// The sub-queue without a group of the same queue and kind, of orchestrations or of other
+    /// tasks as this one.
     ungrouped: i64,
     pub(in crate::sqlite) queue_name: Name,
     pub(in crate::sqlite) kind_name: Name,
     pub(in crate::sqlite) group_name: Option<Name>,
 }
 
-/// What is known of the names in the store. Only what was added is read when another process has
-/// changed the store: names and sub-queues never change, and deleted queues are few.
+/// The names of the store, cached. When another process has changed the store, only what was added
+/// is read: names and sub-queues never change, and deleted queues are few.
 #[derive(Debug, Default, Clone)]
 pub(in crate::sqlite) struct Names {
     queues: foldhash::HashMap<Name, i64>,
@@ -64,7 +64,7 @@ pub(in crate::sqlite) struct Names {
     last_sub_queue: Option<LastSubQueue>,
 }
 
-/// The highest numbers that are known.
+/// The highest numbers that are in the cache.
 #[derive(Debug, Clone, Copy)]
 struct LastNumbers {
     ungrouped: i64,
@@ -78,7 +78,7 @@ impl Default for LastNumbers {
     }
 }
 
-/// The sub-queue that was asked for last: the next task is often of the same.
+/// The sub-queue that was looked up last: the next task is often of the same.
 #[derive(Debug, Clone)]
 struct LastSubQueue {
     queue: Name,
@@ -122,7 +122,7 @@ impl Names {
         self.queues.get(name).copied()
     }
 
-    /// Every queue.
+    /// Returns every queue.
     pub(in crate::sqlite) fn queues(&self) -> impl Iterator<Item = (&Name, i64)> {
         self.queues.iter().map(|(name, number)| (name, *number))
     }
@@ -131,19 +131,19 @@ impl Names {
         self.kinds.get(name).copied()
     }
 
-    /// A sub-queue by its number, or by that of a list of an affinity key in it.
+    /// Returns a sub-queue by its number, or by that of a list of an affinity key in it.
     pub(in crate::sqlite) fn sub_queue(&self, number: i64) -> Option<&SubQueue> {
         self.by_number.get(&sub_queue_of_list(number))
     }
 
-    /// The sub-queues without a group.
+    /// Returns the sub-queues without a group.
     pub(in crate::sqlite) fn ungrouped_sub_queues(&self) -> impl Iterator<Item = (i64, &SubQueue)> {
         self.ungrouped_sub_queues
             .iter()
             .filter_map(|number| self.sub_queue(*number).map(|sub_queue| (*number, sub_queue)))
     }
 
-    /// The sub-queue without a group of the same queue and kind.
+    /// Returns the sub-queue without a group of the same queue and kind.
     pub(in crate::sqlite) fn ungrouped_of(&self, sub_queue: i64) -> i64 {
         if sub_queue < FIRST_GROUPED {
             sub_queue
@@ -152,7 +152,7 @@ impl Names {
         }
     }
 
-    /// The group of a sub-queue, if it has one.
+    /// Returns the group of a sub-queue, if it has one.
     pub(in crate::sqlite) fn group_of(&self, sub_queue: i64) -> Option<i64> {
         if sub_queue < FIRST_GROUPED {
             None
@@ -161,7 +161,7 @@ impl Names {
         }
     }
 
-    /// The sub-queues of a group.
+    /// Returns the sub-queues of a group.
     pub(in crate::sqlite) fn sub_queues_of_group(&self, group: i64) -> &[i64] {
         self.sub_queues_of_group.get(&group).map_or(&[], Vec::as_slice)
     }
@@ -170,24 +170,24 @@ impl Names {
         self.groups.get(name).copied()
     }
 
-    /// Every group.
+    /// Returns every group.
     pub(in crate::sqlite) fn groups(&self) -> impl Iterator<Item = (&Name, i64)> {
         self.groups.iter().map(|(name, number)| (name, *number))
     }
 
-    /// Whether there is any group.
+    /// Returns true if there is any group.
     pub(in crate::sqlite) fn has_groups(&self) -> bool {
         !self.groups.is_empty()
     }
 
-    /// Whether so many queues and as many kinds can be added.
+    /// Returns true if `names` queues and as many kinds can be added.
     pub(in crate::sqlite) fn has_room_for(&self, names: usize) -> bool {
         self.queues.len() + names <= bounds::QUEUES
             && self.kinds.len() + names <= bounds::KINDS
             && self.groups.len() + names <= bounds::GROUPS
     }
 
-    /// Whether the names that the tasks of a turn bring can be added.
+    /// Returns true if the names that the tasks of a turn bring can be added.
     pub(in crate::sqlite) fn has_room_for_turn(&self, submits: &[NewTask]) -> bool {
         let fits = |known: &foldhash::HashMap<Name, i64>, name_of: fn(&NewTask) -> Option<&Name>, most| {
             orchestration::has_room(submits, name_of, known.len(), |name| known.contains_key(name), most)
@@ -197,7 +197,7 @@ impl Names {
             && fits(&self.groups, |task| task.group.as_ref(), bounds::GROUPS)
     }
 
-    /// Why these names cannot be added, if they cannot.
+    /// Returns the reason why these names cannot be added, if they cannot.
     pub(in crate::sqlite) fn refusal(&self, queue: Option<&Name>, kind: Option<&Name>) -> Option<String> {
         if self.queues.len() < bounds::QUEUES && self.kinds.len() < bounds::KINDS {
             return None;
@@ -216,7 +216,7 @@ impl Names {
         Some(over("kind", bounds::KINDS, kind))
     }
 
-    /// Why a group cannot be added, if it cannot.
+    /// Returns the reason why a group cannot be added, if it cannot.
     pub(in crate::sqlite) fn group_refusal(&self, group: Option<&Name>) -> Option<String> {
         let group = group.filter(|group| self.groups.len() >= bounds::GROUPS && !self.groups.contains_key(*group))?;
         let most = bounds::GROUPS;
@@ -225,8 +225,8 @@ impl Names {
         ))
     }
 
-    /// The number of the sub-queue of a queue, a kind and a group, which are added where they are new:
-    /// that of orchestrations, or of other tasks.
+    /// Returns the number of the sub-queue of a queue, a kind and a group, for orchestrations or
+    /// for other tasks. Names that are new are added.
     pub(in crate::sqlite) fn ensure_sub_queue(
         &mut self,
         connection: &Database<'_>,

@@ -1,8 +1,8 @@
 //! Statements that are compiled when a store is opened.
 //!
-//! To compile these takes longer than to run them: without this the first tasks of a store that has
-//! just been opened, and the first that depend on others, would cost several times what later ones
-//! do. What is rarer is compiled when it is first asked for.
+//! Compiling these takes longer than running them. Without this the first tasks of a store that has
+//! just been opened, and the first that depend on other tasks, would cost several times what later
+//! ones do. Rarer statements are compiled at their first use.
 
 pub(super) const ADD_QUEUE: &str = "INSERT INTO queue (name) VALUES (?1) ON CONFLICT (name) DO UPDATE SET deleted = 0";
 pub(super) const QUEUE_NUMBER: &str = "SELECT id FROM queue WHERE name = ?";

@@ -1,4 +1,5 @@
-//! One transaction: the writes of many callers, each on its own terms, made durable together.
+//! One transaction: the writes of many callers, each accepted or rejected by itself, made durable
+//! together.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -28,7 +29,7 @@ use crate::sqlite::ready::index::{Entry, MemoryTasks};
 use crate::sqlite::verbs::attempts::complete::Completion;
 use crate::sqlite::verbs::relations::dependents::UnpropagatedEnd;
 
-/// Why a verb stopped: it was refused, or the store failed.
+/// The reason why a verb stopped: it was rejected, or the store failed.
 #[derive(Debug)]
 pub(in crate::sqlite) enum VerbError {
     Refused(Refusal),
@@ -55,7 +56,7 @@ impl From<rusqlite::Error> for VerbError {
 
 pub(in crate::sqlite) type VerbResult<T> = std::result::Result<T, VerbError>;
 
-/// What a transaction works on.
+/// The state of one transaction.
 pub(in crate::sqlite) struct Transaction<'a> {
     pub(in crate::sqlite) connection: &'a Database<'a>,
     pub(in crate::sqlite) cache: &'a mut Cache,
@@ -63,24 +64,24 @@ pub(in crate::sqlite) struct Transaction<'a> {
     /// Steady time in microseconds.
     pub(in crate::sqlite) steady: i64,
     pub(in crate::sqlite) payload_limit: usize,
-    /// How many tasks may wait in memory before they move to the tables.
+    /// The number of tasks that may wait in memory before they move to the tables.
     pub(in crate::sqlite) memory_tasks: MemoryTasks,
     pub(in crate::sqlite) process: &'a str,
     pub(in crate::sqlite) log: LogBuffer,
     pub(in crate::sqlite) statistics: FxHashMap<(i64, TaskState), StatisticsChange>,
     pub(in crate::sqlite) hint: Hint,
-    /// What to tell of ended tasks, if anybody listens.
+    /// The notifications of ended tasks, if the process has a listener.
     pub(in crate::sqlite) news: Option<Vec<TaskNews>>,
-    /// Completions that are answered but not written yet.
+    /// Completions that have an outcome but are not written yet.
     pub(in crate::sqlite) completions: Vec<Completion>,
-    /// Tasks that are over and whose dependents are to be told.
+    /// Ended tasks whose dependents are to be updated.
     pub(in crate::sqlite) unpropagated_ends: VecDeque<UnpropagatedEnd>,
-    /// Whether this transaction has read counts again that it wrote itself: then the log cannot say
-    /// which of its starts they know of.
+    /// True if this transaction has reread counts that it wrote itself. The log cannot show then
+    /// which of its starts they include.
     pub(in crate::sqlite) counters_are_read: bool,
 }
 
-/// What a transaction adds to one row of `statistics`.
+/// The amounts that a transaction adds to one row of `statistics`.
 #[derive(Debug, Default, Clone, Copy)]
 pub(in crate::sqlite) struct StatisticsChange {
     pub(in crate::sqlite) ended: i64,
@@ -98,24 +99,24 @@ pub(in crate::sqlite) struct LiveTask {
     pub(in crate::sqlite) sub_queue: i64,
     pub(in crate::sqlite) priority: Priority,
     pub(in crate::sqlite) scheduled: bool,
-    /// Whether it waits for other tasks.
+    /// True if the task waits for other tasks.
     pub(in crate::sqlite) blocked: bool,
     pub(in crate::sqlite) run_at: i64,
     pub(in crate::sqlite) claims: u32,
     pub(in crate::sqlite) attempts: u32,
     pub(in crate::sqlite) lost: u32,
-    /// 1: asked to stop; 2: and its key belongs to another task.
+    /// 1: asked to stop; 2: asked to stop, and its key belongs to another task.
     pub(in crate::sqlite) cancel_requested: u8,
     pub(in crate::sqlite) started_at: Option<i64>,
     pub(in crate::sqlite) expires_at: Option<i64>,
     pub(in crate::sqlite) options: TaskOptions,
     pub(in crate::sqlite) key: Option<String>,
     pub(in crate::sqlite) held: Option<Held>,
-    /// How other tasks are linked to it: nothing for most.
+    /// The kinds of links that other tasks have to it: none for most.
     pub(in crate::sqlite) links: u8,
 }
 
-/// Who holds a running task.
+/// The session and the attempt that hold a running task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) struct Held {
     pub(in crate::sqlite) session: i64,
@@ -124,7 +125,7 @@ pub(in crate::sqlite) struct Held {
 }
 
 impl LiveTask {
-    /// A new task, without what is rare.
+    /// Returns a new task, without the rare fields.
     pub(in crate::sqlite) fn new(entry: &Entry<'_>) -> Self {
         Self {
             id: TaskId(entry.id),
@@ -199,13 +200,13 @@ impl LiveTask {
         }
     }
 
-    /// What it has in the place of its ready list while it is not due.
+    /// Returns the value that stands for the task's ready list while the task is not due.
     pub(in crate::sqlite) fn scheduled_list(&self) -> i64 {
         if self.options.affinity.is_some() { self.sub_queue | HAS_AFFINITY } else { self.sub_queue }
     }
 }
 
-/// What is in memory of a transaction at the savepoint of an `All`.
+/// The state in memory of a transaction at the savepoint of an `All`.
 struct Savepoint {
     log: usize,
     statistics: FxHashMap<(i64, TaskState), StatisticsChange>,
@@ -214,7 +215,8 @@ struct Savepoint {
     notified: usize,
 }
 
-/// Whether it is a submit that is refused for what it says, and not for what is in the store.
+/// Returns true if the write is a submit that is rejected for its input, and not for what is in the
+/// store.
 fn is_refused_for_its_input_alone(write: &Write) -> bool {
     let Write::Submit(new) = write else { return false };
     let takes_key_over =
@@ -223,7 +225,7 @@ fn is_refused_for_its_input_alone(write: &Write) -> bool {
 }
 
 impl Transaction<'_> {
-    /// Does the writes of one call, each by itself.
+    /// Applies the writes of one call, each by itself.
     pub(in crate::sqlite) fn write_all(&mut self, writes: &[Write]) -> Result<Vec<Outcome>> {
         let mut outcomes = Vec::with_capacity(writes.len());
         for write in writes {
@@ -232,7 +234,7 @@ impl Transaction<'_> {
         Ok(outcomes)
     }
 
-    /// Does one write: all of it, or nothing and a refusal.
+    /// Applies one write: all of it, or nothing and a refusal.
     pub(in crate::sqlite) fn write(&mut self, write: &Write) -> Result<Outcome> {
         match self.verb(write) {
             Ok(outcome) => Ok(outcome),
@@ -241,8 +243,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Each verb refuses before it changes anything; only `All` can be refused half-way, and takes
-    /// back what it did.
+    /// Applies one verb. Each verb rejects before it changes anything; only `All` can be rejected
+    /// half-way, and undoes what it did.
     fn verb(&mut self, write: &Write) -> VerbResult<Outcome> {
         let outcome = self.act(write)?;
         self.propagate_ends()?;
@@ -251,7 +253,8 @@ impl Transaction<'_> {
     }
 
     fn act(&mut self, write: &Write) -> VerbResult<Outcome> {
-        // A submit sees no more of a completed task than its key, which is free by then.
+        // A submit reads nothing of a completed task but its key, which is free by then. So the
+        // completions may stay unwritten until another verb comes.
         if !matches!(write, Write::Complete { .. } | Write::Submit(_)) {
             self.flush_completions()?;
         }
@@ -306,12 +309,13 @@ impl Transaction<'_> {
 
     fn all(&mut self, members: &[Write]) -> VerbResult<Outcome> {
         rules::all::check(members)?;
-        // What can be refused is known before anything is written, unless names run out on the way.
+        // Everything that can be rejected is known before anything is written, unless names run out
+        // on the way. So these members need no savepoint.
         if members.iter().all(is_refused_for_its_input_alone) && self.cache.names.has_room_for(members.len()) {
             self.check_submits(members)?;
             return Ok(Outcome::All(self.members(members)?));
         }
-        // What the savepoint gives back is then what holds.
+        // Written first, so that a rollback to the savepoint restores the counts that hold.
         self.save_all_counters()?;
         if self.cache.tags.are_shared() {
             self.write_tags()?;
@@ -328,14 +332,14 @@ impl Transaction<'_> {
                 Err(VerbError::Refused(refusal))
             }
             // All of the transaction is rolled back, and SQLite may have done that by itself,
-            // savepoint and all.
+            // including the savepoint.
             Err(VerbError::Failed(error)) => return Err(VerbError::Failed(error)),
         };
         self.connection.prepare_cached("RELEASE all_members")?.execute([])?;
         outcome
     }
 
-    /// What the transaction has in memory, to come back to.
+    /// Returns the state in memory of the transaction, to return to it.
     fn savepoint(&self) -> Savepoint {
         Savepoint {
             log: self.log.position(),
@@ -346,7 +350,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Takes back what members of an `All` have done since the mark.
+    /// Undoes the writes that members of an `All` have made since the savepoint.
     fn undo_to(&mut self, savepoint: Savepoint) -> Result<()> {
         self.connection.prepare_cached("ROLLBACK TO all_members")?.execute([])?;
         self.completions.clear();
@@ -388,8 +392,11 @@ impl Transaction<'_> {
         self.verb(member)
     }
 
-    /// Writes what the transaction has gathered. The caller commits.
+    /// Writes the pending changes of the transaction. The caller commits.
     pub(in crate::sqlite) fn finish(&mut self) -> Result<()> {
+        // The order matters: completions end tasks, ends release dependents, and released
+        // dependents enter the index. So the index and the tags are written after them, and the log
+        // and the counts, which every step adds to, come last.
         self.flush_completions()?;
         if !self.unpropagated_ends.is_empty() {
             self.propagate_ends()?;
@@ -416,8 +423,8 @@ impl Transaction<'_> {
         self.write_statistics()
     }
 
-    /// Writes how many tasks run where that is limited, and how many tasks the index tables have
-    /// where that has changed.
+    /// Writes the number of running tasks where it is limited, and the sizes of the index tables
+    /// where they have changed.
     fn save_counters(&mut self) -> Result<()> {
         self.cache.index.save_sizes(self.connection, &self.cache.names)?;
         self.cache.queues.save(self.connection)?;
@@ -431,7 +438,7 @@ impl Transaction<'_> {
         ClockReading { wall: self.now.as_microseconds(), steady: self.steady }
     }
 
-    /// Has the tables know everything, from now on to the end of the transaction.
+    /// Writes all counts to the tables, now and until the end of the transaction.
     pub(in crate::sqlite) fn save_all_counters(&mut self) -> Result<()> {
         self.counters_are_read = true;
         self.save_counters()
@@ -470,7 +477,7 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], LiveTask::from_row).optional()?)
     }
 
-    /// The running task of a lease, if the lease holds.
+    /// Returns the running task of a lease, if the lease holds.
     pub(in crate::sqlite) fn held_by(&self, lease: Lease) -> VerbResult<(LiveTask, Held)> {
         if let Some(task) = self.live(lease.task)?
             && let Some(held) = task.held
@@ -482,7 +489,7 @@ impl Transaction<'_> {
         Err(Refusal::LeaseLost(lease).into())
     }
 
-    /// The state of an ended task.
+    /// Returns the state of an ended task.
     pub(in crate::sqlite) fn ended_state(&self, task: TaskId) -> Result<Option<TaskState>> {
         let code: Option<i64> = self
             .connection
@@ -493,12 +500,12 @@ impl Transaction<'_> {
     }
 }
 
-/// Task numbers as a value to bind for `rarray`.
+/// Returns task numbers as a value to bind for `rarray`.
 pub(in crate::sqlite) fn id_values(ids: impl Iterator<Item = TaskId>) -> Rc<Vec<Value>> {
     Rc::new(ids.map(|id| Value::Integer(id.0)).collect())
 }
 
-/// The same refusal, as that of a member of several writes.
+/// Returns the same refusal as that of a member of several writes.
 pub(in crate::sqlite) fn in_member(index: usize, stop: VerbError) -> VerbError {
     match stop {
         VerbError::Refused(refusal) => VerbError::Refused(Refusal::Member { index, refusal: Box::new(refusal) }),
@@ -507,7 +514,7 @@ pub(in crate::sqlite) fn in_member(index: usize, stop: VerbError) -> VerbError {
 }
 
 impl VerbError {
-    /// A refusal where none can be, as the error it then is.
+    /// Converts a refusal where none can occur to an error.
     pub(in crate::sqlite) fn into_error(self) -> Error {
         match self {
             Self::Refused(refusal) => Error::invalid(refusal.to_string()),

@@ -1,7 +1,7 @@
-//! The log: what happened to tasks, one compact row for each commit.
+//! The transition log: the changes of tasks, one compact row for each commit.
 //!
-//! A change is a code, the sub-queue, the task and up to two numbers, each as a variable-length integer
-//! (LEB128, as in DWARF 5, section 7.6).
+//! A change is a code, the sub-queue, the task and up to two numbers, each as a variable-length
+//! integer (LEB128, as in DWARF 5, section 7.6).
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl LogBuffer {
         &self.bytes
     }
 
-    /// A mark for [`undo_to`](Self::undo_to).
+    /// Returns the position for a later [`undo_to`](Self::undo_to).
     pub(in crate::sqlite) fn position(&self) -> usize {
         self.bytes.len()
     }
@@ -53,13 +53,13 @@ pub(in crate::sqlite) struct Logged {
 }
 
 impl Logged {
-    /// Whether the task ended with this change.
+    /// Returns true if the task ended with this change.
     pub(in crate::sqlite) fn is_end(&self) -> bool {
         end_state(self.change).is_some()
     }
 }
 
-/// The state in which a change leaves an ended task.
+/// Returns the state in which a change leaves an ended task.
 fn end_state(change: Change) -> Option<TaskState> {
     match change {
         Change::Completed => Some(TaskState::Completed),
@@ -71,7 +71,8 @@ fn end_state(change: Change) -> Option<TaskState> {
     }
 }
 
-/// The change with which a task ends in a state; a live state has none and gives `Completed`.
+/// Returns the change with which a task ends in a state; a live state has none and returns
+/// `Completed`.
 pub(in crate::sqlite) fn end_change(state: TaskState) -> Change {
     match state {
         TaskState::Failed => Change::Failed,

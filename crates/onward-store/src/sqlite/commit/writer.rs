@@ -1,10 +1,10 @@
-//! Group commit: callers leave their writes in a queue, and whoever commits takes them all.
+//! Group commit: callers leave their writes in a queue, and the committing thread takes them all.
 //!
-//! In class `full` a thread of its own commits, so that a sync never blocks an async runtime. In
-//! the other classes a commit takes microseconds and a hand-over between threads would cost more
-//! than the commit, so a caller that finds the writer free commits on the spot, takes along what
-//! others have left meanwhile, and goes on for a few batches; what is left in the queue after that
-//! goes to the thread.
+//! With durability level `full` a dedicated thread commits, so that a sync never blocks an async
+//! runtime. With the other levels a commit takes microseconds, and a hand-over between threads
+//! would cost more than the commit. So a caller that finds the writer free commits at once,
+//! together with what other callers have left. It continues for a few batches; then the thread
+//! commits what is left in the queue.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,25 +20,25 @@ use crate::api::write::Write;
 use crate::bounds;
 use crate::sqlite::commit::committer::{CommitRequest, Committer};
 
-/// The most writes that a caller commits itself: more take longer than a hand-over (that sleeps and
-/// wakes two threads), and would hold up the caller's thread.
+/// The most writes that a caller commits itself. More take longer than a hand-over (which sleeps
+/// and wakes two threads), and would block the caller's thread.
 const ON_THE_SPOT: usize = 64;
 
-/// How many batches of so few writes a caller commits one after the other. What comes while it is
-/// at one need not wake the thread then, which would take a processor from the callers.
+/// The number of batches of so few writes that a caller commits one after the other. Writes that
+/// arrive in the meantime need not wake the thread, which would take a processor from the callers.
 const BATCHES_ON_THE_SPOT: usize = 4;
 
-/// After how many commits in a row that nobody shared a caller counts as alone. Of such a one's
-/// commits only every so-many-th waits for others.
+/// The number of unshared commits in a row after which a caller counts as alone. Then only every
+/// `ALONE`-th of its commits waits for other callers.
 const ALONE: u32 = 8;
 
 #[derive(Debug)]
 pub(in crate::sqlite) struct Writer {
     shared: Arc<GroupCommit>,
     thread: Option<JoinHandle<()>>,
-    /// Whether commits sync, and are left to the thread.
+    /// True if commits sync, and are left to the thread.
     syncs: bool,
-    /// Holds callers back when too many wait.
+    /// Blocks callers when too many wait.
     places: Semaphore,
 }
 
@@ -47,7 +47,7 @@ struct GroupCommit {
     committer: Arc<Mutex<Committer>>,
     queue: Mutex<Queue>,
     arrived: Condvar,
-    /// How many commits in a row had the writes of one caller alone.
+    /// The number of commits in a row that had the writes of one caller alone.
     unshared: AtomicU32,
 }
 
@@ -55,9 +55,10 @@ struct GroupCommit {
 struct Queue {
     requests: VecDeque<CommitRequest>,
     closed: bool,
-    /// How many are at commits, and look into the queue again before they go.
+    /// The number of callers and threads that are committing and will look into the queue again
+    /// before they stop.
     committing: usize,
-    /// Whether the thread waits for a job, and must be woken.
+    /// True if the thread waits for a job, and must be woken.
     thread_waits: bool,
 }
 
@@ -89,7 +90,7 @@ impl Writer {
         self.commit(writes, false).await
     }
 
-    /// Brings the tables that find tasks by tags up to date.
+    /// Writes the pending tags to the tables that find tasks by tags.
     pub(in crate::sqlite) async fn write_tags(&self) -> Result<()> {
         self.commit(Vec::new(), true).await.map(drop)
     }
@@ -100,10 +101,13 @@ impl Writer {
         let is_seen_to = self.shared.push(CommitRequest { writes, tags, reply }, self.syncs)?;
         if !is_seen_to {
             let abandoned = Abandoned { shared: &self.shared, armed: true };
+            // Yielding lets other callers join this commit. The future may be dropped at that
+            // await, and `abandoned` then wakes the thread.
             if self.shared.may_be_shared() {
                 give_way().await;
             }
             abandoned.disarm();
+            // Another caller may have committed this request while this one yielded.
             if outcome.is_empty() && !outcome.is_terminated() {
                 self.shared.commit_if_free();
             }
@@ -112,8 +116,8 @@ impl Writer {
     }
 }
 
-/// Wakes the thread if the caller goes away between leaving its writes and committing them, so that
-/// they do not lie there.
+/// Wakes the thread if the caller is dropped between leaving its writes and committing them, so
+/// that they are committed anyway.
 struct Abandoned<'a> {
     shared: &'a GroupCommit,
     armed: bool,
@@ -133,7 +137,8 @@ impl Drop for Abandoned<'_> {
     }
 }
 
-/// Whoever is at commits: at the end the thread is told of what is left.
+/// Marks a caller or thread that is committing. When it stops, it wakes the thread for what is
+/// left.
 struct Committing<'a>(&'a GroupCommit);
 
 impl Drop for Committing<'_> {
@@ -146,8 +151,8 @@ impl Drop for Committing<'_> {
     }
 }
 
-/// Lets every other task of the runtime that is ready run once, so that callers who are about to
-/// write do so before the commit, and share it. Alone on the runtime, a caller goes on at once.
+/// Lets every other ready task of the runtime run once, so that callers who are about to write do
+/// so before the commit, and share it. Alone on the runtime, a caller continues at once.
 async fn give_way() {
     let mut gave_way = false;
     std::future::poll_fn(|context| {
@@ -165,7 +170,7 @@ impl Drop for Writer {
         self.shared.queue().closed = true;
         self.shared.arrived.notify_one();
         if let Some(thread) = self.thread.take() {
-            // The thread does not panic; if it did all the same, there is nobody left to tell.
+            // The thread does not panic. If it did anyway, no caller is left to notify.
             let _ = thread.join();
         }
     }
@@ -180,8 +185,8 @@ impl GroupCommit {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leaves a job; answers whether somebody sees to it: the thread, which is woken if asked to,
-    /// or who is at a commit.
+    /// Queues a request. Returns true if it will be committed without the caller: by the thread,
+    /// which is woken if `wake`, or by a caller that is committing.
     fn push(&self, request: CommitRequest, wake: bool) -> Result<bool> {
         let mut queue = self.queue();
         if queue.closed {
@@ -203,15 +208,16 @@ impl GroupCommit {
         }
     }
 
-    /// Whether somebody is likely to join the next commit who is given the time. To give way has a
-    /// multi-threaded runtime wake another thread, which takes a lone caller a fifth of its time.
+    /// Returns true if another caller is likely to join the next commit if it is given the time.
+    /// Yielding makes a multi-threaded runtime wake another thread, which takes a lone caller a
+    /// fifth of its time.
     fn may_be_shared(&self) -> bool {
         let unshared = self.unshared.load(Ordering::Relaxed);
         unshared < ALONE || unshared.is_multiple_of(ALONE)
     }
 
-    /// Commits a few small batches unless somebody else is at it: that one looks into the queue
-    /// again. What is left goes to the thread.
+    /// Commits a few small batches, unless another caller or the thread is committing: that one
+    /// looks into the queue again. The thread commits what is left.
     fn commit_if_free(&self) {
         let mut queue = self.queue();
         if queue.committing > 0 {
@@ -237,20 +243,21 @@ impl GroupCommit {
         Committing(self)
     }
 
-    /// Whether what waits is something, and little enough for a caller.
+    /// Returns true if the queue is not empty and small enough for a caller.
     fn is_small(&self) -> bool {
         let queue = self.queue();
         let writes: usize = queue.requests.iter().take(ON_THE_SPOT).map(|request| request.writes.len()).sum();
         !queue.requests.is_empty() && writes <= ON_THE_SPOT
     }
 
-    /// Commits what waits, as much as fits into one commit.
+    /// Commits the queued requests, as many as fit into one commit.
     fn commit_batch(&self, mut committer: MutexGuard<'_, Committer>) {
         let requests = self.take_batch();
         if !requests.is_empty() {
             let unshared = if requests.len() == 1 { self.unshared.load(Ordering::Relaxed).wrapping_add(1) } else { 0 };
             self.unshared.store(unshared, Ordering::Relaxed);
             let answers = committer.commit(requests);
+            // Released before the replies are sent, so that the next commit need not wait for that.
             drop(committer);
             answers.send();
         }
@@ -262,7 +269,7 @@ impl GroupCommit {
         queue.requests.drain(..take).collect()
     }
 
-    /// The thread: commits whatever arrives until the store is closed and the queue is empty.
+    /// Runs the thread: commits what arrives until the store is closed and the queue is empty.
     fn run(&self) {
         while let Some(_committing) = self.wait_for_job() {
             self.commit_batch(self.committer());

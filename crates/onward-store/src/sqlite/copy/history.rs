@@ -18,7 +18,7 @@ use crate::sqlite::commit::names::Names;
 const STATES: [TaskState; 5] =
     [TaskState::Completed, TaskState::Failed, TaskState::Dead, TaskState::Cancelled, TaskState::Expired];
 
-/// How many tasks of a kind and a queue ended in a state.
+/// The numbers of tasks of a kind and a queue that ended in a state.
 type Counted = BTreeMap<(Name, Name, i64), u64>;
 
 pub(in crate::sqlite) fn write(connection: &Connection, names: &mut Names, waiting: &Waiting) -> Result<()> {
@@ -34,7 +34,7 @@ pub(in crate::sqlite) fn write(connection: &Connection, names: &mut Names, waiti
     days(connection, names, waiting, &counted)
 }
 
-/// What is still in history is counted by sub-queues without a group.
+/// Counts what is still in history by sub-queues without a group.
 const KEPT: &str = "
     INSERT INTO statistics (sub_queue, state, ended, in_history, attempts, wait, run, run_maximum)
     SELECT b.id, h.state, 0, count(*), 0, 0, 0, 0 FROM history h JOIN sub_queue l ON l.id = h.sub_queue
@@ -61,7 +61,8 @@ fn share_out(waiting: &Waiting) -> Result<Counted> {
                 }
             }
             if left > 0 {
-                // Ended before the days that are kept, in a queue that nobody asks for any more.
+                // These ended before the days that are kept, in a queue without a count left to
+                // assign.
                 *counted.entry((kind.kind.clone(), Name::default_queue(), state.code())).or_default() += left;
             }
         }
@@ -100,7 +101,7 @@ fn sums(connection: &Connection, names: &mut Names, kind: &KindStatistics, count
     Ok(())
 }
 
-/// What had been counted when each day began: what is counted in the end, less what came on it and
+/// Computes the counts when each day began: the counts at the end, less what came on that day and
 /// later.
 fn days(connection: &Connection, names: &mut Names, waiting: &Waiting, counted: &Counted) -> Result<()> {
     let mut so_far: BTreeMap<(Name, i64), u64> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What is kept of orchestrations beside their tasks.
+//! The data of orchestrations beside their tasks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is no task, out of its tables.
+//! Reads everything except tasks out of its tables.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -125,7 +125,7 @@ fn shares(connection: &Connection, queues: &BTreeMap<i64, Name>, items: &mut Vec
     Ok(())
 }
 
-/// What is being collected, with its tasks.
+/// Reads the pending batches with their items.
 fn collections(connection: &Connection, items: &mut Vec<SmallStateRow>) -> Result<()> {
     let mut sub_queues = SubQueueNames::new(connection);
     let sql = "SELECT first_item, items, bytes, began_at, size, deadline, ready_at, sub_queue FROM pending_batch ORDER BY sub_queue";

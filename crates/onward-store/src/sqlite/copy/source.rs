@@ -49,7 +49,7 @@ fn write_out_counts(connection: &Database<'_>, now: ClockReading) -> Result<()> 
     limits.save_groups(connection, (0, now), CounterSaving::Now)
 }
 
-/// What is read next.
+/// The part that is read next.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Settings,
@@ -65,7 +65,7 @@ enum Part {
     Nothing,
 }
 
-/// A store in a file to which nobody writes meanwhile.
+/// A store in a file to which no process writes in the meantime.
 #[derive(Debug)]
 pub(crate) struct SqliteSource {
     connection: Connection,
@@ -74,7 +74,7 @@ pub(crate) struct SqliteSource {
 }
 
 impl SqliteSource {
-    /// Keeps everybody from writing to the file from now on.
+    /// Blocks all writers of the file from now on.
     pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<(Self, Begun)> {
         let connection = connect_first(path, None)?;
         prepare(&connection, Durability::Full)?;

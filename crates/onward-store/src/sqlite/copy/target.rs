@@ -1,8 +1,8 @@
 //! Making a store of pieces.
 //!
 //! The file is written beside its place and gets its name when it is whole and on disk. It is
-//! written without an index watermark, so that nothing is in the tables that find tasks: the first look
-//! makes them, as after any start.
+//! written without an index watermark, so that nothing is in the tables that find tasks: the first
+//! look makes them, as after any start.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub(crate) struct SqliteTarget {
     names: Names,
     affinity_key: HashMap<Name, i64>,
     tags: HashMap<Vec<u8>, i64>,
-    /// What is written when the tasks are there.
+    /// The rows that are written after the tasks.
     waiting: Waiting,
     unfinished: Unfinished,
 }

@@ -1,5 +1,5 @@
-//! What is no task, into its tables: names and rows first, the rest with the verbs of the store,
-//! which put the lists of tasks where they then belong.
+//! Writes everything except tasks into its tables: names and rows first, the rest with the verbs of
+//! the store, which put the lists of tasks where they then belong.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::sqlite::columns::schedules;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::Names;
 
-/// What is written when the tasks are there.
+/// The rows that are written after the tasks.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct Waiting {
     pub(in crate::sqlite) items: Vec<SmallStateRow>,
@@ -101,7 +101,7 @@ impl Waiting {
         Ok(writes)
     }
 
-    /// What the writes have set as if it were new.
+    /// Writes the values that the writes have set as if they were new.
     pub(super) fn write_what_writes_change(&self, connection: &Connection) -> Result<()> {
         for item in self.of("store") {
             let StoreSettings { configuration, schedule_revision, .. } = item.body()?;

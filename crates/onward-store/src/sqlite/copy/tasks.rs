@@ -77,7 +77,7 @@ fn maybe(row: &Row<'_>, at: usize) -> Result<Option<Timestamp>> {
     Ok(row.get::<_, Option<i64>>(at)?.map(Timestamp::from_microseconds))
 }
 
-/// What live and ended tasks have alike.
+/// Reads the columns that live and ended tasks share.
 fn task(row: &Row<'_>, sub_queues: &mut SubQueueNames<'_>) -> Result<Task> {
     let options: TaskOptions = row.get(11)?;
     let (io, members) = (options.io, options.member_count());
@@ -117,7 +117,7 @@ fn new_task(names: NamesOfSubQueue, options: TaskOptions, key: Option<String>) -
     }
 }
 
-/// What few live tasks have, each in a table of its own.
+/// Reads the details that few live tasks have, each from a table of its own.
 fn details(connection: &Connection, task: &mut Task, links: u8) -> Result<()> {
     let id = task.id.0;
     if links & CHECKPOINT != 0 {

@@ -1,10 +1,10 @@
 //! The record of whose write-ahead log lies beside a file, and what may be opened beside which log.
 //!
 //! SQLite takes any log that lies beside a database for that database's, and writes it over the
-//! database when it closes it. A log that a killed process has left, or that a process uses whose
-//! file was moved, then damages the new file, and what it held is lost. So the directory
-//! `<file>-sessions` has a record, `log`: the salts of the log, which are drawn anew whenever the
-//! log begins anew, and the identity that the file had then. A file whose number is another, or
+//! database when it closes it. The log may be of a killed process, or of a process whose file was
+//! moved. It then damages the new file, and its own changes are lost. So the directory
+//! `<file>-sessions` has a record, `log`: the salts of the log, which are drawn again whenever the
+//! log begins again, and the identity that the file had then. A file whose number is another, or
 //! whose generation is older, is not opened beside that log.
 //!
 //! A log without a record is taken as it is: a copy of a store with its log has none, and a power
@@ -29,12 +29,12 @@ pub(in crate::sqlite) const RECORD: &str = "log";
 /// A log of fewer bytes has a header at most, and no page.
 const EMPTY_LOG: u64 = 32;
 
-/// The part of a log's header that is drawn whenever the log begins anew.
+/// The part of a log's header that is drawn whenever the log begins again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Salts(pub(in crate::sqlite) [u8; 8]);
 
 impl Salts {
-    /// Their place (SQLite's file format, section 4.1).
+    /// Their offset (SQLite's file format, section 4.1).
     pub(in crate::sqlite) const OFFSET: u64 = 16;
 }
 
@@ -60,7 +60,7 @@ impl LogOwner {
     }
 }
 
-/// A path with something behind its last name.
+/// Returns a path with a suffix behind its last name.
 pub(in crate::sqlite) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name: OsString = path.as_os_str().to_owned();
     name.push(suffix);
@@ -88,13 +88,13 @@ fn parse(text: &str) -> Option<(Salts, Identity)> {
     Some((Salts(salts), Identity { store, generation }))
 }
 
-/// Refuses a path where SQLite would open a file, or make one, that others know by another name, or
-/// that lies beside the log of a file that is gone. Changes nothing.
+/// Rejects a path where SQLite would open or create a file that other processes know by another
+/// name, or that lies beside the log of a file that is gone. Changes nothing.
 pub(in crate::sqlite) fn check_names(path: &Path) -> Result<()> {
     let found = match fs::metadata(path) {
         Ok(found) => Some(found),
         Err(failure) if failure.kind() == io::ErrorKind::NotFound => None,
-        // Opening it reports it.
+        // An error here is reported by opening the file.
         Err(_) => return Ok(()),
     };
     if let Some(found) = &found {
@@ -106,7 +106,8 @@ pub(in crate::sqlite) fn check_names(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// SQLite names the log after the path, so that each name of a file would have a log of its own.
+/// Rejects a file with several names: SQLite names the log after the path, so that each name of a
+/// file would have a log of its own.
 fn check_links(found: &fs::Metadata) -> Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     match found.nlink() {
@@ -118,7 +119,7 @@ fn check_links(found: &fs::Metadata) -> Result<()> {
     }
 }
 
-/// Refuses a file beside the log of another store, or of a later state of this one. Nothing may
+/// Rejects a file beside the log of another store, or of a later state of this one. Nothing may
 /// have been read through the connection yet.
 pub(in crate::sqlite) fn check_log(connection: &Connection, path: &Path) -> Result<()> {
     if log_bytes(path) <= EMPTY_LOG {
@@ -136,8 +137,8 @@ pub(in crate::sqlite) fn check_log(connection: &Connection, path: &Path) -> Resu
         Some(_) => return Ok(()),
         None => {}
     }
-    // Without a record the log itself may say whose it is. Read only: closing must not copy it
-    // back.
+    // Without a record the log itself may show to which file it belongs. Read only: closing must
+    // not copy it back.
     set_leaves_log(connection, true);
     if seen_by(connection).is_some_and(|store| store != file.store) {
         return Err(foreign(path, "another store's file"));

@@ -1,10 +1,10 @@
 //! The files that an open store works on, and whether they are still the ones at their paths.
 //!
-//! SQLite finds a database by its path once, and works on what it opened for as long as it is open.
-//! If the file is moved away meanwhile, it goes on writing there, while the next process makes a
-//! new file at the path, and takes the write-ahead log for its own. So a store looks, with the
-//! write lock held and again after the commit, whether its files are at their paths and hold what
-//! it and its peers have written. Nothing is acknowledged before the second look.
+//! SQLite finds a database by its path once, and works on the opened file for as long as it is
+//! open. If the file is moved away in the meantime, SQLite continues to write there, while the next
+//! process creates a new file at the path, and takes the write-ahead log for its own. So a store
+//! looks, with the write lock held and again after the commit, whether its files are at their paths
+//! and hold what it and its peers have written. No commit is acknowledged before the second look.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -112,8 +112,8 @@ impl FilePaths {
         Self::of(path, vec![path.to_owned(), with_suffix(path, "-wal"), with_suffix(path, "-shm")])
     }
 
-    /// Notes the database file alone, for a process that only reads: it acknowledges nothing that a
-    /// lost log would lose.
+    /// Records the database file alone, for a process that only reads: it acknowledges nothing that
+    /// a lost log would lose.
     pub(in crate::sqlite) fn of_database(path: &Path) -> Result<Self> {
         Self::of(path, vec![path.to_owned()])
     }
@@ -214,12 +214,12 @@ pub(in crate::sqlite) struct StoreFiles {
     raised_to: i64,
     log: File,
     owner: LogOwner,
-    /// The log of which it is recorded whose it is.
+    /// The log whose owner is recorded.
     recorded: Option<Salts>,
 }
 
 impl StoreFiles {
-    /// Notes the files that a connection has just opened.
+    /// Records the files that a connection has just opened.
     pub(in crate::sqlite) fn opened(connection: &Connection, path: &Path) -> Result<Self> {
         // SQLite opens the log, and makes it, with the first read.
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
@@ -263,8 +263,7 @@ impl StoreFiles {
         self.paths.check(outcome)?;
         match Found::on_page(connection, &mut self.page) {
             Found::Identity(found) if self.seen == Some(found) => return Ok(()),
-            // A fault of the disk is no sign of another file; whoever reads the page next reports
-            // it.
+            // A fault of the disk is no sign of another file; the next read of the page reports it.
             Found::Unknown => return Ok(()),
             Found::Nothing if self.seen.is_none() => return Ok(()),
             Found::Identity(_) | Found::Nothing => {}
@@ -289,18 +288,18 @@ impl StoreFiles {
         Ok(())
     }
 
-    /// Whether a transaction that changes something is to raise the generation: the last one raised
-    /// is in the file already, so that the next checkpoint would not change it.
+    /// Returns true if a transaction that changes something must raise the generation: the last
+    /// raised one is in the file already, so the next checkpoint would not change it.
     pub(in crate::sqlite) fn is_to_be_raised(&self) -> bool {
         self.seen.is_none_or(|seen| self.raised_to <= seen.generation)
     }
 
-    /// Notes the generation that a committed transaction has written.
+    /// Records the generation that a committed transaction has written.
     pub(in crate::sqlite) fn raised_to(&mut self, generation: i64) {
         self.raised_to = generation;
     }
 
-    /// Has the record beside the log say whose it is. Called after each commit and before that is
+    /// Writes the record of the log's owner. Called after each commit and before it is
     /// acknowledged: no acknowledged change is in a log that could be taken for another file's.
     pub(in crate::sqlite) fn record_log(&mut self) {
         let mut salts = Salts::default();
@@ -317,14 +316,15 @@ impl StoreFiles {
     }
 }
 
-/// Has a connection leave the log as it is when it is closed. The log belongs to what was there
-/// before, and who puts that back finds in the log what was acknowledged.
+/// Makes a connection leave the log as it is when it is closed. The log belongs to the file that
+/// was there before, and an operator who puts that file back finds the acknowledged changes in the
+/// log.
 pub(in crate::sqlite) fn leave_log(connection: &Connection) {
     set_leaves_log(connection, true);
 }
 
-/// Has a connection copy the log back when it is the last one that is closed, which SQLite does by
-/// default, or leave it.
+/// Sets whether a connection leaves the log when it is the last one that is closed, or copies it
+/// back, as SQLite does by default.
 pub(in crate::sqlite) fn set_leaves_log(connection: &Connection, leaves: bool) {
     // It fails for no open connection.
     let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leaves);

@@ -1,11 +1,12 @@
-//! How many tasks of each limited group run, and the tokens they have taken, while that is not in
-//! the tables.
+//! Deferred counters: the running tasks and taken tokens of each limited group, while they are not
+//! in the tables.
 //!
-//! A process that is alone on a file would write that of some hundred groups with each commit, for
-//! nobody but itself. It keeps it in memory instead and writes it now and then, and before anybody
-//! else reads it. Nothing is lost by that: how many run follows from the leases, and who has taken
-//! tokens since stands in the log, from the row on that `meta` names. Whoever reads the limits of a
-//! file, after a crash or beside a process that is still alone, works both out so.
+//! A process that is alone on a file would write those of some hundred groups with each commit, for
+//! no reader but itself. It keeps them in memory instead and writes them now and then, and before
+//! another process reads them. Nothing is lost by that: the number of running tasks follows from
+//! the leases, and the tokens taken since are in the log, from the row on that `meta` names. A
+//! process that reads the limits of a file, after a crash or beside a process that is still alone,
+//! recomputes both.
 
 use std::time::Duration;
 
@@ -20,18 +21,18 @@ use crate::sqlite::commit::names::Names;
 use crate::sqlite::commit::transition_log;
 use crate::sqlite::limits::limit_usage::Limits;
 
-/// For how many rows of the log counts are kept back: so many are read again after a crash.
+/// The number of log rows for which counts are deferred: so many are read again after a crash.
 const MAX_DEFERRED_ROWS: i64 = 1024;
 
-/// How far steady time and the time of day may drift apart meanwhile, in microseconds: the log has
-/// the latter.
+/// The drift allowed between steady time and the time of day, in microseconds: the log has the
+/// latter.
 const DRIFT: i64 = 1000;
 
-/// Where `meta` has what [`DeferredSince`] says.
+/// The entry in `meta` of [`DeferredSince`].
 const ENTRY: &str = "deferred_counters_since";
 const OFFSET: &str = "deferred_counters_offset";
 
-/// When something is read, in microseconds.
+/// The time of a read, in microseconds.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct ClockReading {
     pub(in crate::sqlite) wall: i64,
@@ -44,31 +45,31 @@ impl ClockReading {
     }
 }
 
-/// Whether counts of groups may wait to be written.
+/// A choice of whether counts of groups may be deferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum CounterSaving {
-    /// Others read them, or this transaction reads them again.
+    /// Other processes read them, or this transaction reads them again.
     Now,
     /// This process is alone.
     Deferred,
 }
 
-/// What is not in the tables.
+/// The counters that are not in the tables.
 #[derive(Debug, Default)]
 pub(super) struct DeferredCounters {
-    /// Groups of which all is to be written with this transaction.
+    /// Groups whose whole state is to be written with this transaction.
     changed: Vec<i64>,
-    /// Those of which counts may wait.
+    /// Groups whose counts may be deferred.
     counted: Vec<i64>,
     since: Option<DeferredSince>,
 }
 
-/// From where on the tables may lack something.
+/// The point from which on the tables may lack counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct DeferredSince {
     /// The first row of the log.
     entry: i64,
-    /// By how much the time of day was ahead of steady time.
+    /// The lead of the time of day over steady time.
     offset: i64,
 }
 
@@ -95,7 +96,7 @@ impl DeferredSince {
     }
 }
 
-/// How many tasks of each group run. Cost: as many as run.
+/// Returns the number of running tasks of each group. Cost: proportional to all running tasks.
 pub(in crate::sqlite) fn leases_of_groups(connection: &Database<'_>) -> Result<FxHashMap<i64, i64>> {
     let mut statement = connection.prepare_cached(include_str!("../sql/limits/count_leases_of_groups.sql"))?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -103,7 +104,7 @@ pub(in crate::sqlite) fn leases_of_groups(connection: &Database<'_>) -> Result<F
 }
 
 impl Limits {
-    /// Notes that a group's state is to be written with this transaction.
+    /// Records that a group's state is to be written with this transaction.
     pub(in crate::sqlite) fn mark_group_changed(&mut self, group: i64) {
         if let Some(state) = self.groups.get_mut(&group)
             && !std::mem::replace(&mut state.is_changed, true)
@@ -112,7 +113,7 @@ impl Limits {
         }
     }
 
-    /// Notes that a group's counts are to be written.
+    /// Records that a group's counts are to be written.
     pub(super) fn mark_group_counted(&mut self, group: i64) {
         if let Some(state) = self.groups.get_mut(&group)
             && !std::mem::replace(&mut state.is_counted, true)
@@ -121,12 +122,12 @@ impl Limits {
         }
     }
 
-    /// Whether the tables lack counts.
+    /// Returns true if the tables lack counts.
     pub(in crate::sqlite) fn has_deferred_counters(&self) -> bool {
         self.deferred.since.is_some()
     }
 
-    /// Works out what the tables lack. Only reads, so that what is worked out is still to be
+    /// Recomputes the counts that the tables lack. It only reads, so the result is still to be
     /// written.
     pub(in crate::sqlite) fn recompute_counters(
         &mut self,
@@ -188,8 +189,8 @@ impl Limits {
         Ok(())
     }
 
-    /// Writes what is to be written of groups, `entry` being the last row of the log of which they
-    /// know.
+    /// Writes the pending states of groups, where `entry` is the last row of the log that they
+    /// include.
     pub(in crate::sqlite) fn save_groups(
         &mut self,
         connection: &Database<'_>,

@@ -1,7 +1,6 @@
-//! How far groups have come in the virtual time of their queues, while groups have weights or
-//! minimums.
+//! The virtual times of groups in their queues, while groups have weights or minimums.
 //!
-//! Kept in memory as well between transactions, for those that were asked for; written once a
+//! Those that were needed are also kept in memory between transactions; they are written once a
 //! transaction.
 
 use rusqlite::{OptionalExtension, params};
@@ -11,19 +10,19 @@ use crate::api::error::Result;
 use crate::rules::share::VirtualTime;
 use crate::sqlite::commit::connection::Database;
 
-/// In the place of a group: the tasks without one.
+/// Stands for a group: the tasks without one.
 const NO_GROUP: i64 = 0;
 
-/// In the place of a group: the queue itself.
+/// Stands for a group: the queue itself.
 pub(in crate::sqlite) const QUEUE: i64 = -1;
 
-/// How many virtual times are kept between transactions.
+/// The number of virtual times that are kept between transactions.
 const MAX_TIMES: usize = 65_536;
 
 /// A group of a queue, both by number.
 type GroupOfQueue = (i64, i64);
 
-/// What is known of how queues are shared.
+/// The cached state of shared queues.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct FairShares {
     are_shared: bool,
@@ -36,13 +35,13 @@ impl FairShares {
         Self { are_shared, ..Self::default() }
     }
 
-    /// Whether any group has a weight or a minimum.
+    /// Returns true if any group has a weight or a minimum.
     pub(in crate::sqlite) fn are_shared(&self) -> bool {
         self.are_shared
     }
 
-    /// Notes whether any group has a weight or a minimum. What was started while one had is
-    /// forgotten when none has; answers whether that is so now.
+    /// Records whether any group has a weight or a minimum. The virtual times are deleted when none
+    /// has any more; returns true if that is so now.
     pub(in crate::sqlite) fn set(&mut self, connection: &Database<'_>, are_shared: bool) -> Result<bool> {
         let ends = self.are_shared && !are_shared;
         self.are_shared = are_shared;
@@ -54,7 +53,7 @@ impl FairShares {
         Ok(ends)
     }
 
-    /// Where a group of a queue stands; none for the tasks without one.
+    /// Returns the fair-share tags of a group of a queue; none for the tasks without one.
     pub(in crate::sqlite) fn tags(
         &mut self,
         connection: &Database<'_>,
@@ -64,7 +63,7 @@ impl FairShares {
         self.time(connection, (queue, group.unwrap_or(NO_GROUP)))
     }
 
-    /// Where a queue is.
+    /// Returns the virtual time of a queue.
     pub(in crate::sqlite) fn now(&mut self, connection: &Database<'_>, queue: i64) -> Result<VirtualTime> {
         self.time(connection, (queue, QUEUE))
     }
@@ -82,7 +81,7 @@ impl FairShares {
         Ok(time)
     }
 
-    /// Keeps where a queue, and a group of it, are now.
+    /// Stores the virtual times of a queue, and of a group of it.
     pub(in crate::sqlite) fn keep(&mut self, queue: i64, group: Option<i64>, now: VirtualTime, tags: VirtualTime) {
         for (key, time) in [((queue, QUEUE), now), ((queue, group.unwrap_or(NO_GROUP)), tags)] {
             self.times.insert(key, time);
@@ -90,7 +89,7 @@ impl FairShares {
         }
     }
 
-    /// Forgets what was started from a queue.
+    /// Deletes the virtual times of a queue.
     pub(in crate::sqlite) fn forget_queue(&mut self, connection: &Database<'_>, queue: i64) -> Result<()> {
         if !self.are_shared {
             return Ok(());

@@ -1,8 +1,9 @@
-//! Limits, and how far they are used: kept in memory as well because every claim asks.
+//! Limits and their usage, also kept in memory because every claim needs them.
 //!
-//! What runs is counted, and tokens are taken, only where there is a limit; the counts are written
-//! once a transaction, those of groups perhaps [later](crate::sqlite::limits::deferred_counters). The states
-//! of groups are read when they are needed, for there may be very many.
+//! Running tasks are counted, and tokens are taken, only where there is a limit. The counts are
+//! written once a transaction, those of groups perhaps
+//! [later](crate::sqlite::limits::deferred_counters). The states of groups are read when they are
+//! needed, because there may be very many.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,10 +22,10 @@ use crate::sqlite::commit::connection::Database;
 use crate::sqlite::limits::deferred_counters::DeferredCounters;
 use crate::sqlite::limits::fair_shares::FairShares;
 
-/// How many groups' states are kept between transactions.
+/// The number of groups' states that are kept between transactions.
 const MAX_STATES: usize = 65_536;
 
-/// What is limited, by its number: the counterpart of a [`LimitScope`] that is not of groups.
+/// A limited scope, by its number: the counterpart of a [`LimitScope`] that is not of groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::sqlite) enum ScopeNumber {
     All,
@@ -32,7 +33,7 @@ pub(in crate::sqlite) enum ScopeNumber {
     Kind(i64),
 }
 
-/// How far a limit is used.
+/// The usage of a limit.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct Usage {
     pub(in crate::sqlite) limit: Limit,
@@ -46,28 +47,28 @@ pub(in crate::sqlite) struct Usage {
 pub(in crate::sqlite) struct GroupState {
     pub(in crate::sqlite) name: Name,
     pub(in crate::sqlite) usage: Usage,
-    /// Whether its lists are out of the heads.
+    /// True if its lists are not among the heads.
     pub(in crate::sqlite) held_back: bool,
-    /// When it gets the next token, by steady time, if due tasks of it wait for that.
+    /// The steady time at which it gets the next token, if due tasks of it wait for that.
     pub(in crate::sqlite) token_at: Option<i64>,
-    /// Whether its lists stand among those of groups below their minimum.
+    /// True if its lists are among those of groups below their minimum.
     pub(in crate::sqlite) is_below_minimum: bool,
-    /// Whether all of it is to be written with this transaction.
+    /// True if all of it is to be written with this transaction.
     pub(super) is_changed: bool,
-    /// Whether its usage is to be written.
+    /// True if its usage is to be written.
     pub(super) is_counted: bool,
-    /// The last row of the log of which what is written of it knows.
+    /// The last row of the log that its written state includes.
     pub(super) saved_in: i64,
 }
 
 impl GroupState {
-    /// Whether they should.
+    /// Returns true if its lists should be among those of groups below their minimum.
     pub(in crate::sqlite) fn is_to_be_below_minimum(&self) -> bool {
         is_below_minimum(self.usage.limit, u64::try_from(self.usage.running).unwrap_or(0))
     }
 }
 
-/// What is known of limits.
+/// The cached limits.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct Limits {
     pub(in crate::sqlite) fair_shares: FairShares,
@@ -93,7 +94,7 @@ impl Usage {
         rules::limit::room(self.limit, u64::try_from(self.running).unwrap_or(0), self.bucket, now)
     }
 
-    /// How long until there is a token, if there is none.
+    /// Returns the time until there is a token, if there is none.
     pub(in crate::sqlite) fn until_token(&self, now: Duration) -> Option<Duration> {
         let rate = self.limit.rate?;
         Some(self.bucket.until_token(rate, now)).filter(|wait| !wait.is_zero())
@@ -118,8 +119,7 @@ impl Usage {
 }
 
 impl Limits {
-    /// Reads the limits, unless those that are known are of this configuration, and how far they
-    /// are used.
+    /// Reads the limits, unless the cached ones are of this configuration, and their usage.
     pub(in crate::sqlite) fn load(
         connection: &Database<'_>,
         configuration: u64,
@@ -157,12 +157,12 @@ impl Limits {
         &self.configured
     }
 
-    /// What limits a scope that is not of groups, if something does.
+    /// Returns the usage of the limit of a scope that is not of groups, if it has one.
     pub(in crate::sqlite) fn usage(&self, number: ScopeNumber) -> Option<&Usage> {
         self.scopes.get(&number).map(|(usage, _)| usage)
     }
 
-    /// Whether anything but a group may have a limit here.
+    /// Returns true if any scope other than a group may have a limit here.
     pub(in crate::sqlite) fn has_numbered_scopes(&self) -> bool {
         !self.scopes.is_empty()
     }
@@ -180,7 +180,7 @@ impl Limits {
         }
     }
 
-    /// Counts a task of these scopes that runs no more; answers whether that made room where there
+    /// Counts a task of these scopes that runs no more. Returns true if that made room where there
     /// was none.
     pub(in crate::sqlite) fn end(&mut self, scopes: [ScopeNumber; 3]) -> bool {
         let mut made_room = false;
@@ -194,7 +194,7 @@ impl Limits {
         made_room
     }
 
-    /// The state of a group.
+    /// Returns the state of a group.
     pub(in crate::sqlite) fn group(&mut self, connection: &Database<'_>, group: i64) -> Result<&mut GroupState> {
         if !self.groups.contains_key(&group) {
             let state = self.read_group(connection, group)?;
@@ -250,7 +250,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Writes what has changed but for groups.
+    /// Writes what has changed, except for groups.
     pub(in crate::sqlite) fn save(&mut self, connection: &Database<'_>) -> Result<()> {
         for (usage, scope) in self.scopes.values_mut().filter(|(usage, _)| usage.unsaved) {
             let (code, name) = columns(scope);
@@ -266,15 +266,15 @@ impl Limits {
         self.groups.len() > MAX_STATES
     }
 
-    /// Forgets the states of groups if they are many; all must be saved.
+    /// Drops the states of groups if they are many; all must be saved.
     pub(super) fn forget_many_groups(&mut self) {
         if self.has_many_groups() {
             self.groups.clear();
         }
     }
 
-    /// Sets the limit of a scope, of which so many tasks run; those of groups are counted by the
-    /// caller. Everything must be saved.
+    /// Sets the limit of a scope, of which `running` tasks run; the caller counts those of groups.
+    /// Everything must be saved.
     pub(in crate::sqlite) fn set(
         &mut self,
         connection: &Database<'_>,
@@ -304,7 +304,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Notes the number of the configuration that now holds.
+    /// Records the number of the configuration that now holds.
     pub(in crate::sqlite) fn set_configuration(&mut self, configuration: u64) {
         self.configuration = configuration;
     }

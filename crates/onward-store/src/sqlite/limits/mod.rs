@@ -1,5 +1,5 @@
 //! Flow control: [`limit_usage`] (concurrency and rates), [`fair_shares`], [`pauses`] and
-//! [`queue_settings`], each kept in memory as well because every claim asks.
+//! [`queue_settings`], each also kept in memory because every claim needs it.
 
 pub(super) mod deferred_counters;
 pub(super) mod fair_shares;

@@ -1,4 +1,4 @@
-//! The pauses in force, kept in memory as well because every claim asks for them.
+//! The pauses in force, also kept in memory because every claim needs them.
 
 use std::collections::BTreeMap;
 
@@ -32,12 +32,12 @@ impl Pauses {
         Ok(Self(pauses))
     }
 
-    /// Those in force then.
+    /// Returns the pauses in force at `now`.
     pub(in crate::sqlite) fn in_force(&self, now: Timestamp) -> Vec<PauseRecord> {
         self.records().into_iter().filter(|pause| pause.holds_at(now)).collect()
     }
 
-    /// All that are kept, also those that have ended and that nobody has removed yet.
+    /// Returns all stored pauses, including those that have ended and are not removed yet.
     pub(in crate::sqlite) fn records(&self) -> Vec<PauseRecord> {
         self.0.iter().map(|(scope, until)| PauseRecord { scope: scope.clone(), until: *until }).collect()
     }
@@ -75,7 +75,7 @@ impl Pauses {
         Ok(())
     }
 
-    /// Ends a pause; answers whether there was one.
+    /// Ends a pause. Returns true if there was one.
     pub(in crate::sqlite) fn clear(&mut self, connection: &Database<'_>, scope: &Scope) -> Result<bool> {
         if self.0.remove(scope).is_none() {
             return Ok(false);
@@ -85,7 +85,7 @@ impl Pauses {
         Ok(true)
     }
 
-    /// The pauses that have ended by themselves.
+    /// Returns the scopes of the pauses that have ended by themselves.
     pub(in crate::sqlite) fn elapsed(&self, now: Timestamp) -> Vec<Scope> {
         self.0
             .iter()
@@ -94,7 +94,7 @@ impl Pauses {
             .collect()
     }
 
-    /// When the next pause ends by itself.
+    /// Returns when the next pause ends by itself.
     pub(in crate::sqlite) fn next_end(&self) -> Option<Timestamp> {
         self.0.values().flatten().min().copied()
     }

@@ -1,5 +1,5 @@
-//! How queues are worked off, and how many tasks run of those that are limited: kept in memory as
-//! well because every claim asks.
+//! The settings of queues, and the numbers of running tasks of those that are limited; also kept in
+//! memory because every claim needs them.
 
 use std::time::Duration;
 
@@ -12,22 +12,22 @@ use crate::sqlite::columns::durations::microseconds;
 use crate::sqlite::columns::meta::meta;
 use crate::sqlite::commit::connection::Database;
 
-/// What is known of queues. Only those are in it that are not worked off by default.
+/// The cached settings of queues. Queues with the default settings are not in it.
 #[derive(Debug, Default, Clone)]
 pub(in crate::sqlite) struct Queues {
     mode: QueueMode,
     configuration: i64,
     known: rustc_hash::FxHashMap<i64, Queue>,
-    /// Whether a queue has a concurrency.
+    /// True if a queue has a concurrency.
     limited: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Queue {
     settings: QueueSettings,
-    /// How many tasks of it run; counted only if it has a concurrency.
+    /// The number of its running tasks; counted only if it has a concurrency.
     running: i64,
-    /// Whether `running` is not written yet.
+    /// True if `running` is not written yet.
     unsaved: bool,
 }
 
@@ -75,19 +75,19 @@ impl Queues {
         if self.known.is_empty() { 1 } else { self.settings(queue).weight }
     }
 
-    /// How many more tasks of a queue may run; `None` for any number.
+    /// Returns how many more tasks of a queue may run; `None` for any number.
     pub(in crate::sqlite) fn room(&self, queue: i64) -> Option<usize> {
         let queue = self.known.get(&queue).filter(|_| self.limited)?;
         queue.settings.concurrency.map(|limit| usize::try_from(i64::from(limit) - queue.running).unwrap_or(0))
     }
 
-    /// The queues that have a concurrency, and how many more tasks of them may run.
+    /// Returns the queues that have a concurrency, and how many more tasks of them may run.
     pub(in crate::sqlite) fn rooms(&self) -> impl Iterator<Item = (i64, usize)> {
         let limited = self.known.keys().filter(|_| self.limited);
         limited.filter_map(|queue| self.room(*queue).map(|room| (*queue, room)))
     }
 
-    /// How many tasks of a queue run, if that is counted.
+    /// Returns the number of running tasks of a queue, if that is counted.
     pub(in crate::sqlite) fn running(&self, queue: i64) -> Option<i64> {
         self.known.get(&queue).filter(|queue| queue.settings.concurrency.is_some()).map(|queue| queue.running)
     }
@@ -96,8 +96,8 @@ impl Queues {
         self.limited
     }
 
-    /// Counts a task that begins to run (1) or ends to (-1); answers whether it made room where
-    /// there was none.
+    /// Counts a task that starts (1) or ends (-1). Returns true if that made room where there was
+    /// none.
     pub(in crate::sqlite) fn count(&mut self, queue: i64, change: i64) -> bool {
         let Some(queue) = self.known.get_mut(&queue) else { return false };
         let Some(limit) = queue.settings.concurrency else { return false };
@@ -121,7 +121,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Changes how a queue is worked off, of which so many tasks run.
+    /// Changes the settings of a queue, of which `running` tasks run.
     pub(in crate::sqlite) fn set(
         &mut self,
         connection: &Database<'_>,
@@ -141,7 +141,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Forgets how a queue of which nothing runs was worked off.
+    /// Deletes the settings of a queue of which nothing runs.
     pub(in crate::sqlite) fn forget(&mut self, connection: &Database<'_>, number: i64) -> Result<()> {
         connection
             .prepare_cached(
@@ -162,7 +162,7 @@ impl Queues {
         self.reconfigured(connection)
     }
 
-    /// Notes that what was claimed and has not started might not be claimed now.
+    /// Records that a task that was claimed and has not started might not be claimed now.
     pub(in crate::sqlite) fn reconfigured(&mut self, connection: &Database<'_>) -> Result<()> {
         self.configuration += 1;
         connection

@@ -16,7 +16,7 @@ const DEVELOPMENT: i32 = 0x4f6e_5764;
 /// `migrations/0002.sql`.
 pub(in crate::sqlite) const MIGRATIONS: Migrations = Migrations::new(include_str!("schema.sql"), &[]);
 
-/// How messages name the store; the path stands before it.
+/// The name of the store in messages; the path stands before it.
 const STORE: &str = "the store";
 
 /// Returns the schema of a file; zero for an empty one. Only reads.

@@ -1,5 +1,5 @@
-//! What wakes the housekeeping thread: a write-ahead log that has grown long, and anything else that
-//! it is to look at.
+//! The trigger of the housekeeping thread: a write-ahead log that has grown long, and other events
+//! that it handles.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -19,7 +19,7 @@ const SHORT_LOG: i32 = 16;
 
 const PAGE_BYTES: u64 = 4096;
 
-/// How often peers are looked at.
+/// The interval at which peers are looked at.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Wakes the housekeeping thread.
@@ -27,28 +27,28 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 pub(in crate::sqlite) struct CheckpointTrigger {
     /// The log.
     log: PathBuf,
-    /// How many pages make it long where there is room.
+    /// The number of pages that make the log long where there is room.
     most: i32,
-    /// How many pages make it long on this disk.
+    /// The number of pages that make the log long on this disk.
     long: AtomicI32,
     pages: AtomicI32,
-    /// Whether the log is to be copied.
+    /// True if the log is to be copied.
     copy: AtomicBool,
-    /// Whether the writer is to do that before it goes on.
+    /// True if the writer must copy the log before it continues.
     overdue: AtomicBool,
     fired: Mutex<bool>,
     changed: Condvar,
-    /// True if the thread sleeps until it is rung, instead of looking once a second.
+    /// True if the thread sleeps until it is woken, instead of looking once a second.
     sleeps: AtomicBool,
     closed: AtomicBool,
 }
 
-/// Why the thread looks.
+/// The reason for which the thread looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum Reason {
-    /// Somebody rang, and has told the engine what there is to tell.
+    /// A thread of this process fired the trigger, and has notified the engine.
     Fired,
-    /// It is time to.
+    /// The poll interval has passed.
     Time,
 }
 
@@ -70,14 +70,14 @@ impl CheckpointTrigger {
         trigger
     }
 
-    /// Has the log be copied before it leaves no room to copy it to: all of its pages may be new to
-    /// the database.
+    /// Fits the bound to the free room, so that the log is copied before it leaves no room to copy
+    /// it to: all of its pages may be new to the database.
     pub(super) fn fit_disk(&self) {
         let long = room_for_log(&self.log).map_or(self.most, |room| room / 3);
         self.long.store(long.max(SHORT_LOG).min(self.most), Ordering::Relaxed);
     }
 
-    /// Has every commit of a connection say how long the log is.
+    /// Makes every commit of a connection report the length of the log.
     pub(in crate::sqlite) fn watch(self: &Arc<Self>, connection: &mut Connection) -> Result<()> {
         let trigger = Arc::clone(self);
         let hook = move |_: &mut rusqlite::hooks::Wal, pages: i32| {
@@ -91,29 +91,29 @@ impl CheckpointTrigger {
         let before = self.pages.swap(pages, Ordering::Relaxed);
         let long = self.long.load(Ordering::Relaxed);
         let passes = |length| pages / length > before / length;
-        // Where there is room, a log that grows while it is copied does no harm.
+        // A log that grows while it is copied does no harm where there is room.
         if long < self.most && passes(long + long / 2) {
             self.overdue.store(true, Ordering::Release);
         }
-        // Once for each length: where a reader keeps the log from starting anew, or another process
-        // fails to copy it, it is tried again.
+        // Fires once for each length: where a reader keeps the log from starting again, or another
+        // process fails to copy it, the copy is tried again.
         if passes(long) {
             self.copy.store(true, Ordering::Release);
             self.fire();
         }
     }
 
-    /// How long the log is, in pages.
+    /// Returns the length of the log, in pages.
     pub(in crate::sqlite) fn pages(&self) -> i32 {
         self.pages.load(Ordering::Relaxed)
     }
 
-    /// Whether the log is to be copied; says so once.
+    /// Returns true, once, if the log is to be copied.
     pub(in crate::sqlite) fn take_copy(&self) -> bool {
         self.copy.swap(false, Ordering::AcqRel)
     }
 
-    /// Whether the writer is to copy the log; says so once.
+    /// Returns true, once, if the writer must copy the log.
     pub(in crate::sqlite) fn take_overdue(&self) -> bool {
         self.overdue.swap(false, Ordering::AcqRel)
     }
@@ -123,7 +123,7 @@ impl CheckpointTrigger {
         self.changed.notify_one();
     }
 
-    /// Rings if the thread would not look by itself: a checkpoint of a peer writes thousands of
+    /// Fires if the thread would not look by itself: a checkpoint of a peer writes thousands of
     /// pages.
     pub(in crate::sqlite) fn fire_if_asleep(&self) {
         if self.sleeps.load(Ordering::Relaxed) {
@@ -136,8 +136,8 @@ impl CheckpointTrigger {
         self.fire();
     }
 
-    /// Waits until it is rung or, if others write too, until it is time to look at them; `None` if
-    /// the thread is to end.
+    /// Waits until the trigger fires or, if other processes write too, until it is time to look at
+    /// them; `None` if the thread is to end.
     pub(in crate::sqlite) fn wait(&self, alone: bool) -> Option<Reason> {
         self.sleeps.store(alone, Ordering::Relaxed);
         let fired = self.fired.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,8 +152,8 @@ impl CheckpointTrigger {
     }
 }
 
-/// How many pages there are for the log and for what it makes the database grow: what is free and
-/// what the log has already. `None` if the file system does not say.
+/// Returns the number of pages for the log and for the growth of the database that it causes: what
+/// is free and what the log has already. `None` if the file system does not report it.
 fn room_for_log(log: &Path) -> Option<i32> {
     let room = rustix::fs::statvfs(log.parent()?).ok().filter(|room| room.f_blocks > 0)?;
     let free = room.f_bavail.saturating_mul(room.f_frsize);
@@ -165,7 +165,7 @@ fn room_for_log(log: &Path) -> Option<i32> {
 mod tests {
     use super::*;
 
-    /// After which of these commits, each with the length of the log, it rings.
+    /// Returns after which of these commits, each with the length of the log, the trigger fires.
     fn fires<const N: usize>(lengths: [i32; N]) -> [bool; N] {
         let trigger = CheckpointTrigger::new(PathBuf::new(), 10);
         lengths.map(|pages| {

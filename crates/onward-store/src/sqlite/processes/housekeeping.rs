@@ -1,13 +1,15 @@
-//! Housekeeping on a thread of its own: copying the write-ahead log back, and noticing who comes
-//! and goes.
+//! Housekeeping on a separate thread: it copies the write-ahead log back, and detects processes
+//! that come and go.
 //!
-//! The bulk of the log is copied on a connection of its own, while the writer goes on; SQLite
-//! 3.51.3 and later allow that without harm. What was added meanwhile is copied in further passes,
-//! each shorter than the one before, and the last little while nobody writes, in this process or
-//! another, so that the log can start anew instead of growing without end: a task waits that long
-//! at such a moment. While others write to the file, or the system does not tell of it, the thread
-//! looks once a second whether their processes still live and whether they left something unsaid;
-//! alone, it sleeps until it is woken.
+//! The bulk of the log is copied on a separate connection, while the writer continues; SQLite
+//! 3.51.3 and later allow that without harm. What was added in the meantime is copied in further
+//! passes, each shorter than the one before. The last few pages are copied while neither this
+//! process nor another writes, so that the log can start again instead of growing without end. A
+//! task waits that long at such a moment.
+//!
+//! While other processes write to the file, or the system does not report their writes, the thread
+//! looks once a second whether these processes still live and whether they left a commit without a
+//! notification. Alone, it sleeps until it is woken.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -19,8 +21,8 @@ use crate::sqlite::commit::committer::Committer;
 use crate::sqlite::file_layer::store_files::leave_log;
 use crate::sqlite::processes::checkpoint_trigger::{CheckpointTrigger, Reason};
 
-/// The most pages that are copied while nobody may write, unless they come faster than they can be
-/// copied.
+/// The most pages that are copied while all writers are blocked, unless pages arrive faster than
+/// they can be copied.
 const REST: i32 = 256;
 
 /// The most passes over the log before writers are held off.
@@ -36,8 +38,8 @@ pub(in crate::sqlite) fn start(
         let mut alone = committer.lock().unwrap_or_else(PoisonError::into_inner).is_woken_by_all_writes();
         while let Some(reason) = trigger.wait(alone) {
             if has_lost_file(&committer, &connection) {
-                // There is nothing left to look after. Whoever waits for this store hears of it
-                // from its next call.
+                // The file is lost, so there is nothing left to maintain. A waiter of this store
+                // gets the error from its next call.
                 alone = true;
                 continue;
             }
@@ -67,8 +69,8 @@ pub(in crate::sqlite) fn start(
         .map_err(|error| Error::io("no thread could be started for the store").caused_by(error))
 }
 
-/// Whether the files are no longer those that were opened. Then their log is left as it is, and
-/// those who wait for this store are woken.
+/// Returns true if the files are no longer those that were opened. Then their log is left as it is,
+/// and those who wait for this store are woken.
 fn has_lost_file(committer: &Mutex<Committer>, connection: &Connection) -> bool {
     let mut committer = committer.lock().unwrap_or_else(PoisonError::into_inner);
     if committer.check_file().is_ok() {
@@ -79,7 +81,7 @@ fn has_lost_file(committer: &Mutex<Committer>, connection: &Connection) -> bool 
     true
 }
 
-/// Copies while writers go on, until little is left; not to that end if a pass gets no further,
+/// Copies while writers continue, until little is left. Returns false if a pass gets no further,
 /// because another process copies or a reader needs the rest.
 fn copy_most(connection: &Connection, trigger: &CheckpointTrigger) -> bool {
     let mut copied = 0;
@@ -95,7 +97,7 @@ fn copy_most(connection: &Connection, trigger: &CheckpointTrigger) -> bool {
     true
 }
 
-/// Copies what is left while nobody writes: whoever writes next begins the log anew.
+/// Copies the remaining pages while all writers are blocked: the next writer begins the log again.
 fn copy_rest(connection: &Connection, committer: &Mutex<Committer>) {
     let mut committer = committer.lock().unwrap_or_else(PoisonError::into_inner);
     if let Err(error) = committer.while_nobody_writes(|| checkpoint_wal(connection))

@@ -1,4 +1,4 @@
-//! How the lock of a file is waited for while another process holds it.
+//! Waits for the lock of a file while another process holds it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,11 +19,11 @@ const LAST_PAUSE: Duration = Duration::from_millis(2);
 /// The time between two looks whether other processes commit.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The looks in a row without a commit after which a process gives up: whoever holds the lock so
-/// long does not let go of it.
+/// The polls in a row without a commit after which a process gives up: a process that holds the
+/// lock so long does not release it.
 pub(super) const MAX_POLLS: u32 = 30;
 
-/// How long nothing has been committed by those that have the lock.
+/// The last progress of the holders of the lock, and the polls without progress since.
 #[derive(Debug, Default)]
 struct RetryBudget {
     seen: Option<Progress>,
@@ -77,7 +77,7 @@ pub(in crate::sqlite) fn sleep(pause: Duration) {
 mod tests {
     use super::*;
 
-    /// How long is waited for a lock if each look finds this; `None` if without an end.
+    /// Returns how long a lock is waited for if each poll finds this; `None` if without an end.
     fn waited(mut progress: impl FnMut() -> Progress) -> Option<Duration> {
         let (mut budget, mut waited) = (RetryBudget::default(), Duration::ZERO);
         for tries in 0..100_000 {

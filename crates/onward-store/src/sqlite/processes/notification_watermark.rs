@@ -1,5 +1,5 @@
-//! Up to which task, or entry of the log, this process has been told what became of tasks: what is
-//! beyond was written by somebody who has not said so.
+//! The task, or the entry of the log, up to which this process was notified of changes. Anything
+//! beyond was written by a process that did not notify.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -12,14 +12,15 @@ impl NotificationWatermark {
     /// Notes that a commit that added the tasks from `first` to before `next` was told of. If
     /// others' before it were not, they stay so.
     pub(in crate::sqlite) fn advance(&self, first: i64, next: i64) {
-        // Where nothing is known yet, nobody has listened yet.
+        // Before the first value is known, the process has no listener.
         let begin = self.0.compare_exchange(0, next, Ordering::AcqRel, Ordering::Acquire);
         if begin.is_err() {
             let _ = self.0.compare_exchange(first, next, Ordering::AcqRel, Ordering::Acquire);
         }
     }
 
-    /// Whether there are tasks before `next` that were not told of. They count as told from now on.
+    /// Returns true if there are tasks before `next` that were not notified. They count as notified
+    /// from now on.
     pub(in crate::sqlite) fn missed(&self, next: i64) -> bool {
         self.0.fetch_max(next, Ordering::AcqRel) < next
     }

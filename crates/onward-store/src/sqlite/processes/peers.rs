@@ -1,13 +1,13 @@
-//! Who has the file open: each process holds a lock that ends with it, and can be woken.
+//! The processes that have the file open: each holds a lock that ends with it, and can be woken.
 //!
 //! Beside the store lies the directory `<file>-sessions`. Each open store has a file in it, its
-//! *lock file*, that it keeps locked; the operating system drops the lock when the process ends, however
-//! it ends. A process watches its own lock file, and whoever has committed something writes a byte to
-//! the lock files of the others. Alone, a process writes to none.
+//! *lock file*, that it keeps locked; the operating system drops the lock when the process ends,
+//! however it ends. A process watches its own lock file, and a process that has committed writes a
+//! byte to the lock files of the others. Alone, a process writes to none.
 //!
-//! The name of a lock file has the number of the process, a random number, and the inode of the file
-//! that the process has open. A process that makes a few calls and ends has a lock file that only
-//! protects the file: it watches nothing, and no one wakes it.
+//! The name of a lock file has the number of the process, a random number, and the inode of the
+//! file that the process has open. A process that makes a few calls and ends has a lock file that
+//! only protects the file: it watches nothing, and is not woken.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -29,7 +29,7 @@ use crate::sqlite::processes::write_lock::WriteLock;
 /// Ends the name of a lock file of a process that makes a few calls and ends.
 const BRIEF: &str = ".brief";
 
-/// How long a process has a store open.
+/// The length of time for which a process has a store open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProcessKind {
     /// It works on the store, and is woken when others write.
@@ -46,19 +46,20 @@ pub(in crate::sqlite) struct PeerProcesses {
     /// Held locked; the lock is the lock file.
     _lock: File,
     wakers: PeerWakers,
-    /// Whether lock files of brief processes were there at the last look.
+    /// True if lock files of brief processes were there at the last look.
     has_brief: bool,
     ticket_lock: TicketLock,
     /// `None` for a brief process, and where the system has no watch left.
     watcher: Option<notify::RecommendedWatcher>,
 }
 
-/// The lock files of the other lasting processes. They can be woken from any thread: the lock is never
-/// held while something waits for SQLite.
+/// The lock files of the other lasting processes. They can be woken from any thread: the lock is
+/// never held while something waits for SQLite.
 #[derive(Debug, Clone, Default)]
 pub(in crate::sqlite) struct PeerWakers {
     lock_files: Arc<Mutex<BTreeMap<String, File>>>,
-    /// Where a brief process looks for them before it wakes them; it does so at no other time.
+    /// The directory where a brief process looks for them before it wakes them; it looks at no
+    /// other time.
     directory: Option<PathBuf>,
 }
 
@@ -141,12 +142,12 @@ impl PeerProcesses {
         self.wakers.lock_files().is_empty()
     }
 
-    /// Whether this process hears of everything that others write, and need not look for it.
+    /// Returns true if this process is woken by every write of other processes, and need not poll.
     pub(in crate::sqlite) fn is_woken_by_all_writes(&self) -> bool {
         self.is_alone() && !self.has_brief && self.is_watching()
     }
 
-    /// Whether the system wakes this process when others write.
+    /// Returns true if the system wakes this process when other processes write.
     pub(in crate::sqlite) fn is_watching(&self) -> bool {
         self.watcher.is_some()
     }
@@ -156,7 +157,7 @@ impl PeerProcesses {
         &self.ticket_lock
     }
 
-    /// Whether a process works on the store.
+    /// Returns true if a process works on the store.
     pub(in crate::sqlite) fn is_running(&self, name: &str) -> bool {
         name == self.name || self.wakers.lock_files().contains_key(name) || is_process_here(&self.directory, name)
     }
@@ -196,9 +197,9 @@ impl Drop for PeerProcesses {
     }
 }
 
-/// Refuses to work on a file of this inode, or to make one, while another process has another file
-/// open under the same name. Changes nothing. Opens no lock file of a process that has this file open,
-/// so that many processes that come at once cost little.
+/// Rejects work on a file of this inode, or its creation, while another process has another file
+/// open under the same name. It changes nothing. It opens no lock file of a process that has this
+/// file open, so that many processes that come at once cost little.
 pub(in crate::sqlite) fn check_peers(store: &Path, inode: Option<u64>) -> Result<()> {
     let Ok(entries) = fs::read_dir(lock_directory(store)) else { return Ok(()) };
     for entry in entries.flatten() {
@@ -226,13 +227,13 @@ fn inode_in(name: &str) -> Option<u64> {
     name.trim_end_matches(BRIEF).rsplit('-').next()?.parse().ok()
 }
 
-/// Whether the process with this name lives. One without a name has no lock file, and its path would be
-/// that of the directory.
+/// Returns true if the process with this name lives. A process without a name has no lock file, and
+/// its path would be that of the directory.
 fn is_process_here(directory: &Path, name: &str) -> bool {
     !name.is_empty() && is_held(&directory.join(name))
 }
 
-/// Whether the owner of a lock file lives.
+/// Returns true if the owner of a lock file lives.
 fn is_held(lock_file: &Path) -> bool {
     File::open(lock_file).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
@@ -249,8 +250,8 @@ fn lasting_lock_files(directory: &Path) -> BTreeMap<String, File> {
     lasting.filter_map(|name| held_lock_file(&directory.join(&name)).map(|lock_file| (name, lock_file))).collect()
 }
 
-/// Has the lasting processes look once a second for as long as the lock file of a brief one is there: it
-/// may be killed between its commit and the wake.
+/// Makes the lasting processes poll once a second for as long as the lock file of a brief one is
+/// there: the brief process may be killed between its commit and the wake.
 fn announce(directory: &Path) {
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     let times = Timestamps { last_access: now, last_modification: now };
@@ -260,7 +261,7 @@ fn announce(directory: &Path) {
     }
 }
 
-/// Makes a file under a name that nobody has had, and locks it.
+/// Creates a file under a name that was never used, and locks it.
 fn lock_a_name(directory: &Path, inode: u64, process_kind: ProcessKind) -> Result<(String, File)> {
     let kind = if process_kind == ProcessKind::Brief { BRIEF } else { "" };
     loop {
@@ -278,13 +279,14 @@ fn lock_a_name(directory: &Path, inode: u64, process_kind: ProcessKind) -> Resul
     }
 }
 
-/// A lock file whose lock somebody holds; one that nobody holds is removed.
+/// Opens a lock file whose lock a process holds; a file without a holder is removed.
 fn held_lock_file(path: &Path) -> Option<File> {
     let lock_file = OpenOptions::new().write(true).open(path).ok()?;
     match lock_file.try_lock() {
         Err(TryLockError::WouldBlock) => Some(lock_file),
-        // Removed while this lock is held: a process that is just making its lock file cannot lock it,
-        // or finds it gone, and makes another. Somebody else may have removed it first.
+        // Removed while this lock is held: a process that is just creating its lock file cannot
+        // lock it, or finds it gone, and creates another. Another process may have removed it
+        // first.
         Ok(()) => {
             let _ = fs::remove_file(path);
             None
@@ -342,9 +344,9 @@ fn without_watch(failure: &notify::Error) -> String {
 pub(in crate::sqlite) enum Woken {
     /// A peer has written, and the peers are those of the last time.
     Peer,
-    /// A peer has written, and there may be other lock files than the last time. It takes a look at the
-    /// directory's time; to open and try every lock file would be much for each commit of a peer. Marks
-    /// that come within the same tick of that clock are found at the next look.
+    /// A peer has written, and there may be other lock files than the last time. The handler looks
+    /// at the directory's time; opening and trying every lock file would be much for each commit of
+    /// a peer. Marks that come within the same tick of that clock are found at the next look.
     Peers,
     /// A brief process has come.
     Announced,
@@ -406,7 +408,7 @@ mod tests {
         assert_eq!(removed, 0, "lock files were removed under their owners");
     }
 
-    /// What one who is woken by these is told each time.
+    /// Wakes one process by each of these wakers, and returns what it receives each time.
     fn told<const N: usize>(wakers: [&PeerWakers; N], told: &std::sync::mpsc::Receiver<Woken>) -> [Woken; N] {
         wakers.map(|wakers| {
             wakers.wake();

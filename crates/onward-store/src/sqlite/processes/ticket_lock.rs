@@ -1,15 +1,15 @@
 //! Processes that write to one file take turns, first come, first served.
 //!
-//! SQLite gives its write lock to whoever tries first. A process that commits again and again tries
-//! again at once, while one that found the lock taken sleeps between its tries and seldom meets the
-//! moment in which it is free. With a thousand processes, each that waits like that also takes
-//! processor time from the one that works. So a process goes through a ticket lock to the lock: it
-//! holds the ticket lock until it has SQLite's lock. The ticket lock is a lock of the kernel, which
-//! queues those who wait in the order in which they came, wakes one at a time, and forgets a
-//! process that ends.
+//! SQLite gives its write lock to the first process that tries. A process that commits again and
+//! again tries again at once, while one that found the lock taken sleeps between its tries and
+//! seldom meets the moment in which it is free. With a thousand processes, each that waits like
+//! that also takes processor time from the one that works. So a process goes through a ticket lock
+//! to the lock: it holds the ticket lock until it has SQLite's lock. The ticket lock is a lock of
+//! the kernel, which queues the waiters in the order in which they came, wakes one at a time, and
+//! drops a process that ends.
 //!
-//! This is for fairness alone: the lock is SQLite's. A process that was stopped within the
-//! ticket lock is passed by when for a while no process has committed and none holds the write lock.
+//! This is for fairness alone: the lock is SQLite's. A process that was stopped within the ticket
+//! lock is passed by when for a while no process has committed and none holds the write lock.
 
 use std::cell::Cell;
 use std::fs::{File, TryLockError};
@@ -28,7 +28,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// with each time.
 const POLLS_BEFORE_ASKING: u32 = 2;
 
-/// How many times is passed without a look after the ticket lock has not opened.
+/// The number of times that the ticket lock is bypassed without a look after it did not open.
 const MAX_PASSES: u32 = 100;
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(in crate::sqlite) struct TicketLock {
     passes: Cell<u32>,
 }
 
-/// What is locked, and who waits for that; each open store has opened it for itself.
+/// The locked file and the thread that waits for it; each open store has opened it for itself.
 #[derive(Debug)]
 struct LockFile {
     file: File,
@@ -49,11 +49,11 @@ struct LockFile {
 /// The thread that stands in the kernel's queue.
 #[derive(Debug, Default)]
 struct KernelQueue {
-    /// Whether it stands there.
+    /// True if the thread is in the queue of the lock.
     is_queued: bool,
-    /// Whether a caller wants the lock when it comes.
+    /// True if a caller wants the lock when it comes.
     is_wanted: bool,
-    /// How it ended; `false` if there are no such locks.
+    /// The result of the wait; `false` if the system has no such locks.
     ended: Option<bool>,
 }
 
@@ -61,7 +61,7 @@ struct KernelQueue {
 #[derive(Debug)]
 pub(in crate::sqlite) struct Ticket<'t>(&'t File);
 
-/// What to do after a look.
+/// The decision after a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Wait,
@@ -69,7 +69,7 @@ enum Verdict {
     GiveUp,
 }
 
-/// How long other processes have stood still.
+/// The time for which other processes have made no progress.
 #[derive(Debug)]
 struct StallWatch {
     seen: Progress,
@@ -210,7 +210,7 @@ impl StallWatch {
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        // What cannot be unlocked is unlocked when the file is closed.
+        // A file that cannot be unlocked is unlocked when it is closed.
         let _ = self.0.unlock();
     }
 }

@@ -1,4 +1,4 @@
-//! From a filter to SQL.
+//! Converts a filter to SQL.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension};
@@ -11,7 +11,7 @@ use crate::bounds;
 use crate::rules::prefix;
 use crate::sqlite::reads::record::{FROM_ENDED, FROM_LIVE};
 
-/// From which number on, and below which.
+/// The range of task numbers: the first one, and the one below which it ends.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::sqlite) struct Range {
     pub(in crate::sqlite) from: Option<TaskId>,
@@ -49,7 +49,7 @@ struct TagInUse {
 pub(super) struct Query {
     from: String,
     conditions: Vec<String>,
-    /// What is bound, in the order of the conditions.
+    /// The values to bind, in the order of the conditions.
     pub(in crate::sqlite) values: Vec<Value>,
     /// The tasks' numbers.
     id: &'static str,
@@ -83,14 +83,14 @@ impl Query {
         self.newest(self.id)
     }
 
-    /// How many there are.
+    /// Returns the SQL that counts the tasks.
     pub(in crate::sqlite) fn count(&self) -> String {
         format!("SELECT count(*) FROM {} WHERE {}", self.from, self.conditions())
     }
 }
 
 impl<'f> Selection<'f> {
-    /// What `filter` selects; `None` if it asks for a tag that no task has.
+    /// Returns the selection of `filter`; `None` if it asks for a tag that no task has.
     pub(in crate::sqlite) fn of(connection: &Connection, filter: &'f TaskFilter, range: Range) -> Result<Option<Self>> {
         if filter.tags.len() > bounds::TAGS {
             return Ok(None);
@@ -109,7 +109,7 @@ impl<'f> Selection<'f> {
         Ok(Some(Self { filter, range, tags }))
     }
 
-    /// How many tasks it selects, if that is known without counting.
+    /// Returns the number of tasks that it selects, if that is known without counting.
     pub(super) fn known_count(&self) -> Option<u64> {
         match self.tags[..] {
             [tag] if self.is_by_tags_alone() && self.range.is_all() => Some(tag.tasks),

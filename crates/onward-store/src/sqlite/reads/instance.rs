@@ -1,4 +1,4 @@
-//! What is kept of an orchestration beside its task.
+//! The data of an orchestration beside its task.
 
 use std::collections::BTreeMap;
 

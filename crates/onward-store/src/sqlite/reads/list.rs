@@ -29,7 +29,7 @@ pub(in crate::sqlite) fn tasks(connection: &Connection, filter: &TaskFilter, pag
     Ok(TaskPage { tasks, next })
 }
 
-/// What a listing works on.
+/// The state of a listing.
 struct Listing<'a> {
     connection: &'a Connection,
     names: SubQueueNames<'a>,
@@ -86,7 +86,7 @@ pub(in crate::sqlite) fn newest_ids(
     Ok(ids)
 }
 
-/// How many tasks a filter selects.
+/// Returns the number of tasks that a filter selects.
 pub(in crate::sqlite) fn count(connection: &Connection, filter: &TaskFilter) -> Result<u64> {
     let Some(selection) = Selection::of(connection, filter, Range::default())? else { return Ok(0) };
     if let Some(known) = selection.known_count() {

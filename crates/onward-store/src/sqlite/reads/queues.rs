@@ -13,7 +13,7 @@ use crate::bounds;
 use crate::rules::order::Place;
 use crate::sqlite::commit::cache::Cache;
 
-/// What is gathered for each queue.
+/// The data gathered for each queue.
 struct Gathered {
     record: QueueRecord,
     first: Option<Place>,

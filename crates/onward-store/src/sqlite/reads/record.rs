@@ -1,4 +1,4 @@
-//! From rows to records.
+//! Converts rows to records.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -149,7 +149,7 @@ fn batches_of(connection: &Connection, records: &[TaskRecord]) -> Result<HashMap
     Ok(batches)
 }
 
-/// What the blocked ones among the records wait for.
+/// Returns the tasks for which the blocked ones among the records wait.
 fn open_dependencies(connection: &Connection, records: &[TaskRecord]) -> Result<HashMap<TaskId, Vec<TaskId>>> {
     let blocked = records.iter().filter(|record| record.state == TaskState::Blocked);
     let ids = id_values(blocked.map(|record| record.id));

@@ -1,4 +1,4 @@
-//! Who works here.
+//! The open sessions.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What ended tasks were like.
+//! Statistics of ended tasks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -51,7 +51,7 @@ fn add_io(connection: &Connection, kinds: &mut BTreeMap<Name, KindStatistics>) -
     Ok(())
 }
 
-/// What a row of `kind_io` holds.
+/// Parses a row of `kind_io`.
 pub(in crate::sqlite) fn read_totals(text: &str) -> Result<IoStatistics> {
     let damaged = |error| Error::corrupt("what tasks have moved cannot be read; restore a backup").caused_by(error);
     serde_json::from_str(text).map_err(damaged)

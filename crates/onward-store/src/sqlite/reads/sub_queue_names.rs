@@ -16,7 +16,7 @@ pub(in crate::sqlite) struct SubQueueNames<'c> {
     last: Option<(i64, NamesOfSubQueue)>,
 }
 
-/// What a sub-queue is of.
+/// The names of a sub-queue's queue, kind and group.
 #[derive(Debug, Clone)]
 pub(in crate::sqlite) struct NamesOfSubQueue {
     pub(in crate::sqlite) kind: Name,

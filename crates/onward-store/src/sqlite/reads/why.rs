@@ -61,7 +61,7 @@ fn awaited(connection: &Database<'_>, task: TaskId) -> Result<Option<(u32, Optio
     Ok(statement.query_row([task.0], row).optional()?)
 }
 
-/// How an orchestration stands.
+/// Returns the state of an orchestration.
 fn orchestration(connection: &Database<'_>, record: &TaskRecord) -> Result<Option<OrchestrationFacts>> {
     if !record.orchestration || record.state.is_ended() {
         return Ok(None);
@@ -98,7 +98,7 @@ fn awaited_tasks(connection: &Database<'_>, parent: TaskId) -> Result<Vec<TaskId
     Ok(tasks.collect::<rusqlite::Result<_>>()?)
 }
 
-/// What a task waits for that is collected with others, or was handed over with them.
+/// Returns the reason for which an item of a pending batch or of a batch waits.
 fn why_aggregated(connection: &Database<'_>, record: &TaskRecord) -> Result<Option<WaitReason>> {
     if record.aggregate.is_none() || record.state != TaskState::Blocked {
         return Ok(None);
@@ -163,7 +163,7 @@ fn sub_queue_of(connection: &Database<'_>, task: TaskId) -> Result<Option<i64>> 
     Ok(statement.query_row(params![task.0], |row| row.get(0)).optional()?)
 }
 
-/// How many groups of its queue and kind go before its own.
+/// Returns how many groups of its queue and kind come before its own.
 fn groups_ahead(connection: &Database<'_>, cache: &mut Cache, record: &TaskRecord, steady: Duration) -> Result<u64> {
     if record.state != TaskState::Waiting || !cache.limits.fair_shares.are_shared() {
         return Ok(0);

@@ -1,7 +1,7 @@
-//! Affinity keys, and which session each prefers.
+//! Affinity keys, and the session that each prefers.
 //!
-//! What is known of an affinity key lies in `affinity`; where its tasks wait, and for whom they are
-//! reserved, in `affinity_list`. Nothing of it is read while no task has an affinity key.
+//! The data of an affinity key are in `affinity`. Its lists, and the sessions for which they are
+//! reserved, are in `affinity_list`. Neither is read while no task has an affinity key.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,23 +21,24 @@ use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::AFFINITY_SHIFT;
 use crate::sqlite::commit::transaction::{Transaction, VerbResult};
 
-/// The highest number of an affinity key: so many bits are left beside a sub-queue's, less one that has a
-/// meaning of its own.
+/// The highest number of an affinity key: the bits that are left beside a sub-queue's, less one
+/// that has a meaning of its own.
 const LAST_NUMBER: i64 = (1 << (62 - AFFINITY_SHIFT)) - 1;
 
-/// What is kept in memory of affinity keys.
+/// The cached state of affinity keys.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct AffinityKeys {
     any: bool,
-    /// Affinity keys of which something has changed that may have lists be reserved for others.
+    /// Affinity keys that have changed, so that their lists may have to be reserved for other
+    /// sessions.
     pub(in crate::sqlite) unsettled: BTreeSet<i64>,
-    /// When the next list goes to all, if that is known.
+    /// The time at which the next reservation ends, if it is known.
     pub(in crate::sqlite) next_release: Option<Option<i64>>,
-    /// Not before this is it forgotten which session some affinity key prefers.
+    /// The earliest time at which the preferred session of an affinity key may be dropped.
     next_forgotten: i64,
-    /// When lists were last looked at; `None` before that.
+    /// The time at which lists were last looked at; `None` before that.
     pub(in crate::sqlite) looked_at: Option<i64>,
-    /// The latest moment by which any process found a list to be for all.
+    /// The latest moment by which any process found a reservation ended.
     pub(super) released_at: i64,
 }
 
@@ -48,26 +49,26 @@ impl AffinityKeys {
         Ok(Self { any, looked_at, released_at, next_forgotten: i64::MIN, ..Self::default() })
     }
 
-    /// Whether there may be any.
+    /// Returns true if there may be any affinity key.
     pub(in crate::sqlite) fn any(&self) -> bool {
         self.any
     }
 }
 
-/// The number of an affinity key, if it has one now.
+/// Returns the number of an affinity key, if it has one now.
 pub(super) fn number_of(connection: &Database<'_>, name: &Name) -> Result<Option<i64>> {
     let mut statement = connection.prepare_cached("SELECT id FROM affinity WHERE name = ?")?;
     Ok(statement.query_row([name.as_str()], |row| row.get(0)).optional()?)
 }
 
-/// The session that an affinity key prefers.
+/// Returns the session that an affinity key prefers.
 pub(super) fn preferred(connection: &Database<'_>, affinity_key: i64) -> Result<Option<i64>> {
     let mut statement = connection.prepare_cached("SELECT session FROM affinity WHERE id = ?")?;
     Ok(statement.query_row([affinity_key], |row| row.get(0)).optional()?.flatten())
 }
 
 impl Transaction<'_> {
-    /// The number of an affinity key, which is added where it is new.
+    /// Returns the number of an affinity key, which is added where it is new.
     pub(super) fn ensure_affinity_key(&mut self, name: &Name) -> Result<i64> {
         if let Some(number) = number_of(self.connection, name)? {
             return Ok(number);
@@ -100,7 +101,7 @@ impl Transaction<'_> {
         )))
     }
 
-    /// Notes that a session starts a task of an affinity key.
+    /// Records that a session starts a task of an affinity key.
     pub(in crate::sqlite) fn prefer(&mut self, affinity_key: i64, session: SessionId) -> Result<()> {
         let (now, session) = (self.now, session.0);
         let mut statement = self.connection.prepare_cached("SELECT session, used_at FROM affinity WHERE id = ?")?;
@@ -125,7 +126,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// No affinity key prefers a session any more.
+    /// Removes the preference of all affinity keys for a session.
     pub(in crate::sqlite) fn prefer_no_longer(&mut self, session: i64) -> Result<()> {
         if !self.cache.affinity.any {
             return Ok(());
@@ -141,7 +142,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Forgets which sessions are preferred by affinity keys of which nothing has started for long.
+    /// Drops the preferred sessions of affinity keys of which nothing has started for long.
     pub(in crate::sqlite) fn forget_unused_affinity_keys(&mut self) -> Result<()> {
         let now = self.now.as_microseconds();
         if !self.cache.affinity.any || now < self.cache.affinity.next_forgotten {
@@ -166,7 +167,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// How long until a list goes to all that is reserved for a session.
+    /// Returns the time until the next reservation of a list ends.
     pub(in crate::sqlite) fn next_release(&mut self) -> Result<Option<Duration>> {
         let now = self.now.as_microseconds();
         let next = self.next_release_at()?;

@@ -1,10 +1,11 @@
-//! Lists of tasks that have an affinity key: which claims look at them.
+//! Ready lists of affinity keys, and which claims look at them.
 //!
-//! The first task of such a list is among the [heads](crate::sqlite::ready::claimable_heads) of its list
-//! without a group, for all, or among those of the session for which it is **reserved**. So a claim
-//! looks at no list that is reserved for another session, however many there are. Entries and exits
-//! leave a list where it is; what they, a start, an end of a session or time may have changed is
-//! **settled** at the end of the write, so that a claim does not see its own doing.
+//! The first task of such a list is among the [heads](crate::sqlite::ready::claimable_heads) of its
+//! list without a group, for all sessions, or among those of the session for which the list is
+//! **reserved**. So a claim looks at no list that is reserved for another session, however many
+//! there are. Entries and exits leave a list where it is. The changes that they, a start, an end of
+//! a session or time may require are **settled** at the end of the write, so that a claim does not
+//! see its own effect.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -25,7 +26,7 @@ use crate::sqlite::ready::affinity_keys::{number_of, preferred};
 use crate::sqlite::ready::claimable_heads::ClaimableHead;
 use crate::sqlite::ready::index::Entry;
 
-/// A list, and for which session it is reserved until when.
+/// A list, the session for which it is reserved, and the end of the reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct AffinityList {
     list: i64,
@@ -43,8 +44,8 @@ impl AffinityList {
     }
 }
 
-/// Under what the heads of a base lie that are reserved for a session; 0 for those that are for
-/// all.
+/// Returns the head list for the heads of a base that are reserved for a session; 0 stands for
+/// those without a reservation.
 pub(in crate::sqlite) fn reserved_head_list(head_list: i64, session: i64) -> i64 {
     session << AFFINITY_SHIFT | head_list
 }
@@ -55,7 +56,7 @@ fn read(connection: &Database<'_>, list: i64) -> Result<AffinityList> {
     Ok(found.unwrap_or(AffinityList { list, reserved: None }))
 }
 
-/// Under what the head of a list lies, of whatever kind that is.
+/// Returns the head list of a list, of whatever kind that is.
 pub(in crate::sqlite) fn head_list_of(connection: &Database<'_>, names: &Names, list: i64) -> Result<i64> {
     if list < FIRST_WITH_AFFINITY {
         return Ok(names.ungrouped_of(list));
@@ -64,7 +65,8 @@ pub(in crate::sqlite) fn head_list_of(connection: &Database<'_>, names: &Names, 
 }
 
 impl Cache {
-    /// The list of a task in a list: one of its affinity key, if it has one and tasks of that wait.
+    /// Returns the list of a task in a list: that of its affinity key, if it has one and tasks of
+    /// that wait.
     pub(in crate::sqlite) fn list_of(
         &self,
         connection: &Database<'_>,
@@ -75,7 +77,8 @@ impl Cache {
         Ok(number_of(connection, affinity_key)?.map_or(list, |number| number << AFFINITY_SHIFT | list))
     }
 
-    /// For which session a list of an affinity key is to be reserved at a moment, and until when.
+    /// Returns the session for which a list of an affinity key is to be reserved at a moment, and
+    /// until when.
     pub(in crate::sqlite) fn reservation(
         &mut self,
         connection: &Database<'_>,
@@ -153,7 +156,7 @@ impl Transaction<'_> {
         group.map_or(Ok(()), |group| self.settle_minimum(group))
     }
 
-    /// Has a list whose task left begin with the next.
+    /// Updates the head of a list after a task has left it.
     pub(super) fn note_exit_from_affinity_list(&mut self, list: i64, sort_key: Place) -> Result<()> {
         let (head_list, share_tag) =
             (head_list_of(self.connection, &self.cache.names, list)?, self.share_tag_of(list)?);
@@ -173,7 +176,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The lists of affinity key of a group.
+    /// Returns the lists of affinity keys of a group.
     pub(in crate::sqlite) fn affinity_lists_of_group(&self, group: i64) -> Result<Vec<i64>> {
         let mut lists = Vec::new();
         if !self.cache.affinity.any() {
@@ -188,7 +191,7 @@ impl Transaction<'_> {
         Ok(lists)
     }
 
-    /// The lists of affinity key without a group in a queue.
+    /// Returns the lists of affinity keys without a group in a queue.
     pub(super) fn affinity_lists_of_queue(&self, queue: i64) -> Result<Vec<i64>> {
         let mut lists = Vec::new();
         if !self.cache.affinity.any() {
@@ -204,8 +207,8 @@ impl Transaction<'_> {
         Ok(lists)
     }
 
-    /// Whether something is reserved, for any session, in the same queue and kind as one of these
-    /// lists.
+    /// Returns true if a list is reserved, for any session, in the same queue and kind as one of
+    /// these lists.
     pub(super) fn any_reserved(&self, sub_queues: &[i64]) -> Result<bool> {
         if !self.cache.affinity.any() {
             return Ok(false);
@@ -220,7 +223,7 @@ impl Transaction<'_> {
         Ok(false)
     }
 
-    /// Takes the heads of a group's lists away, or puts them back.
+    /// Removes the heads of a group's lists, or restores them.
     pub(super) fn move_affinity_heads(&mut self, group: i64, held_back: bool) -> Result<()> {
         for list in self.affinity_lists_of_group(group)? {
             let Some(sort_key) = self.cache.index.first_ready(self.connection, list)? else { continue };
@@ -247,15 +250,15 @@ impl Transaction<'_> {
         self.connection
             .prepare_cached("UPDATE affinity_list SET session = ?, until = ? WHERE list = ?")?
             .execute(params![session, until, known.list])?;
-        // Whoever sleeps has a new moment to wake at.
+        // Wakes the engine, which has an earlier moment to wake at.
         let is_next = until.is_some_and(|until| before.is_none_or(|next| until < next));
         self.hint.work += u64::from(is_next);
         self.cache.affinity.next_release = None;
         Ok(())
     }
 
-    /// Has lists go to all whose time is over. If the clock was set back, or nobody has looked so
-    /// far, every list is looked at.
+    /// Ends the reservations whose time is over. If the clock was set back, or no process has
+    /// looked so far, every list is looked at.
     pub(in crate::sqlite) fn release_reservations(&mut self) -> Result<()> {
         if !self.cache.affinity.any() {
             return Ok(());
@@ -280,7 +283,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Lists whose time was over before anybody swept.
+    /// Returns the lists whose reservation ended before a sweep.
     pub(in crate::sqlite) fn expired_reservations(&self) -> Result<Vec<i64>> {
         if !self.cache.affinity.any() {
             return Ok(Vec::new());
@@ -298,7 +301,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Has every list of a queue be looked at again.
+    /// Marks every list of a queue to be looked at again.
     pub(in crate::sqlite) fn unsettle_queue(&mut self, queue: i64) -> Result<()> {
         if !self.cache.affinity.any() {
             return Ok(());
@@ -313,7 +316,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Reserves the lists of affinity keys of which something has changed for whom they prefer now.
+    /// Reserves the lists of changed affinity keys for the sessions that these prefer now.
     pub(in crate::sqlite) fn settle_affinity_lists(&mut self) -> Result<()> {
         while let Some(affinity_key) = self.cache.affinity.unsettled.pop_first() {
             let range = [affinity_key << AFFINITY_SHIFT, (affinity_key + 1) << AFFINITY_SHIFT];

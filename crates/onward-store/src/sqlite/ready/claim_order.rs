@@ -1,4 +1,4 @@
-//! The first tasks of the sources that a claim may take from, in the order in which they are taken.
+//! Orders the first tasks of the sources that a claim may take from.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -16,7 +16,7 @@ pub(in crate::sqlite) struct QueueOfSource<'n> {
     pub(in crate::sqlite) weight: u32,
 }
 
-/// Where a head stands: in its queue, and among those of the same fair-share tag.
+/// The order of a head: its fair-share tag, then its sort key among those of the same tag.
 type HeadKey = (Rank, Place);
 
 /// The heads of a queue.
@@ -24,12 +24,12 @@ type QueueHeads = BinaryHeap<Reverse<(HeadKey, usize)>>;
 
 /// Heads of sources, which are named by their index.
 pub(in crate::sqlite) enum ClaimOrder {
-    /// All queues of one weight are one list: that needs no choosing.
+    /// All queues of one weight are one list, which needs no choosing.
     Strict { heads: BinaryHeap<(u32, Reverse<(Place, usize)>)>, weights: Vec<u32> },
     /// Queues take turns.
     InTurn { chooser: Chooser, queues: Vec<QueueHeads>, queue_of: Vec<usize> },
-    /// As `Strict`, but in each queue groups take turns: of queues of one weight that goes first
-    /// whose next task does.
+    /// As `Strict`, but in each queue groups take turns. Of queues of one weight the one whose next
+    /// task comes first is taken.
     StrictShared { weights: Vec<u32>, queues: Vec<QueueHeads>, queue_of: Vec<usize> },
 }
 
@@ -80,8 +80,8 @@ impl ClaimOrder {
         }
     }
 
-    /// Takes the next head. The source's following one, if it has one, must be pushed before
-    /// [`settle`](Self::settle) is called.
+    /// Takes the next head. The caller must push the source's following head, if it has one, before
+    /// it calls [`settle`](Self::settle).
     pub(in crate::sqlite) fn pop(&mut self) -> Option<(Place, usize)> {
         let Reverse(((_, sort_key), source)) = match self {
             Self::Strict { heads, .. } => {
@@ -97,7 +97,8 @@ impl ClaimOrder {
         Some((sort_key, source))
     }
 
-    /// Takes a source's head away, if it has one here; [`settle`](Self::settle) is to be called then.
+    /// Removes a source's head, if it has one here. The caller must then call
+    /// [`settle`](Self::settle).
     pub(in crate::sqlite) fn remove(&mut self, source: usize) {
         match self {
             Self::Strict { heads, .. } => heads.retain(|(_, Reverse((_, one)))| *one != source),
@@ -107,7 +108,7 @@ impl ClaimOrder {
         }
     }
 
-    /// Notes that a source's next head was pushed, if it has one.
+    /// Records that a source's next head was pushed, if it has one.
     pub(in crate::sqlite) fn settle(&mut self, source: usize) {
         if let Self::InTurn { chooser, queues, queue_of } = self
             && queues[queue_of[source]].is_empty()
@@ -116,14 +117,14 @@ impl ClaimOrder {
         }
     }
 
-    /// Notes that the head that was popped last was handed out.
+    /// Records that the head that was popped last was claimed.
     pub(in crate::sqlite) fn took(&mut self) {
         if let Self::InTurn { chooser, .. } = self {
             chooser.took();
         }
     }
 
-    /// Drops what is left of the queue of a source.
+    /// Drops the remaining heads of a source's queue.
     pub(in crate::sqlite) fn close(&mut self, source: usize) {
         match self {
             Self::Strict { .. } => {}
@@ -135,7 +136,7 @@ impl ClaimOrder {
         }
     }
 
-    /// Where the next claim is to go on; `before` is what this one was given.
+    /// Returns where the next claim is to continue; `before` is what this claim was given.
     pub(in crate::sqlite) fn choice(&self, before: &QueueChoice) -> QueueChoice {
         match self {
             Self::Strict { .. } | Self::StrictShared { .. } => before.clone(),
@@ -144,8 +145,8 @@ impl ClaimOrder {
     }
 }
 
-/// Of the queues of the greatest weight that have a head the one whose head goes first: one of a
-/// group below its minimum, else the first due.
+/// Returns, of the queues of the greatest weight that have a head, the one whose head comes first:
+/// one of a group below its minimum, else the first due.
 fn first_queue(weights: &[u32], queues: &[QueueHeads]) -> Option<usize> {
     let key = |queue: &QueueHeads| {
         queue.peek().map(|Reverse(((share_tag, sort_key), _))| (!share_tag.is_guaranteed(), *sort_key))

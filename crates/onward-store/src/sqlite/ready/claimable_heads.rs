@@ -1,9 +1,8 @@
-//! Which groups' tasks a claim may take: the first due task of each list of a group that nothing
-//! holds back.
+//! Claimable heads: the first due task of each list of a group that is not held back.
 //!
-//! A claim thus looks at no list that is held back, however many there are: such a list is not
-//! here, and comes back when what holds it back changes. While a process is alone it keeps this in
-//! memory; several processes keep it in the tables.
+//! A claim thus looks at no list that is held back, however many there are: such a list has no head
+//! here, and gets one again when it is released. While a process is alone it keeps the heads in
+//! memory; several processes keep them in the tables.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +17,8 @@ use crate::rules::share::Rank;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::FIRST_WITH_AFFINITY;
 
-/// The first task of a group's list. Those of groups that share their queue are in the order of
-/// whose turn it is, all others in that of their places.
+/// The first task of a group's list. Those of groups that share their queue are ordered by
+/// fair-share tag, all others by sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sqlite) struct ClaimableHead {
     pub(in crate::sqlite) share_tag: Rank,
@@ -34,8 +33,8 @@ impl ClaimableHead {
     }
 }
 
-/// The heads by the list without a group of the same queue and kind, and when groups get their next
-/// token.
+/// The heads by the list without a group of the same queue and kind, and the times at which groups
+/// get their next token.
 #[derive(Debug)]
 pub(in crate::sqlite) enum ClaimableHeads {
     Memory { heads: FxHashMap<i64, BTreeSet<ClaimableHead>>, tokens_due: BTreeSet<(i64, i64)> },
@@ -70,7 +69,7 @@ impl ClaimableHeads {
         Ok(())
     }
 
-    /// Removes a head; answers whether it was one.
+    /// Removes a head. Returns true if it was one.
     pub(in crate::sqlite) fn remove(
         &mut self,
         connection: &Database<'_>,
@@ -90,7 +89,7 @@ impl ClaimableHeads {
         }
     }
 
-    /// The first of a base's heads.
+    /// Returns the first of a base's heads.
     pub(in crate::sqlite) fn first(&self, connection: &Database<'_>, head_list: i64) -> Result<Option<ClaimableHead>> {
         match self {
             Self::Memory { heads, .. } => Ok(heads.get(&head_list).and_then(|heads| heads.first().copied())),
@@ -103,8 +102,8 @@ impl ClaimableHeads {
         }
     }
 
-    /// How many of a base's heads have a smaller fair-share tag, those of affinity key not counted; counted up to
-    /// [`bounds::AHEAD`].
+    /// Returns how many of a base's heads have a smaller fair-share tag, without those of affinity
+    /// keys, counted up to [`bounds::AHEAD`].
     pub(in crate::sqlite) fn count_before(
         &self,
         connection: &Database<'_>,
@@ -128,7 +127,7 @@ impl ClaimableHeads {
         }
     }
 
-    /// A base's heads up to the first that is such a one.
+    /// Returns a base's heads up to the first for which the condition holds.
     pub(in crate::sqlite) fn up_to(
         &self,
         connection: &Database<'_>,
@@ -188,7 +187,7 @@ impl ClaimableHeads {
         Ok(())
     }
 
-    /// When groups up to `now` were to get a token, and which; at most `limit`.
+    /// Returns when groups were to get a token up to `now`, and which groups; at most `limit`.
     pub(in crate::sqlite) fn tokens_due(
         &self,
         connection: &Database<'_>,
@@ -208,7 +207,7 @@ impl ClaimableHeads {
         }
     }
 
-    /// Has all heads be in the order of their places alone.
+    /// Orders all heads by their sort keys alone.
     pub(in crate::sqlite) fn reset_share_tags(&mut self, connection: &Database<'_>) -> Result<()> {
         match self {
             Self::Memory { heads, .. } => {

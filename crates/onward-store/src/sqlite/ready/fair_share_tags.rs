@@ -1,8 +1,8 @@
-//! In which order groups that share a queue stand among the [heads](crate::sqlite::ready::claimable_heads).
+//! The order of groups that share a queue among the [heads](crate::sqlite::ready::claimable_heads).
 //!
-//! The fair-share tag of a group in a queue follows from where it stands in virtual time and in which list.
-//! Both change only here, and the heads of its lists are moved along, so that an ordered index
-//! always has the group first whose turn it is.
+//! The fair-share tag of a group in a queue follows from the group's virtual time and from the list
+//! in which it stands. Both change only here, and the heads of its lists are moved along. So an
+//! ordered index always has the group first whose turn it is.
 
 use crate::api::error::Result;
 use crate::rules;
@@ -12,7 +12,7 @@ use crate::sqlite::ready::affinity_lists::head_list_of;
 use crate::sqlite::ready::claimable_heads::ClaimableHead;
 
 impl Transaction<'_> {
-    /// Where the tasks of a list stand among those of its queue.
+    /// Returns the fair-share tag of a list among those of its queue.
     pub(in crate::sqlite) fn share_tag_of(&mut self, list: i64) -> Result<Rank> {
         self.cache.share_tag_of(self.connection, list)
     }
@@ -41,7 +41,7 @@ impl Transaction<'_> {
         })
     }
 
-    /// Has a group stand in the list of those below their minimum if it is.
+    /// Moves a group to the list of those below their minimum if it is below.
     pub(super) fn settle_minimum(&mut self, group: i64) -> Result<()> {
         let state = self.cache.limits.group(self.connection, group)?;
         let is_below_minimum = state.is_to_be_below_minimum();
@@ -56,8 +56,7 @@ impl Transaction<'_> {
         })
     }
 
-    /// Takes heads out of their order, has something change that, and puts them where they belong
-    /// then.
+    /// Removes heads from their order, runs a change, and puts them back where they belong then.
     fn move_while(
         &mut self,
         heads: Vec<(i64, ClaimableHead)>,
@@ -74,7 +73,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The heads of a group, of one queue or of all.
+    /// Returns the heads of a group, of one queue or of all.
     fn heads_of(&mut self, group: i64, queue: Option<i64>) -> Result<Vec<(i64, ClaimableHead)>> {
         if self.cache.limits.group(self.connection, group)?.held_back {
             return Ok(Vec::new());
@@ -97,8 +96,8 @@ impl Transaction<'_> {
         Ok(heads)
     }
 
-    /// Has all heads stand in the order of their places alone, for no group has a weight or a
-    /// minimum any more.
+    /// Orders all heads by their sort keys alone, because no group has a weight or a minimum any
+    /// more.
     pub(in crate::sqlite) fn reset_share_tags(&mut self) -> Result<()> {
         self.cache.heads.reset_share_tags(self.connection)
     }

@@ -1,9 +1,9 @@
-//! Lists of tasks that share a limit: which of them claims look at.
+//! Ready lists of tasks that share a limit, and which of them claims look at.
 //!
 //! A group is **held back** while its limit lets no further task of it start, or while it is
 //! paused. The first task of each of its lists is then not among the
-//! [heads](crate::sqlite::ready::claimable_heads), so claims pass it without a look. Whatever may change that
-//! (a start, an end, time, a new limit, a pause) settles the group again.
+//! [heads](crate::sqlite::ready::claimable_heads), so claims pass it without a look. Every change
+//! that may end this (a start, an end, time, a new limit, a pause) settles the group again.
 
 use std::time::Duration;
 
@@ -19,11 +19,11 @@ use crate::sqlite::limits::limit_usage::ScopeNumber;
 use crate::sqlite::ready::claimable_heads::ClaimableHead;
 use crate::sqlite::ready::index::Entry;
 
-/// How many of the groups that wait for a token are looked at first.
+/// The number of groups waiting for a token that are looked at first.
 const GROUPS_LOOKED_AT_FIRST: usize = 16;
 
 impl Transaction<'_> {
-    /// Adds a task that nobody holds to its list; its key is taken separately.
+    /// Adds a task that no session holds to its list; its key is taken separately.
     pub(in crate::sqlite) fn enter_list(&mut self, entry: &Entry<'_>) -> Result<()> {
         if let Some(affinity_key) = entry.affinity_key {
             return self.enter_affinity_list(entry, affinity_key);
@@ -36,7 +36,7 @@ impl Transaction<'_> {
         self.note_entry(entry.list, entry.sort_key(), first)
     }
 
-    /// Adds a task that has become due to its list; `list` is what it has in `scheduled`.
+    /// Adds a task that has become due to its list; `list` is the value that it has in `scheduled`.
     pub(in crate::sqlite) fn enter_list_when_due(&mut self, list: i64, sort_key: Place) -> Result<()> {
         if list < FIRST_GROUPED {
             return self.cache.index.add_ready(self.connection, list, sort_key);
@@ -49,7 +49,7 @@ impl Transaction<'_> {
         self.note_entry(list, sort_key, first)
     }
 
-    /// Removes a task that nobody holds from its list; its key is freed separately.
+    /// Removes a task that no session holds from its list; its key is freed separately.
     pub(in crate::sqlite) fn leave_list(&mut self, entry: &Entry<'_>) -> Result<()> {
         if let Some(affinity_key) = entry.affinity_key.filter(|_| entry.is_ready()) {
             return self.leave_affinity_list(entry, affinity_key);
@@ -62,9 +62,9 @@ impl Transaction<'_> {
         self.settle_group_of(entry.list)
     }
 
-    /// Takes a task out of a list of a group or an affinity key that a session is about to start, and
-    /// counts it; answers whether that holds the group back. What is known of the task is kept for
-    /// the start.
+    /// Removes a task that a session is about to start from a list of a group or an affinity key,
+    /// and counts it. Returns true if that holds the group back. The cached row of the task is kept
+    /// for the start.
     pub(in crate::sqlite) fn start_from_list(
         &mut self,
         session: SessionId,
@@ -102,7 +102,7 @@ impl Transaction<'_> {
         if self.cache.limits.fair_shares.are_shared() { self.settle_minimum(group) } else { Ok(()) }
     }
 
-    /// Has a list whose first task left begin with the next.
+    /// Updates the head of a list after its first task has left.
     fn note_exit(&mut self, list: i64, sort_key: Place) -> Result<()> {
         if list >= FIRST_WITH_AFFINITY {
             return self.note_exit_from_affinity_list(list, sort_key);
@@ -120,8 +120,8 @@ impl Transaction<'_> {
         self.cache.names.group_of(list).map_or(Ok(()), |group| self.settle_group(group))
     }
 
-    /// Holds a group back or lets it go on, as its limit and its pause say, and notes when it gets
-    /// a token if it waits for one.
+    /// Holds a group back or releases it, as its limit and its pause require. Records when the
+    /// group gets a token if it waits for one.
     pub(in crate::sqlite) fn settle_group(&mut self, group: i64) -> Result<()> {
         let now = self.steady_time();
         self.settle_minimum(group)?;
@@ -179,7 +179,7 @@ impl Transaction<'_> {
         }
         if let Some(at) = token_at {
             self.cache.heads.add_token_due(self.connection, at, group)?;
-            // Whoever sleeps has a new moment to wake at.
+            // Wakes the engine, which has a new moment to wake at.
             self.hint.work += 1;
         }
         self.cache.limits.group(self.connection, group)?.token_at = token_at;
@@ -187,12 +187,12 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Lets groups go on that have got a token.
+    /// Releases groups that have got a token.
     pub(in crate::sqlite) fn release_groups(&mut self) -> Result<()> {
         if !self.cache.names.has_groups() {
             return Ok(());
         }
-        // Steady time may have begun anew since what was read from the file was noted.
+        // Steady time may have restarted since the values in the file were recorded.
         let anew = std::mem::take(&mut self.cache.settle_groups);
         let (up_to, limit) = if anew { (i64::MAX, bounds::GROUPS) } else { (self.steady, bounds::SWEEP) };
         for (_, group) in self.cache.heads.tokens_due(self.connection, up_to, limit)? {
@@ -201,7 +201,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Counts a task of a list that starts, but for its group.
+    /// Counts a task of a list that starts, except for its group.
     pub(in crate::sqlite) fn count_start(&mut self, list: i64) {
         if !self.cache.queues.is_limited() && !self.cache.limits.has_numbered_scopes() {
             return;
@@ -213,8 +213,8 @@ impl Transaction<'_> {
         self.cache.limits.start(scopes, self.steady_time());
     }
 
-    /// Counts a task of a list that runs no more. What makes room where there was none is worth a
-    /// look; anything else that a limit let start would have been started.
+    /// Counts a task of a list that runs no more. Only an end that makes room where there was none
+    /// wakes the engine: any other task that a limit allows would have been started.
     pub(in crate::sqlite) fn count_end(&mut self, list: i64) -> Result<()> {
         if (self.cache.queues.is_limited() || self.cache.limits.has_numbered_scopes())
             && let Some(scopes) = self.scopes_of(list)
@@ -240,7 +240,7 @@ impl Transaction<'_> {
         Some([ScopeNumber::All, ScopeNumber::Queue(list.queue), ScopeNumber::Kind(list.kind)])
     }
 
-    /// Whether tasks of a list fall under a rate.
+    /// Returns true if tasks of a list are under a rate.
     pub(in crate::sqlite) fn is_rated(&mut self, list: i64) -> Result<bool> {
         let scopes = self.scopes_of(list).into_iter().flatten();
         let has_rate = |scope| self.cache.limits.usage(scope).is_some_and(|usage| usage.limit.rate.is_some());
@@ -251,8 +251,8 @@ impl Transaction<'_> {
         Ok(self.cache.limits.group(self.connection, group)?.usage.limit.rate.is_some())
     }
 
-    /// How long until a token comes for which a task waits that a claim, or any, would take
-    /// otherwise. Tasks whose group is held back wait for their group.
+    /// Returns the time until the next token for which a task waits that a claim, or any claim,
+    /// would take otherwise. Tasks whose group is held back wait for their group.
     pub(in crate::sqlite) fn next_token(&mut self, claim: Option<&Claim>) -> Result<Option<Duration>> {
         let now = self.steady_time();
         let waits = self.cache.limits.scopes().filter_map(|(scope, usage)| Some((scope, usage.until_token(now)?)));
@@ -270,7 +270,7 @@ impl Transaction<'_> {
         if !self.cache.names.has_groups() {
             return Ok(None);
         }
-        // Nearly always one of the first is what the claim would take.
+        // Nearly always the claim would take a task of one of the first groups.
         for (limit, passed) in [(GROUPS_LOOKED_AT_FIRST, 0), (bounds::GROUPS, GROUPS_LOOKED_AT_FIRST)] {
             let due = self.cache.heads.tokens_due(self.connection, i64::MAX, limit)?;
             for (at, group) in due.iter().skip(passed) {
@@ -286,7 +286,7 @@ impl Transaction<'_> {
         Ok(None)
     }
 
-    /// Whether a group has a due task that a claim would take but for the group's limit.
+    /// Returns true if a group has a due task that a claim would take except for the group's limit.
     fn group_waits(&mut self, group: i64, claim: Option<&Claim>) -> Result<bool> {
         let state = self.cache.limits.group(self.connection, group)?;
         if self.cache.pauses.group_is_paused(&state.name) {
@@ -323,7 +323,7 @@ impl Transaction<'_> {
         Ok(false)
     }
 
-    /// Whether neither a pause nor what a claim selects keeps tasks of a list from it.
+    /// Returns true if neither a pause nor the claim's selection excludes tasks of a list.
     fn list_may_give(&self, list: i64, claim: Option<&Claim>) -> bool {
         self.cache.names.sub_queue(list).is_some_and(|list| {
             let is_paused = self.cache.pauses.holds(&list.queue_name, &list.kind_name);

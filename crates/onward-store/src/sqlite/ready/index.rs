@@ -1,11 +1,11 @@
-//! What finds a task: the lists of due tasks, the times of others, and the keys.
+//! The index of tasks: the lists of due tasks, the times of other tasks, and the keys.
 //!
-//! Two tiers. Tasks up to the **index watermark** are in the tables `ready`, `scheduled`, `expiry` and
-//! `active_key`; those above it are in memory, and can be read again from their rows in `task`. A
-//! task that is submitted, claimed and done soon never touches an index table, which makes a lone
-//! submit write one page and saves a third of a task's cost; a backlog moves to the tables in bulk,
-//! so memory is bounded. A process that shares the file keeps everything in the tables (the
-//! index watermark is then [`ALL_IN_TABLES`]).
+//! It has two tiers. Tasks up to the **index watermark** are in the tables `ready`, `scheduled`,
+//! `expiry` and `active_key`. Those above it are in memory, and can be read again from their rows
+//! in `task`. A task that is submitted, claimed and completed soon never touches an index table.
+//! This makes a lone submit write one page and saves a third of a task's cost. A backlog moves to
+//! the tables in bulk, so memory is bounded. A process that shares the file keeps everything in the
+//! tables (the index watermark is then [`ALL_IN_TABLES`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -29,13 +29,13 @@ use crate::sqlite::row_cache::waiting_tasks::{PlainTask, WaitingTask, WaitingTas
 /// The index watermark of a file that several processes have open: nothing is above it.
 pub(in crate::sqlite) const ALL_IN_TABLES: i64 = i64::MAX;
 
-/// How many tasks may wait in memory before they move to the tables.
+/// The numbers of tasks that may wait in memory before they move to the tables.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct MemoryTasks {
-    /// Where the tables have no due tasks: a backlog that comes and goes never touches them. To
-    /// move so many takes a tenth of a second.
+    /// The bound where the tables have no due tasks: a backlog that comes and goes never touches
+    /// them. Moving so many takes a tenth of a second.
     pub(in crate::sqlite) alone: usize,
-    /// Where they have, so that those who submit do not wait long for a move.
+    /// The bound where the tables have due tasks, so that submitters do not wait long for a move.
     pub(in crate::sqlite) beside_tables: usize,
 }
 
@@ -52,25 +52,25 @@ pub(in crate::sqlite) struct Entry<'a> {
     pub(in crate::sqlite) list: i64,
     pub(in crate::sqlite) priority: Priority,
     pub(in crate::sqlite) scheduled: bool,
-    /// Whether it waits for other tasks: then it is in no list.
+    /// True if the task waits for other tasks: then it is in no list.
     pub(in crate::sqlite) blocked: bool,
     pub(in crate::sqlite) run_at: i64,
     pub(in crate::sqlite) expires_at: Option<i64>,
-    /// The number of its kind and its key, if the task owns that.
+    /// The number of its kind, and its key, if the task owns the key.
     pub(in crate::sqlite) key: Option<(i64, &'a str)>,
     /// Its affinity key.
     pub(in crate::sqlite) affinity_key: Option<&'a Name>,
 }
 
 impl Entry<'_> {
-    /// That of a task of which nothing is asked but to run now.
+    /// Returns the entry of a task that is only to run now.
     pub(in crate::sqlite) fn plain(id: TaskId, list: i64, priority: Priority, now: Timestamp) -> Self {
         let (scheduled, blocked) = (false, false);
         let run_at = now.as_microseconds();
         Self { id: id.0, list, priority, scheduled, blocked, run_at, expires_at: None, key: None, affinity_key: None }
     }
 
-    /// Whether it stands in a list, and is not waiting to be put there.
+    /// Returns true if the task is in a list already, and is not waiting to be put there.
     pub(super) fn is_ready(&self) -> bool {
         !self.scheduled && !self.blocked
     }
@@ -80,7 +80,7 @@ impl Entry<'_> {
     }
 }
 
-/// How many lists in memory may be empty before they are forgotten.
+/// The number of lists in memory that may be empty before they are dropped.
 const EMPTY_LISTS: usize = 4096;
 
 const ADD_READY: &str = "INSERT INTO ready (list, at, task) VALUES (?, ?, ?)";
@@ -89,17 +89,17 @@ const ADD_READY: &str = "INSERT INTO ready (list, at, task) VALUES (?, ?, ?)";
 pub(in crate::sqlite) struct Index {
     index_watermark: i64,
     ready: FxHashMap<i64, BTreeSet<Place>>,
-    /// How many tasks are in `ready`.
+    /// The number of tasks in `ready`.
     ready_tasks: usize,
-    /// How many waiting tasks were read when this was loaded, and not moved since.
+    /// The number of waiting tasks that were read when this was loaded, and were not moved since.
     loaded: usize,
-    /// What is known of tasks in `ready` without a look at their rows.
+    /// Cached rows of tasks in `ready`.
     waiting_rows: WaitingTasks,
-    /// What is known of orchestrations that nobody holds.
+    /// Cached rows of orchestrations that no session holds.
     idle_rows: IdleOrchestrations,
     scheduled: BTreeMap<(i64, i64), i64>,
-    /// How many blocked tasks came since the index watermark was last moved: whoever loads this reads them
-    /// too.
+    /// The number of blocked tasks that came since the index watermark was last moved: loading the
+    /// index reads them too.
     blocked: usize,
     expiry: BTreeSet<(i64, i64)>,
     keys: FxHashMap<i64, foldhash::HashMap<Box<str>, i64>>,
@@ -108,12 +108,12 @@ pub(in crate::sqlite) struct Index {
     table_keys: bool,
     table_scheduled: bool,
     table_expiry: bool,
-    /// How many tasks came to the tables and left them in this transaction.
+    /// The numbers of tasks that entered and left the tables in this transaction.
     sizes: SizeChanges,
 }
 
 impl Index {
-    /// Reads the index watermark, and what lies above it.
+    /// Reads the index watermark, and the tasks above it.
     pub(in crate::sqlite) fn load(connection: &Database<'_>) -> Result<Self> {
         let index_watermark = meta(connection, "index_watermark")?;
         let mut index = Self {
@@ -179,19 +179,19 @@ impl Index {
         self.ready_tasks + self.scheduled.len() + self.blocked
     }
 
-    /// Whether more wait in memory than may. What had to be read once is not to be read again and
-    /// again.
+    /// Returns true if more tasks wait in memory than may. Tasks that were read when the index was
+    /// loaded have the bound `beside_tables`, so that they are not read again and again.
     pub(in crate::sqlite) fn is_full(&self, may: MemoryTasks) -> bool {
         let limit = if self.table_lists.is_empty() { may.alone } else { may.beside_tables };
         self.in_memory() > limit || self.loaded > may.beside_tables
     }
 
-    /// Due tasks in memory, by list.
+    /// Returns the due tasks in memory, by list.
     pub(in crate::sqlite) fn ready_in_memory(&self) -> impl Iterator<Item = (i64, &BTreeSet<Place>)> {
         self.ready.iter().map(|(list, sort_keys)| (*list, sort_keys))
     }
 
-    /// Lists of tasks in memory that are not due.
+    /// Returns the lists of tasks in memory that are not due.
     pub(in crate::sqlite) fn scheduled_in_memory(&self) -> impl Iterator<Item = i64> + '_ {
         self.scheduled.values().copied()
     }
@@ -240,7 +240,7 @@ impl Index {
         Ok(())
     }
 
-    /// Adds a task that nobody holds; its key is taken separately.
+    /// Adds a task that no session holds; its key is taken separately.
     pub(in crate::sqlite) fn add(&mut self, connection: &Database<'_>, entry: &Entry<'_>) -> Result<()> {
         if entry.blocked {
             self.blocked += usize::from(entry.id > self.index_watermark);
@@ -253,7 +253,7 @@ impl Index {
         entry.expires_at.map_or(Ok(()), |at| self.add_expiry(connection, at, entry.id))
     }
 
-    /// Removes a task that nobody holds; its key is freed separately.
+    /// Removes a task that no session holds; its key is freed separately.
     pub(in crate::sqlite) fn remove(&mut self, connection: &Database<'_>, entry: &Entry<'_>) -> Result<()> {
         self.idle_rows.remove(entry.id);
         if entry.blocked {
@@ -284,7 +284,7 @@ impl Index {
         self.remove_ready_to_start(connection, list, sort_key)
     }
 
-    /// The same for a task that is about to start: what is known of it is taken then.
+    /// Removes a task that is about to start, and takes its cached row.
     pub(in crate::sqlite) fn remove_ready_to_start(
         &mut self,
         connection: &Database<'_>,
@@ -302,8 +302,8 @@ impl Index {
         Ok(())
     }
 
-    /// Of a shared file it is not known which lists of groups have rows: they may be very many, and
-    /// others add to them.
+    /// Does nothing for lists of groups in a shared file: they may be very many, and other
+    /// processes add to them.
     fn note_table_list(&mut self, list: i64) {
         if list < FIRST_GROUPED || self.index_watermark != ALL_IN_TABLES {
             self.table_lists.insert(list);
@@ -319,36 +319,36 @@ impl Index {
         }
     }
 
-    /// Keeps what is known of a due task for its claim, unless another process might claim it.
+    /// Caches the row of a due task for its claim, unless another process might claim it.
     pub(in crate::sqlite) fn cache_waiting(&mut self, task: WaitingTask) {
         if self.index_watermark != ALL_IN_TABLES && !task.task.scheduled {
             self.waiting_rows.insert(task);
         }
     }
 
-    /// The same of one of which nothing was asked but to run now.
+    /// Caches the row of a task that was only to run now, under the same condition.
     pub(in crate::sqlite) fn cache_plain(&mut self, id: i64, task: PlainTask) {
         if self.index_watermark != ALL_IN_TABLES {
             self.waiting_rows.insert_plain(id, task);
         }
     }
 
-    /// Whether something is known of a due or blocked task.
+    /// Returns true if the row of a due or blocked task is cached.
     pub(in crate::sqlite) fn has_waiting_row(&self, task: TaskId) -> bool {
         self.waiting_rows.has(task.0)
     }
 
-    /// What is known of a blocked task.
+    /// Returns the cached row of a blocked task.
     pub(in crate::sqlite) fn waiting_row(&self, task: TaskId) -> Option<&LiveTask> {
         self.waiting_rows.get(task.0)
     }
 
-    /// What is known of a due or blocked task, to be changed as its row is.
+    /// Returns the cached row of a due or blocked task, to be changed as its row is.
     pub(in crate::sqlite) fn waiting_row_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
         self.waiting_rows.get_mut(task.0)
     }
 
-    /// Puts a task into list that was blocked; its expiry stays where it is.
+    /// Puts a task that was blocked into its list; its expiry stays where it is.
     pub(in crate::sqlite) fn unblock(&mut self, connection: &Database<'_>, task: &LiveTask) -> Result<()> {
         self.sizes.blocked(task.sub_queue, -1);
         self.idle_rows.remove(task.id.0);
@@ -362,29 +362,28 @@ impl Index {
         Ok(())
     }
 
-    /// Keeps what is known of an orchestration that stands in its list, or waits for what may come
-    /// for it.
+    /// Caches the row of an orchestration that is in its list, or waits for a message.
     pub(in crate::sqlite) fn cache_idle(&mut self, task: &LiveTask) {
         self.idle_rows.insert(task);
     }
 
-    /// What is known of an orchestration that nobody holds.
+    /// Returns the cached row of an orchestration that no session holds.
     pub(in crate::sqlite) fn idle_row(&self, task: TaskId) -> Option<&LiveTask> {
         self.idle_rows.get(task.0)
     }
 
-    /// The same, to be changed as its row is.
+    /// Returns the same row, to be changed as the row in the table is.
     pub(in crate::sqlite) fn idle_row_mut(&mut self, task: TaskId) -> Option<&mut LiveTask> {
         self.idle_rows.get_mut(task.0)
     }
 
-    /// What is known of a due task; it is then known no more.
+    /// Takes the cached row of a due task out of the cache.
     pub(in crate::sqlite) fn take_waiting_row(&mut self, task: TaskId) -> Option<WaitingTask> {
         self.idle_rows.remove(task.0);
         self.waiting_rows.take(task.0)
     }
 
-    /// Removes every due task of a list up to a place; what is known of them was taken before.
+    /// Removes every due task of a list up to a sort key; their cached rows were taken before.
     pub(in crate::sqlite) fn remove_ready_up_to(
         &mut self,
         connection: &Database<'_>,
@@ -406,7 +405,7 @@ impl Index {
         Ok(())
     }
 
-    /// The next due tasks of a list behind `after`, at most `limit`.
+    /// Returns the next due tasks of a list behind `after`, at most `limit`.
     pub(in crate::sqlite) fn next_ready(
         &mut self,
         connection: &Database<'_>,
@@ -437,13 +436,13 @@ impl Index {
         Ok(sort_keys)
     }
 
-    /// Whether a list may have due tasks in the table.
+    /// Returns true if a list may have due tasks in the table.
     fn may_be_in_table(&self, list: i64) -> bool {
         let is_shared_group = list >= FIRST_GROUPED && self.index_watermark == ALL_IN_TABLES;
         is_shared_group || self.table_lists.contains(&list)
     }
 
-    /// A list's first due task.
+    /// Returns a list's first due task.
     pub(in crate::sqlite) fn first_ready(&mut self, connection: &Database<'_>, list: i64) -> Result<Option<Place>> {
         if self.may_be_in_table(list) {
             return Ok(self.next_ready(connection, list, None, 1)?.first().copied());
@@ -451,7 +450,7 @@ impl Index {
         Ok(self.ready.get(&list).and_then(|sort_keys| sort_keys.first().copied()))
     }
 
-    /// Lists with a group that may have due tasks; of a shared file all that have.
+    /// Returns the lists with a group that may have due tasks; in a shared file all that have.
     pub(in crate::sqlite) fn grouped_lists(&self) -> Vec<i64> {
         let in_memory = self.ready.keys().copied().filter(|list| *list >= FIRST_GROUPED);
         let mut lists: Vec<i64> = in_memory.chain(self.table_lists.range(FIRST_GROUPED..).copied()).collect();
@@ -460,7 +459,7 @@ impl Index {
         lists
     }
 
-    /// Whether several processes may have the file open.
+    /// Returns true if several processes may have the file open.
     pub(in crate::sqlite) fn is_shared(&self) -> bool {
         self.index_watermark == ALL_IN_TABLES
     }
@@ -495,13 +494,13 @@ impl Index {
         Ok(())
     }
 
-    /// Writes how many tasks came to the tables and left them.
+    /// Writes how many tasks entered and left the tables.
     pub(in crate::sqlite) fn save_sizes(&mut self, connection: &Database<'_>, names: &Names) -> Result<()> {
         self.sizes.save(connection, names)
     }
 
-    /// The scheduled tasks that are due at `now`, earliest first, at most `limit`: when, which, in
-    /// which list.
+    /// Returns the scheduled tasks that are due at `now`, earliest first, at most `limit`: time,
+    /// task and list.
     pub(in crate::sqlite) fn due(
         &self,
         connection: &Database<'_>,
@@ -553,7 +552,7 @@ impl Index {
         Ok(())
     }
 
-    /// The tasks that have expired at `now`, earliest first, at most `limit`.
+    /// Returns the tasks that have expired at `now`, earliest first, at most `limit`.
     pub(in crate::sqlite) fn expired(&self, connection: &Database<'_>, now: i64, limit: usize) -> Result<Vec<i64>> {
         let mut expired: Vec<(i64, i64)> = self.expiry.range(..=(now, i64::MAX)).take(limit).copied().collect();
         if self.table_expiry {
@@ -570,7 +569,7 @@ impl Index {
         Ok(expired.into_iter().map(|(_, task)| task).collect())
     }
 
-    /// When the next scheduled task is due or the next waiting one expires.
+    /// Returns when the next scheduled task is due or the next waiting one expires.
     pub(in crate::sqlite) fn next_time(&self, connection: &Database<'_>) -> Result<Option<i64>> {
         let first = |may_be: bool, sql| -> Result<Option<i64>> {
             if !may_be {
@@ -587,7 +586,7 @@ impl Index {
         Ok(times.into_iter().flatten().min())
     }
 
-    /// The live task that owns a key.
+    /// Returns the live task that owns a key.
     pub(in crate::sqlite) fn key_owner(&self, connection: &Database<'_>, kind: i64, key: &str) -> Result<Option<i64>> {
         if let Some(task) = self.keys.get(&kind).and_then(|keys| keys.get(key)) {
             return Ok(Some(*task));
@@ -641,8 +640,8 @@ impl Index {
     }
 }
 
-/// Where a task in a list stands that has the affinity key of that number, if it has one and tasks of it
-/// wait.
+/// Returns the list of a task that has the affinity key of that number, if it has one and tasks of
+/// it wait.
 fn list(list: i64, has_affinity_keys: bool, affinity_key: Option<i64>, is_ready: bool) -> Result<i64> {
     match affinity_key {
         _ if !has_affinity_keys => Ok(list),
@@ -652,7 +651,7 @@ fn list(list: i64, has_affinity_keys: bool, affinity_key: Option<i64>, is_ready:
     }
 }
 
-/// The lists below a number that have due tasks in the table, found by one seek each.
+/// Returns the lists below a number that have due tasks in the table, found by one seek each.
 fn table_lists(connection: &Database<'_>, below: i64) -> Result<BTreeSet<i64>> {
     let mut statement =
         connection.prepare_cached("SELECT list FROM ready WHERE list > ? AND list < ? ORDER BY list LIMIT 1")?;

@@ -17,12 +17,12 @@ pub(in crate::sqlite) struct ListCursor {
 }
 
 impl ListCursor {
-    /// The tasks of a list behind a place, or all.
+    /// Returns a cursor over the tasks of a list behind a sort key, or over all.
     pub(in crate::sqlite) fn behind(list: i64, sort_key: Option<Place>) -> Self {
         Self { list, buffered: VecDeque::new(), last: sort_key, exhausted: false }
     }
 
-    /// The list's next task, left in place.
+    /// Returns the list's next task, which stays in the list.
     pub(in crate::sqlite) fn peek(
         &mut self,
         connection: &Database<'_>,

@@ -1,5 +1,5 @@
-//! What finds tasks that can be claimed: the [`index`] and, where tasks have groups or affinity
-//! keys, the [`claimable_heads`].
+//! The ready index: finds tasks that can be claimed, by the [`index`] and, where tasks have groups
+//! or affinity keys, by the [`claimable_heads`].
 
 pub(super) mod affinity_keys;
 pub(super) mod affinity_lists;

@@ -1,9 +1,9 @@
-//! How many tasks of each queue are in the index tables, and how many are blocked: counted as they
-//! come and go, so that nobody counts them.
+//! The numbers of tasks of each queue in the index tables, and of blocked tasks. They are counted
+//! as tasks come and go, so that no read has to count.
 //!
-//! What is in the writer's memory is not counted here, for a look at it tells. So a task that comes
-//! and goes without touching an index table costs nothing for this; a commit that changes the
-//! tables writes one row for each queue in which it does.
+//! Tasks in the writer's memory are not counted here, because a look at the memory counts them. So
+//! a task that comes and goes without touching an index table costs nothing for this. A commit that
+//! changes the tables writes one row for each queue in which it does.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::api::error::Result;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::Names;
 
-/// By how much the numbers of tasks change.
+/// The changes of the numbers of tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Sizes {
     pub(in crate::sqlite) waiting: i64,
@@ -30,7 +30,7 @@ impl Sizes {
     }
 }
 
-/// What a transaction has changed, by list.
+/// The changes of a transaction, by list.
 #[derive(Debug, Default)]
 pub(super) struct SizeChanges {
     by_list: FxHashMap<i64, Sizes>,

@@ -4,11 +4,12 @@
 use crate::number_map::NumberMap;
 use crate::sqlite::commit::transaction::LiveTask;
 
-/// How many are kept; of the others the rows are read.
+/// The number of cached rows; for other orchestrations the rows are read.
 const MAX_ROWS: usize = 4096;
 
-/// A memory of rows, never the truth. It belongs to the index, which forgets one here when it
-/// leaves its list: whatever changes a task that nobody holds takes it out of its list first.
+/// A cache of rows, never the truth. It belongs to the index, which removes a row here when its
+/// orchestration leaves its list: every change of a task that no session holds takes it out of its
+/// list first.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct IdleOrchestrations(NumberMap<i64, Box<LiveTask>>);
 

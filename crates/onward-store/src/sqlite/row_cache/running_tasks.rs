@@ -5,7 +5,7 @@ use crate::api::task::TaskId;
 use crate::number_map::NumberMap;
 use crate::sqlite::commit::transaction::LiveTask;
 
-/// How many are kept; of the others the rows are read.
+/// The number of cached rows; for other tasks the rows are read.
 const MAX_ROWS: usize = 65_536;
 
 /// A memory of rows, never the truth: whatever changes a running task's row takes it out first.

@@ -9,14 +9,14 @@ use crate::number_map::NumberMap;
 use crate::sqlite::commit::transaction::LiveTask;
 use crate::sqlite::ready::index::Entry;
 
-/// How many bytes are kept at the most; of tasks beyond that the rows are read.
+/// The most bytes that are cached; for tasks beyond that the rows are read.
 const MAX_BYTES: usize = 48 * 1024 * 1024;
 
-/// What a plain task without a payload takes up, about: its place in the map, and what comes with
-/// an allocation.
+/// The approximate size of a plain task without a payload: its place in the map, and the overhead
+/// of an allocation.
 const PLAIN_BYTES: usize = 2 * size_of::<(i64, CachedTask)>() + 32;
 
-/// What any other takes up without its payload, about.
+/// The approximate size of any other task without its payload.
 const TASK_BYTES: usize = PLAIN_BYTES + size_of::<WaitingTask>() + size_of::<LiveTask>();
 
 /// A waiting task that has not been claimed before.
@@ -97,7 +97,7 @@ impl WaitingTasks {
         self.tasks.contains_key(&task)
     }
 
-    /// What is known of a task that is not plain.
+    /// Returns the cached row of a task that is not plain.
     pub(in crate::sqlite) fn get(&self, task: i64) -> Option<&LiveTask> {
         match self.tasks.get(&task)? {
             CachedTask::Plain(_) => None,
@@ -105,7 +105,8 @@ impl WaitingTasks {
         }
     }
 
-    /// What is known of a task, to be changed as its row is. It is then no longer plain.
+    /// Returns the cached row of a task, to be changed as its row is. The task is then no longer
+    /// plain.
     pub(in crate::sqlite) fn get_mut(&mut self, task: i64) -> Option<&mut LiveTask> {
         if let Some(CachedTask::Plain(_)) = self.tasks.get(&task)
             && let Some(plain) = self.take(task)

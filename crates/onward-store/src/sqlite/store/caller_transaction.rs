@@ -1,15 +1,15 @@
-//! Submitting and finishing in a transaction that is not ours: the caller's, on a connection of its
-//! own to the store's file.
+//! Submits and completes tasks in the caller's transaction, on the caller's own connection to the
+//! store's file.
 //!
 //! Nothing here may wait for the store's writing connection. The caller's transaction may hold
-//! SQLite's write lock, and whoever has the [`Committer`] may be waiting for that very lock: a caller
-//! who waited for the `Committer` in turn would wait until that one's patience ends. So what is needed
-//! after the commit (hints, the peers' marks, the trigger) is reached without it, and what is
-//! needed before (the index, the names) is read from the file, as every process does that finds it
-//! changed.
+//! SQLite's write lock, and the thread that holds the [`Committer`] may be waiting for that lock. A
+//! caller that waited for the `Committer` in turn would block until that thread's wait times out.
+//! So what is needed after the commit (hints, the peers' marks, the trigger) is reached without the
+//! `Committer`. What is needed before the commit (the index, the names) is read from the file, as
+//! every process does that finds the file changed.
 //!
-//! The store learns of what was written as it learns of another process's commits: `PRAGMA
-//! data_version` differs, and its memory is read again.
+//! The store learns of these writes as it learns of another process's commits: `PRAGMA
+//! data_version` differs, and the store reloads its cache.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,10 +38,10 @@ use crate::sqlite::processes::peers::{PeerProcesses, PeerWakers};
 use crate::sqlite::ready::index::MemoryTasks;
 use crate::sqlite::store::sqlite_store::SqliteStore;
 
-/// What of an open store serves callers with transactions of their own.
+/// The parts of an open store that serve callers with transactions of their own.
 #[derive(Debug)]
 pub(in crate::sqlite) struct CallerTransactions {
-    /// Canonical.
+    /// The canonical path.
     pub(in crate::sqlite) path: PathBuf,
     paths: Option<Arc<FilePaths>>,
     page_checksums: bool,
@@ -79,7 +79,7 @@ impl CallerTransactions {
         }
     }
 
-    /// Refuses a connection on which tasks would be lost, or would fail half-way.
+    /// Rejects a connection on which tasks would be lost, or would fail half-way.
     pub(in crate::sqlite) fn check(&self, connection: &Connection) -> Result<()> {
         if connection.is_autocommit() {
             return Err(Error::invalid(
@@ -114,7 +114,7 @@ impl CallerTransactions {
         check_names(connection)
     }
 
-    /// Works in the caller's transaction, and writes nothing outside the file.
+    /// Runs `work` in the caller's transaction, and writes nothing outside the file.
     pub(in crate::sqlite) fn work<T>(
         &self,
         connection: &Connection,
@@ -140,8 +140,8 @@ impl CallerTransactions {
             counters_are_read: false,
         };
         let done = work(&mut transaction)?;
-        // The store does not know yet that there are any; whoever looks for them finds them all the
-        // same.
+        // The store does not know yet that these tags exist, so it would not write them before a
+        // search by tags. Searches find them in the tables.
         transaction.write_tags()?;
         transaction.finish()?;
         let ended = transaction.news.as_ref().is_some_and(|news| !news.is_empty());
@@ -149,13 +149,13 @@ impl CallerTransactions {
         Ok((done, Written { hint: transaction.hint, ended, tasks: (first, next), entries: (first_entry, next_entry) }))
     }
 
-    /// Tells whoever waits, in this process and in others.
+    /// Notifies the waiters of this process and of other processes.
     pub(in crate::sqlite) fn notify(&self, written: &Written) {
         self.notified.advance(written.tasks.0, written.tasks.1);
         self.notified_entries.advance(written.entries.0, written.entries.1);
         if written.ended {
-            // Not which: the store may have told of later commits meanwhile, and news are in the
-            // order of the commits.
+            // The individual tasks are not named: the store may have reported later commits in the
+            // meantime, and notifications are in the order of the commits.
             self.news.tell_missed();
         }
         if written.hint != Hint::default() {
@@ -164,9 +164,9 @@ impl CallerTransactions {
         }
     }
 
-    /// Has the store know that callers write themselves: it then keeps its index in the tables,
-    /// where they need not gather it from the tasks each time, and looks once a second whether
-    /// somebody forgot to tell of a commit.
+    /// Records that callers write themselves. The store then keeps its index in the tables, so that
+    /// callers need not build it from the tasks each time. It also looks once a second for a commit
+    /// that a caller did not report.
     pub(in crate::sqlite) fn note(&self) {
         if !self.write.swap(true, Ordering::AcqRel) {
             self.checkpoint_trigger.fire();
@@ -174,11 +174,11 @@ impl CallerTransactions {
     }
 }
 
-/// Whom that concerns which was written, once it is committed.
+/// The waiters that a transaction's writes concern, once it is committed.
 #[derive(Debug)]
 pub(in crate::sqlite) struct Written {
     hint: Hint,
-    /// Whether tasks ended by it.
+    /// True if tasks ended in the transaction.
     ended: bool,
     /// The number of the next task before and after it.
     tasks: (i64, i64),
@@ -186,7 +186,8 @@ pub(in crate::sqlite) struct Written {
     entries: (i64, i64),
 }
 
-/// Our statements name their tables alone, and SQLite looks among temporary ones first.
+/// Rejects a temporary table with the name of one of ours. Our statements name their tables without
+/// a schema, and SQLite searches temporary tables first.
 fn check_names(connection: &Connection) -> Result<()> {
     let hidden: Option<String> = connection
         .prepare_cached(include_str!("../sql/store/hidden_table.sql"))?
@@ -200,8 +201,8 @@ fn check_names(connection: &Connection) -> Result<()> {
     }
 }
 
-/// Does something in a transaction under way and undoes it if it fails, so that the transaction can
-/// go on.
+/// Runs `work` in a transaction under way and undoes it if it fails, so that the transaction can
+/// continue.
 pub(super) fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let execute = |sql| connection.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
     execute("SAVEPOINT onward_write")?;
@@ -220,10 +221,10 @@ pub(super) fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> Re
     }
 }
 
-/// Tasks written in a transaction of the caller's, which exist when that commits.
+/// Tasks written in a transaction of the caller, which exist when that transaction commits.
 ///
-/// Commit, then call [`committed`](Self::committed), which wakes workers. After a rollback drop it;
-/// it does nothing then.
+/// Commit, then call [`committed`](Self::committed), which wakes workers. After a rollback drop
+/// this value; it does nothing then.
 #[must_use = "workers sleep until `committed` is called after the commit"]
 #[derive(Debug)]
 pub struct SubmittedInTransaction<'s> {
@@ -233,19 +234,19 @@ pub struct SubmittedInTransaction<'s> {
 }
 
 impl SubmittedInTransaction<'_> {
-    /// What became of each task, in their order. The numbers are theirs once the transaction has
-    /// committed; after a rollback other tasks may get them.
+    /// Returns the result for each task, in their order. The numbers are theirs once the
+    /// transaction has committed; after a rollback other tasks may get them.
     #[must_use]
     pub fn submitted(&self) -> &[Submitted] {
         &self.submitted
     }
 
-    /// Wakes workers, in this process and in others; to be called when the transaction has
-    /// committed. Answers what [`submitted`](Self::submitted) does.
+    /// Wakes workers, in this process and in other processes. Call it when the transaction has
+    /// committed. Returns the same as [`submitted`](Self::submitted).
     ///
-    /// If it is forgotten, called too early, or the process dies before it, nothing is lost: each
-    /// process that has the store open notices new tasks by itself, about a second later. Never
-    /// waits for a transaction.
+    /// If it is not called, is called too early, or the process dies before it, nothing is lost:
+    /// each process that has the store open detects new tasks by itself, about a second later. It
+    /// never waits for a transaction.
     pub fn committed(mut self) -> Vec<Submitted> {
         self.callers.notify(&self.written);
         std::mem::take(&mut self.submitted)
@@ -253,7 +254,7 @@ impl SubmittedInTransaction<'_> {
 }
 
 impl Drop for SubmittedInTransaction<'_> {
-    /// Not earlier: what this sets off writes to the file, and would wait for the caller's
+    /// Not earlier: this drop sets off writes to the file, which would wait for the caller's
     /// transaction.
     fn drop(&mut self) {
         self.callers.note();
@@ -261,12 +262,13 @@ impl Drop for SubmittedInTransaction<'_> {
 }
 
 impl SqliteStore {
-    /// Submits tasks in a transaction of the caller's own, so that they become durable together
-    /// with what else it wrote, or not at all: a transactional outbox without a second system.
+    /// Submits tasks in the caller's own transaction: they become durable together with the
+    /// caller's other writes, or not at all. This is a transactional outbox without a second
+    /// system.
     ///
-    /// `connection` is a connection of the caller's to the store's file, in a transaction. The
-    /// tasks are all accepted, or none. They exist when the caller commits, as durably as the
-    /// settings of its connection say (by default they survive power loss).
+    /// `connection` is the caller's connection to the store's file, in a transaction. All tasks are
+    /// accepted, or none. They exist when the caller commits, as durably as the settings of its
+    /// connection say (by default they survive power loss).
     ///
     /// ```
     /// use onward_store::rusqlite::{Connection, TransactionBehavior};
@@ -278,7 +280,10 @@ impl SqliteStore {
     /// # let path = directory.path().join("shop.db");
     /// let store = SqliteStore::open(&path).await?;
     /// let mut connection = Connection::open(&path)?;
-    /// connection.execute("CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, item TEXT NOT NULL)", [])?;
+    /// connection.execute(
+    ///     "CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, item TEXT NOT NULL)",
+    ///     [],
+    /// )?;
     ///
     /// let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     /// transaction.execute("INSERT INTO orders (item) VALUES (?)", ["tea"])?;
@@ -291,35 +296,37 @@ impl SqliteStore {
     /// ```
     ///
     /// * **Begin with `BEGIN IMMEDIATE`.** A transaction that has read before it writes fails when
-    ///   somebody else has written meanwhile.
+    ///   another connection has written in the meantime.
     /// * **Keep it short, and wait for nothing of this store within it.** While it writes, every
-    ///   write to the store waits for it, up to 30 seconds; one that it waited for itself would
-    ///   wait in vain.
-    /// * **Open the store first**: it makes the file. Names of tables that Onward uses are taken
-    ///   (`task`, `queue`, `history` and others), and a later version may use more: best give yours
-    ///   a prefix.
-    /// * The connection's settings stay as they are; its hooks see the rows of the tasks, and its
+    ///   write to the store waits for it, up to 30 seconds. If the transaction waits for such a
+    ///   write, both block until that time has passed.
+    /// * **Open the store first**: it creates the file. Names of tables that Onward uses are taken
+    ///   (`task`, `queue`, `history` and others), and a later version may use more: prefix your own
+    ///   names.
+    /// * The connection's settings stay as they are. Its hooks see the rows of the tasks, and its
     ///   last insert row id is one of theirs afterwards. Its statement cache is used: where this is
-    ///   called often, make room for 32 statements more.
+    ///   called often, make room for 32 more statements.
     /// * It blocks, as SQLite does. On an async runtime use a thread that may block.
     ///
     /// Cost: beyond that of a [submit](crate::Write::Submit), it reads the names of queues and
-    /// kinds and the pauses, and the first times up to 131 072 waiting tasks. Once it was called
+    /// kinds and the pauses, and the first times up to 131 072 waiting tasks. After the first call
     /// the store keeps its index in tables until it is closed, as it does when several processes
-    /// have the file open; its own writes then cost somewhat more.
+    /// have the file open. Its own writes then cost somewhat more.
     ///
     /// # Errors
-    /// The transaction is as it was and can go on, unless the disk is full or faulty: then SQLite
-    /// itself rolls all of it back, and what the connection does afterwards is in no transaction.
-    /// The error says so, and so does [`is_autocommit`](Connection::is_autocommit).
+    /// The transaction is as it was and can continue, unless the disk is full or faulty. Then
+    /// SQLite itself rolls all of it back, and what the connection does afterwards is in no
+    /// transaction. The error says so, and so does [`is_autocommit`](Connection::is_autocommit).
     ///
-    /// [`is_invalid`](Error::is_invalid) if a task breaks a limit, if more than 100 000 are given,
-    /// if no transaction has begun, if the connection is on another file or has a temporary table
-    /// with the name of one of the file's, or if the store is in memory;
-    /// [`is_read_only`](Error::is_read_only) if the connection only reads;
+    /// [`is_invalid`](Error::is_invalid) if a task exceeds a bound, if more than 100 000 are given,
+    /// if no transaction has begun, or if the store is in memory. Also if the connection is on
+    /// another file or has a temporary table with the name of one of the file's.
+    ///
+    /// [`is_read_only`](Error::is_read_only) if the connection only reads.
+    ///
     /// [`is_transient`](Error::is_transient) if the file is locked for longer than the connection
-    /// waits, if the transaction has read before somebody else wrote (roll it back and do it
-    /// again), or if the disk is full.
+    /// waits, if the disk is full, or if the transaction has read before another connection wrote
+    /// (roll it back and repeat it).
     pub fn submit_in(&self, connection: &Connection, tasks: &[NewTask]) -> Result<SubmittedInTransaction<'_>> {
         let callers = self.callers_of(connection)?;
         let submit = |transaction: &mut Transaction<'_>| transaction.submit_all(tasks).map_err(VerbError::into_error);
@@ -327,7 +334,8 @@ impl SqliteStore {
         Ok(SubmittedInTransaction { callers, submitted, written })
     }
 
-    /// What serves the caller who has a connection, unless that would lose what is written on it.
+    /// Returns the parts that serve the caller of this connection, or an error if writes on it
+    /// would be lost.
     pub(super) fn callers_of(&self, connection: &Connection) -> Result<&CallerTransactions> {
         let callers = self.callers().ok_or_else(|| {
             Error::invalid("the store is in memory, where nobody else can have a transaction; open one in a file")
@@ -346,10 +354,10 @@ mod tests {
     use crate::sqlite::columns::meta::meta;
     use crate::sqlite::ready::index::ALL_IN_TABLES;
 
-    /// News that nothing else makes.
+    /// A notification that nothing else causes.
     const LAST: TaskNews = TaskNews::Ended { task: TaskId(99) };
 
-    /// Submits and commits, and leaves it to the test to say so.
+    /// Submits and commits, and leaves the call of `committed` to the test.
     fn submit(store: &SqliteStore) -> SubmittedInTransaction<'_> {
         let connection = Connection::open(&store.callers().unwrap().path).unwrap();
         connection.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -384,7 +392,7 @@ mod tests {
         assert!(store.changes().hint().work > before.work);
     }
 
-    /// What the store tells next.
+    /// Returns the next notification of the store.
     async fn heard(store: &SqliteStore, news: &mut NewsReceiver) -> Option<Heard> {
         store.committer().news.tell(vec![LAST]);
         news.next().await

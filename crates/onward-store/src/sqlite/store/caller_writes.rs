@@ -1,4 +1,4 @@
-//! Finishing a task in a transaction of the caller's own, so that its effect and its end are one.
+//! Ends a task in the caller's own transaction, so that its effect and its end are atomic.
 
 use bytes::Bytes;
 use rusqlite::Connection;
@@ -12,13 +12,13 @@ use crate::sqlite::commit::transaction::Transaction;
 use crate::sqlite::store::caller_transaction::{CallerTransactions, Written, in_savepoint};
 use crate::sqlite::store::sqlite_store::SqliteStore;
 
-/// How many statements a connection keeps that [`SqliteStore::connect`] opens.
+/// The number of statements that a connection keeps which [`SqliteStore::connect`] opens.
 const STATEMENTS: usize = 64;
 
-/// Writes in a transaction of the caller's, which count when that commits.
+/// Writes in a transaction of the caller, which take effect when that transaction commits.
 ///
-/// Commit, then call [`committed`](Self::committed), which tells those who wait. After a rollback
-/// drop it; it does nothing then.
+/// Commit, then call [`committed`](Self::committed), which notifies the waiters. After a rollback
+/// drop this value; it does nothing then.
 #[must_use = "who waits for the task sleeps until `committed` is called after the commit"]
 #[derive(Debug)]
 pub struct AppliedInTransaction<'s> {
@@ -28,18 +28,19 @@ pub struct AppliedInTransaction<'s> {
 }
 
 impl AppliedInTransaction<'_> {
-    /// What became of each write, in their order; none is a refusal.
+    /// Returns the result of each write, in their order; none is a refusal.
     #[must_use]
     pub fn outcomes(&self) -> &[Outcome] {
         &self.outcomes
     }
 
-    /// Tells those who wait for a task and wakes workers, in this process and in others; to be
-    /// called when the transaction has committed. Answers what [`outcomes`](Self::outcomes) does.
+    /// Notifies those who wait for a task and wakes workers, in this process and in other
+    /// processes. Call it when the transaction has committed. Returns the same as
+    /// [`outcomes`](Self::outcomes).
     ///
-    /// If it is forgotten, called too early, or the process dies before it, nothing is lost: each
-    /// process that has the store open notices by itself, about a second later. Never waits for a
-    /// transaction.
+    /// If it is not called, is called too early, or the process dies before it, nothing is lost:
+    /// each process that has the store open detects the change by itself, about a second later. It
+    /// never waits for a transaction.
     pub fn committed(mut self) -> Vec<Outcome> {
         self.callers.notify(&self.written);
         std::mem::take(&mut self.outcomes)
@@ -47,23 +48,23 @@ impl AppliedInTransaction<'_> {
 }
 
 impl Drop for AppliedInTransaction<'_> {
-    /// Not earlier: what this sets off writes to the file, and would wait for the caller's
+    /// Not earlier: this drop sets off writes to the file, which would wait for the caller's
     /// transaction.
     fn drop(&mut self) {
         self.callers.note();
     }
 }
 
-/// Finishing in transactions of the caller's own: what a handler writes to its own tables in the
+/// Ends of attempts in transactions of the caller. What a handler writes to its own tables in the
 /// store's file and the end of its task become durable together, or not at all, so that the effect
-/// happens exactly once. What holds of the connection for [`submit_in`](SqliteStore::submit_in)
-/// holds here.
+/// happens exactly once. The conditions of [`submit_in`](SqliteStore::submit_in) on the connection
+/// hold here too.
 impl SqliteStore {
-    /// Completes a task in a transaction of the caller's own, with all that follows from its end.
-    /// It has ended when the caller commits.
+    /// Completes a task in the caller's own transaction, with all that follows from its end. The
+    /// task has ended when the caller commits.
     ///
     /// The lease is the fence: if it no longer holds, because the attempt was given up and perhaps
-    /// another runs, this is refused, and the caller must roll back.
+    /// another runs, the call is rejected, and the caller must roll back.
     ///
     /// ```
     /// use onward_store::rusqlite::TransactionBehavior;
@@ -76,11 +77,16 @@ impl SqliteStore {
     /// # let store = SqliteStore::open(&path).await?;
     /// # let open = OpenSession::new("worker", std::time::Duration::from_secs(10));
     /// # let submit = Write::Submit(Box::new(NewTask::new("pay")?));
-    /// # let Outcome::SessionOpened(session) = store.apply(vec![submit, Write::OpenSession(open)]).await?.remove(1) else { panic!() };
-    /// # let Outcome::Claimed(claimed) = store.apply(vec![Write::Claim(Claim::any(session, 1))]).await?.remove(0) else { panic!() };
+    /// # let outcome = store.apply(vec![submit, Write::OpenSession(open)]).await?.remove(1);
+    /// # let Outcome::SessionOpened(session) = outcome else { panic!() };
+    /// # let outcome = store.apply(vec![Write::Claim(Claim::any(session, 1))]).await?.remove(0);
+    /// # let Outcome::Claimed(claimed) = outcome else { panic!() };
     /// # let lease = claimed.tasks[0].lease;
     /// let mut connection = store.connect()?;
-    /// connection.execute("CREATE TABLE IF NOT EXISTS shop_payment (amount INTEGER NOT NULL)", [])?;
+    /// connection.execute(
+    ///     "CREATE TABLE IF NOT EXISTS shop_payment (amount INTEGER NOT NULL)",
+    ///     [],
+    /// )?;
     ///
     /// let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     /// transaction.execute("INSERT INTO shop_payment VALUES (?)", [100])?;
@@ -101,9 +107,10 @@ impl SqliteStore {
         self.apply_in(connection, vec![Write::Complete { lease, result }])
     }
 
-    /// Ends an attempt with an error in a transaction of the caller's own;
-    /// [`outcomes`](AppliedInTransaction::outcomes) say where the task stands then. Nobody goes on
-    /// with a task of whose next lease only a rollback might tell: `hold` is taken as false.
+    /// Ends an attempt with an error in the caller's own transaction;
+    /// [`outcomes`](AppliedInTransaction::outcomes) return the resulting state of the task. `hold`
+    /// is taken as false: a rollback would invalidate the next lease, so no worker may continue
+    /// with it.
     ///
     /// # Errors
     /// As [`apply_in`](Self::apply_in).
@@ -121,18 +128,18 @@ impl SqliteStore {
         self.apply_in(connection, vec![Write::Fail { lease, error: error.into(), next }])
     }
 
-    /// Applies writes in a transaction of the caller's own: all of them, or none. Each sees the
-    /// effects of those before it.
+    /// Applies writes in the caller's own transaction: all of them, or none. Each sees the effects
+    /// of those before it.
     ///
     /// # Errors
-    /// The transaction is as it was, unless the disk is full or faulty
-    /// ([`submit_in`](Self::submit_in) says more). One whose lease no longer holds must be rolled
-    /// back all the same: its work is another attempt's by now.
+    /// The transaction is as it was, unless the disk is full or faulty (see
+    /// [`submit_in`](Self::submit_in)). A transaction whose lease no longer holds must be rolled
+    /// back anyway: its work belongs to another attempt by now.
     ///
-    /// [`refusal`](Error::refusal) tells what was refused and why; of several writes it is a
+    /// [`refusal`](Error::refusal) names what was rejected and why; of several writes it is a
     /// [`Refusal::Member`](crate::Refusal::Member). [`is_invalid`](Error::is_invalid) for a
-    /// [`Write::OpenSession`] or a [`Write::Claim`], whose answers would be of use only after the
-    /// commit; otherwise as [`submit_in`](Self::submit_in).
+    /// [`Write::OpenSession`] or a [`Write::Claim`], whose outcomes would be of use only after the
+    /// commit. Otherwise as [`submit_in`](Self::submit_in).
     pub fn apply_in(&self, connection: &Connection, writes: Vec<Write>) -> Result<AppliedInTransaction<'_>> {
         check(&writes)?;
         let callers = self.callers_of(connection)?;
@@ -141,12 +148,12 @@ impl SqliteStore {
         Ok(AppliedInTransaction { callers, outcomes, written })
     }
 
-    /// Opens a connection to the store's file for transactions of the caller's own, which waits up
-    /// to 30 seconds for its turn to write, and whose commits are as durable as those of the store.
+    /// Opens a connection to the store's file for transactions of the caller. It waits up to 30
+    /// seconds for its turn to write, and its commits are as durable as those of the store.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) if the store is in memory; what the file reports if it
-    /// cannot be opened.
+    /// [`is_invalid`](Error::is_invalid) if the store is in memory; the file's error if it cannot
+    /// be opened.
     pub fn connect(&self) -> Result<Connection> {
         let callers = self.callers().ok_or_else(|| {
             Error::invalid("the store is in memory, where nobody else can have a connection; open one in a file")
@@ -170,7 +177,7 @@ fn check(writes: &[Write]) -> Result<()> {
     Ok(())
 }
 
-/// One write is refused in its own words.
+/// A single write is rejected with its own refusal, not as a `Refusal::Member`.
 fn apply(transaction: &mut Transaction<'_>, mut writes: Vec<Write>) -> Result<Vec<Outcome>> {
     let single = if writes.len() == 1 { writes.pop() } else { None };
     match transaction.write(single.as_ref().unwrap_or(&Write::All(writes)))? {

@@ -1,4 +1,4 @@
-//! What operators do with a store: copy it, restore it, make it smaller, check it.
+//! Maintenance of a store by operators: copy it, restore it, make it smaller, check it.
 
 use std::path::{Path, PathBuf};
 
@@ -19,17 +19,17 @@ use crate::sqlite::store::open::{
 use crate::sqlite::store::sqlite_errors::in_file;
 use crate::sqlite::store::sqlite_store::SqliteStore;
 
-/// How many pages a backup copies between two looks at its progress.
+/// The number of pages that a backup copies between two reports of its progress.
 const STEP: i32 = 1024;
 
-/// What a check found.
+/// The findings of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckReport {
-    /// What SQLite says of the file's structure; empty if it is whole. At most 100 findings.
+    /// SQLite's findings about the file's structure; empty if it is whole. At most 100 findings.
     pub integrity: Vec<String>,
-    /// Where Onward's own tables contradict each other; empty if they do not.
+    /// Contradictions between Onward's own tables; empty if there are none.
     pub consistency: Vec<String>,
-    /// Whether the file's pages have checksums.
+    /// True if the file's pages have checksums.
     pub page_checksums: bool,
     /// The number of the file's schema.
     pub schema: u32,
@@ -37,28 +37,28 @@ pub struct CheckReport {
     pub database_bytes: u64,
     /// The size of the write-ahead log in bytes.
     pub log_bytes: u64,
-    /// Bytes within the database file that hold nothing.
+    /// Unused bytes within the database file.
     pub free_bytes: u64,
 }
 
-/// What compacting achieved.
+/// The result of compacting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compacted {
     /// The size of the database file before, in bytes.
     pub before: u64,
-    /// And after.
+    /// The size afterwards, in bytes.
     pub after: u64,
 }
 
 impl SqliteStore {
-    /// Copies the store as it is at one moment into a new file, while work goes on, and checks the
-    /// copy. `progress` is told of pages copied and pages in all. Cost: the store is read once, and
-    /// the copy once more.
+    /// Copies the store as it is at one moment into a new file, while work continues, and checks
+    /// the copy. `progress` receives the pages copied and the pages in all. Cost: the store is read
+    /// once, and the copy once more.
     ///
     /// # Errors
     /// [`is_invalid`](Error::is_invalid) if `to` exists; [`is_corrupt`](Error::is_corrupt) if the
-    /// store is damaged, for a backup of it would be no better; otherwise as for opening. A copy
-    /// that fails half-way, or is damaged, is removed.
+    /// store is damaged, because a backup of it would be damaged too; otherwise as for opening. A
+    /// copy that fails half-way, or is damaged, is removed.
     #[expect(clippy::unused_async, reason = "a copy over a network will wait, and callers should not care")]
     pub async fn backup(&self, to: impl AsRef<Path>, progress: impl FnMut(u64, u64)) -> Result<()> {
         let path = self.location_for_maintenance()?;
@@ -69,7 +69,7 @@ impl SqliteStore {
         })
     }
 
-    /// Puts a backup in the place of a store that nobody has open. The backup is checked first.
+    /// Puts a backup in the place of a store that no process has open. The backup is checked first.
     ///
     /// # Errors
     /// [`is_corrupt`](Error::is_corrupt) if `from` is damaged or no store;
@@ -83,16 +83,16 @@ impl SqliteStore {
         write_new(to.as_ref(), |partial| copy_pages(&source, partial, progress))
     }
 
-    /// Writes a store anew into another file, row by row, and does not look at what checksums of
-    /// pages say: for a file to which a program other than Onward has written, or one that is to
-    /// get checksums. With `page_checksums` the new file has them
+    /// Rewrites a store into another file, row by row, and ignores the checksums of pages. It is
+    /// for a file to which a program other than Onward has written, or one that is to get
+    /// checksums. With `page_checksums` the new file has them
     /// ([`page_checksums`](crate::SqliteOptions::page_checksums)), otherwise if `from` has.
     /// SQLite's own checks are made first.
     ///
     /// # Errors
-    /// [`is_corrupt`](Error::is_corrupt) if `from` is no store, or damaged so that SQLite sees it;
-    /// [`is_invalid`](Error::is_invalid) if `to` exists. A file that fails half-way is removed, and
-    /// `from` stays as it is.
+    /// [`is_corrupt`](Error::is_corrupt) if `from` is no store, or damaged so that SQLite detects
+    /// it; [`is_invalid`](Error::is_invalid) if `to` exists. A file that fails half-way is removed,
+    /// and `from` stays as it is.
     #[expect(clippy::unused_async, reason = "a copy over a network will wait, and callers should not care")]
     pub async fn rebuild(from: impl AsRef<Path>, to: impl AsRef<Path>, page_checksums: bool) -> Result<()> {
         let from = from.as_ref();
@@ -110,8 +110,8 @@ impl SqliteStore {
         })
     }
 
-    /// Gives the space of removed tasks back to the file system. Writers wait meanwhile, for about
-    /// a second per 100 MB.
+    /// Returns the space of removed tasks to the file system. Writers wait in the meantime, for
+    /// about a second per 100 MB.
     ///
     /// # Errors
     /// [`is_full`](Error::is_full): the disk must have room for a second copy. Then nothing was
@@ -129,7 +129,7 @@ impl SqliteStore {
         Ok(Compacted { before, after: file_bytes(&path) })
     }
 
-    /// Reads the whole store and says what is wrong with it. Cost: all of it is read, about a
+    /// Reads the whole store and returns what is wrong with it. Cost: all of it is read, about a
     /// second per 500 MB.
     ///
     /// # Errors
@@ -140,25 +140,25 @@ impl SqliteStore {
         self.read(|connection| check_file(connection, &path))
     }
 
-    /// Returns the process that holds the write lock of a store at this moment, of Onward or of
-    /// another program. `None` if none does, or the system does not say which; Linux alone does.
-    /// Opens nothing.
+    /// Returns the process that holds the write lock of a store at this moment, be it of Onward or
+    /// of another program. Returns `None` if no process does, or if the system does not report it;
+    /// only Linux does. Opens nothing.
     #[must_use]
     pub fn lock_holder(path: impl AsRef<Path>) -> Option<LockHolder> {
         WriteLock::of(&real_path(path.as_ref())).holder()
     }
 
-    /// Checks whether the system lets a process be woken when others write to a store. Where it
-    /// does not, a store works all the same, and looks once a second.
+    /// Checks that the system can wake a process when other processes write to a store. Where it
+    /// cannot, a store works anyway, and looks once a second.
     ///
     /// # Errors
-    /// With the setting of the system that allows more.
+    /// Names the system setting that allows more.
     pub fn check_watch(path: impl AsRef<Path>) -> Result<()> {
         check_watch(path.as_ref())
     }
 
-    /// Brings a file's schema up to date without opening it for work; answers what it was and what
-    /// it is.
+    /// Migrates a file's schema without opening it for work. Returns the old and the new schema
+    /// number.
     ///
     /// # Errors
     /// As [`SqliteOptions::open`](crate::SqliteOptions::open).
@@ -174,8 +174,8 @@ impl SqliteStore {
         migrate().map_err(|error| error.about(&path.display().to_string()))
     }
 
-    /// The schema of a file, which is not changed; zero for an empty one. It may be older or newer
-    /// than what this version writes.
+    /// Returns the schema number of a file, which is not changed; zero for an empty one. It may be
+    /// older or newer than what this version writes.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found) without a file; [`is_version`](Error::is_version) if a
@@ -191,7 +191,7 @@ impl SqliteStore {
         read().map_err(|error| error.about(&path.display().to_string()))
     }
 
-    /// The schema that this version writes.
+    /// Returns the schema number that this version writes.
     #[must_use]
     pub fn schema() -> u32 {
         MIGRATIONS.newest()
@@ -211,7 +211,7 @@ pub(in crate::sqlite) fn check_file(connection: &Connection, path: &Path) -> Res
     let number = |sql| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
     let integrity = integrity(connection)?;
     let consistency = match consistency(connection) {
-        // What cannot be read has been found already.
+        // The integrity check has already reported what cannot be read.
         Err(error) if error.is_corrupt() && !integrity.is_empty() => Vec::new(),
         consistency => consistency?,
     };
@@ -247,7 +247,7 @@ fn check_backup(source: &Connection) -> Result<()> {
     }
 }
 
-/// Whether a copy is whole. One that is not has its damage from the store.
+/// Returns an error if a copy is damaged. Such a copy has its damage from the store.
 fn check_copy(copy: &Path) -> Result<()> {
     match integrity(&open_to_read(copy, NAME)?)?.first() {
         Some(finding) => Err(Error::corrupt(format!(
@@ -258,13 +258,13 @@ fn check_copy(copy: &Path) -> Result<()> {
     }
 }
 
-/// Writes a new file under another name; it gets its own when it is whole and on disk.
+/// Writes a new file under a temporary name, and renames it when it is whole and on disk.
 fn write_new(to: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let name = to.display().to_string();
     if to.exists() {
         return Err(Error::invalid("the file exists; name one that does not, or move it away").about(&name));
     }
-    // The new file would get the log of the one that was there.
+    // Checked first, because the new file would get the log of the file that was there.
     check_before_open(&real_path(to)).map_err(|error| error.about(&name))?;
     let mut partial = to.as_os_str().to_owned();
     partial.push(".partial");
@@ -272,7 +272,7 @@ fn write_new(to: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let outcome = write(&partial)
         .and_then(|()| std::fs::rename(&partial, to).map_err(|error| Error::io(error.to_string()).caused_by(error)));
     if outcome.is_err() {
-        // What matters is the error that is on its way already.
+        // The error under way matters more than a failure to remove the partial file.
         let _ = std::fs::remove_file(&partial);
     }
     outcome.map_err(|error| error.about(&name))
@@ -289,7 +289,7 @@ fn copy_pages(source: &Connection, to: &Path, mut progress: impl FnMut(u64, u64)
         let state = backup.progress();
         progress(pages(state.pagecount), pages(state.pagecount));
     }
-    // A backup belongs to nobody: what was running is taken back when it is opened.
+    // No process owns a backup: its running tasks are requeued when it is opened.
     target.pragma_update(None, "journal_mode", "DELETE")?;
     target.close().map_err(|(_, failure)| failure)?;
     sync(to)
@@ -304,7 +304,7 @@ fn pages(count: i32) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }
 
-/// Gives a file that is whole its name, so that a power failure leaves it or nothing.
+/// Renames a whole file to its final name, so that a power failure leaves the whole file or none.
 #[cfg(feature = "postgres")]
 pub(in crate::sqlite) fn put_in_place(partial: &Path, to: &Path) -> Result<()> {
     let place = || {
@@ -326,7 +326,7 @@ fn integrity(connection: &Connection) -> Result<Vec<String>> {
     for finding in statement.query_map([], |row| row.get::<_, String>(0))? {
         match finding.map_err(Error::from) {
             Ok(finding) => findings.push(finding),
-            // Beyond some damage SQLite does not read on.
+            // SQLite stops reading beyond some kinds of damage.
             Err(error) if error.is_corrupt() => {
                 findings.push(error.to_string());
                 break;
@@ -338,7 +338,7 @@ fn integrity(connection: &Connection) -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// Rules that hold between our tables, each with the query that finds what breaks it.
+/// Rules that hold between our tables, each with the query that finds its violations.
 const CONSISTENCY: &[(&str, &str)] = &[
     (
         "a lease is on no task that exists",

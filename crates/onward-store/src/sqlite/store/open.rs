@@ -1,4 +1,5 @@
-//! Opening a store: the options, the checks before anything is changed, and the parts put together.
+//! Opens a store: the options, the checks before anything is changed, and the assembly of the
+//! parts.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -36,24 +37,24 @@ use crate::sqlite::store::caller_transaction::CallerTransactions;
 use crate::sqlite::store::read_pool::ReadPool;
 use crate::sqlite::store::sqlite_store::{OpenFile, SqliteStore};
 
-/// How long others are waited for where SQLite itself does not wait.
+/// The time for which other processes are waited for where SQLite itself does not wait.
 const BUSY: Duration = Duration::from_secs(30);
 
-/// How long is waited between two tries, where SQLite itself does not wait.
+/// The pause between two tries where SQLite itself does not wait.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
-/// Each connection is used by one thread at a time, which Rust sees to, so SQLite need not.
+/// Each connection is used by one thread at a time, which Rust enforces, so SQLite need not.
 const CONNECT: OpenFlags =
     OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_CREATE).union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
 /// The most symbolic links that are followed; the system follows as many.
 const LINKS: usize = 40;
 
-/// How many prepared statements the writing connection keeps; it has fewer of its own, and a store
-/// in memory reads with it too.
+/// The number of prepared statements that the writing connection keeps in rusqlite's cache. A store
+/// in memory also reads through it.
 const STATEMENTS: usize = 384;
 
-/// How a SQLite store is opened.
+/// The options with which a SQLite store is opened.
 ///
 /// ```no_run
 /// # async fn example() -> onward_store::Result<()> {
@@ -97,59 +98,59 @@ impl Default for SqliteOptions {
 }
 
 impl SqliteOptions {
-    /// What an acknowledgement means. Default: [`Durability::Full`]. With [`Durability::Memory`] a
-    /// file is written, but never synced, and may be damaged by power loss.
+    /// Sets what an acknowledgement means. Default: [`Durability::Full`]. With
+    /// [`Durability::Memory`] a file is written, but never synced, and may be damaged by power
+    /// loss.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// The largest payload or result in bytes, up to 256 MiB. Default: 1 MiB.
+    /// Sets the largest payload or result in bytes, up to 256 MiB. Default: 1 MiB.
     #[must_use]
     pub fn payload_limit(mut self, bytes: usize) -> Self {
         self.payload_limit = bytes;
         self
     }
 
-    /// The clock. Default: the machine's.
+    /// Sets the clock. Default: the machine's.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Whether a missing file is made. Default: yes. Its directory never is.
+    /// Sets whether a missing file is created. Default: yes. Its directory never is.
     #[must_use]
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
         self
     }
 
-    /// Whether a file that is made gets a checksum in each of its pages, so that damage is an error
-    /// and is never read as data. Default: no. What a file has it keeps: one that was made with
-    /// checksums needs no option, and gets none from this one later (see
+    /// Sets whether a new file gets a checksum in each of its pages, so that damage is an error and
+    /// is never read as data. Default: no. An existing file keeps what it has: one that was created
+    /// with checksums needs no option, and one without gets none from this option (see
     /// [`rebuild`](SqliteStore::rebuild)).
     ///
-    /// Such a file is to be written by Onward alone. Another program (the `sqlite3` shell, a
-    /// library of another language) knows nothing of the checksums: pages that it writes, or copies
-    /// back from the write-ahead log when it closes the file as the last, are then refused as
-    /// damaged. It may read while a process of Onward has the store open, and at other times with
-    /// `mode=ro`. In this process [`connect`](SqliteStore::connect) gives connections that may
-    /// write.
+    /// Only Onward may write to such a file. Another program (the `sqlite3` shell, a library of
+    /// another language) does not maintain the checksums. Pages that it writes, or copies back from
+    /// the write-ahead log when it closes the file as the last, are then rejected as damaged. It
+    /// may read while a process of Onward has the store open, and at other times with `mode=ro`. In
+    /// this process [`connect`](SqliteStore::connect) returns connections that may write.
     ///
-    /// Cost: a page is summed up once when it is copied back from the log, and once when it is read
-    /// from the file; a few hundredths of what is written in all. 8 bytes of each page of 4096 are
-    /// the checksum's.
+    /// Cost: the checksum of a page is computed once when the page is copied back from the log, and
+    /// once when it is read from the file; a few hundredths of all that is written. The checksum
+    /// takes 8 bytes of each page of 4096.
     #[must_use]
     pub fn page_checksums(mut self, page_checksums: bool) -> Self {
         self.page_checksums = page_checksums;
         self
     }
 
-    /// The registered SQLite VFS through which the store's connections reach their files, below
-    /// what Onward itself puts between SQLite and them. Default: the system's. For tests that put
-    /// themselves between SQLite and the disk; backups and migrations do not go through it.
+    /// Sets the registered SQLite VFS through which the store's connections reach their files,
+    /// below Onward's own layer. Default: the system's. It is for tests that put themselves between
+    /// SQLite and the disk; backups and migrations do not go through it.
     #[doc(hidden)]
     #[must_use]
     pub fn vfs(mut self, name: &str) -> Self {
@@ -157,8 +158,8 @@ impl SqliteOptions {
         self
     }
 
-    /// How many pages make the write-ahead log so long that it is copied back. Default: 8192. For
-    /// tests that want to see it happen often.
+    /// Sets the number of pages at which the write-ahead log is copied back. Default: 8192. It is
+    /// for tests that need this to happen often.
     #[doc(hidden)]
     #[must_use]
     pub fn long_log(mut self, pages: i32) -> Self {
@@ -166,8 +167,9 @@ impl SqliteOptions {
         self
     }
 
-    /// How many tasks may wait in memory before they move to the tables. Default: 131 072, and 16
-    /// 384 beside others in the tables. For tests that want to see it happen often.
+    /// Sets the number of tasks that may wait in memory before they move to the tables. Default:
+    /// 131 072, and 16 384 beside tasks that are in the tables. It is for tests that need this to
+    /// happen often.
     #[doc(hidden)]
     #[must_use]
     pub fn memory_tasks(mut self, tasks: usize) -> Self {
@@ -175,7 +177,7 @@ impl SqliteOptions {
         self
     }
 
-    /// Has the scripts of a made-up later version run behind those of this one. For tests of
+    /// Adds the scripts of a made-up later version behind those of this one. It is for tests of
     /// upgrades.
     #[doc(hidden)]
     #[must_use]
@@ -184,10 +186,10 @@ impl SqliteOptions {
         self
     }
 
-    /// Whether this process makes a few calls and ends, as a command line does. Default: no. Such a
-    /// store costs less to open and to close: it watches no file, has no thread that cleans up, and
-    /// other processes take no notice of it. Its [`changes`](crate::Store::changes) report what
-    /// this process writes, and not what others write.
+    /// Sets whether this process makes a few calls and ends, as a command line does. Default: no.
+    /// Such a store costs less to open and to close: it watches no file, has no housekeeping
+    /// thread, and other processes ignore it. Its [`changes`](crate::Store::changes) report what
+    /// this process writes, and not what other processes write.
     #[must_use]
     pub fn brief(mut self, brief: bool) -> Self {
         self.brief = brief;
@@ -197,12 +199,12 @@ impl SqliteOptions {
         self
     }
 
-    /// Opens a file, made or brought up to the present schema where needed. Sessions of processes
-    /// that have ended lapse at once.
+    /// Opens a file, which is created or migrated where needed. Sessions of processes that have
+    /// ended lapse at once.
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found) for a missing directory, or a missing file that is not
-    /// to be made; [`is_corrupt`](Error::is_corrupt) if the file is damaged or no store;
+    /// to be created; [`is_corrupt`](Error::is_corrupt) if the file is damaged or no store;
     /// [`is_version`](Error::is_version) if a newer version made it, or a development version from
     /// before 0.1; [`is_read_only`](Error::is_read_only), [`is_full`](Error::is_full),
     /// [`is_busy`](Error::is_transient); [`is_invalid`](Error::is_invalid) on a network file system
@@ -213,7 +215,7 @@ impl SqliteOptions {
         self.open_file(path).map_err(|error| named(path, error))
     }
 
-    /// Opens a new store in memory, in class [`Durability::Memory`].
+    /// Opens a new store in memory, with durability level [`Durability::Memory`].
     ///
     /// # Errors
     /// If there is no memory, or the payload limit is impossible.
@@ -228,7 +230,8 @@ impl SqliteOptions {
         let sizes = Arc::clone(&committer.sizes);
         committer.adapt_to_peers()?;
         committer.connection.prepare_all()?;
-        // Reads go by this connection too: it has compiled what every engine asks for first.
+        // Reads use this connection too: this call compiles the statement that every engine needs
+        // first.
         reads::schedules::schedules(&committer.connection, &ScheduleSelection::All)?;
         let writer = Writer::start(Arc::new(Mutex::new(committer)), false)?;
         Ok(SqliteStore::new(writer, None, info, self.clock, sizes))
@@ -238,7 +241,7 @@ impl SqliteOptions {
         Arc::clone(&self.clock)
     }
 
-    /// Applies writes to a file that nobody else has open, and answers a connection to it.
+    /// Applies writes to a file that no other process has open, and returns a connection to it.
     #[cfg(feature = "postgres")]
     pub(in crate::sqlite) fn apply_alone(&self, path: &Path, writes: &[Write]) -> Result<Connection> {
         let connection = connect(path, None)?;
@@ -322,31 +325,33 @@ impl SqliteOptions {
         Ok(SqliteStore::new(writer, Some(file), info, self.clock, sizes))
     }
 
-    /// Opens the writing connection and makes this process's mark; nobody else's work is touched
-    /// yet.
+    /// Opens the writing connection and makes this process's mark. The work of other processes is
+    /// not touched yet.
     fn enter_file(&self, path: &Path) -> Result<(Committer, Arc<CheckpointTrigger>)> {
         self.check()?;
         check_place(path, self.create)?;
         let mut connection = connect_first(path, self.vfs.as_deref())?;
-        // Before anything is set: `prepare` may rewrite the header of the file. In one transaction,
-        // because another process may be making the store at this moment.
+        // Runs before anything is set, because `prepare` may rewrite the header of the file. One
+        // transaction, because another process may be creating the store at this moment.
         let reading = connection.transaction()?;
         let schema = check_schema(&reading, self.migrations)?;
         drop(reading);
         self.reserve_checksums(&connection)?;
         set_synchronous(&connection, self.durability)?;
-        // Before there is a write-ahead log: so no file without an identity ever has one beside it.
+        // Runs before there is a write-ahead log, so that no file without an identity ever has a
+        // log beside it.
         if schema < self.migrations.newest() {
             migrate(&mut connection, self.migrations)?;
         }
         prepare(&connection, self.durability)?;
-        // Another process may have made the file meanwhile.
+        // Another process may have created the file in the meantime.
         self.check_checksums(&connection)?;
         let checkpoint_trigger = Arc::new(CheckpointTrigger::new(with_suffix(path, "-wal"), self.long_log));
         checkpoint_trigger.watch(&mut connection)?;
         let hints = watch::Sender::new(Hint::default());
         let news = NewsSender::new();
-        // Until it is sure that no other process has another file open here, whose log this may be.
+        // Lasts until it is certain that no other process has another file open here, to which this
+        // log may belong.
         set_leaves_log(&connection, true);
         let file = StoreFiles::opened(&connection, path)?;
         let inode = file.paths().inode();
@@ -355,8 +360,8 @@ impl SqliteOptions {
         } else {
             PeerProcesses::register(path, inode, woken(hints.clone(), news.clone(), Arc::clone(&checkpoint_trigger)))?
         };
-        // Another process may have opened what was here before, and made its mark since the first
-        // look.
+        // Another process may have opened what was here before, and made its mark, since the first
+        // check.
         check_peers(path, Some(inode))?;
         set_leaves_log(&connection, false);
         let mut committer = self.committer(connection, Some(peers), hints, news);
@@ -365,7 +370,7 @@ impl SqliteOptions {
         Ok((committer, checkpoint_trigger))
     }
 
-    /// A file gets its checksums with its first page, or never.
+    /// Reserves room for checksums: a file gets them with its first page, or never.
     fn reserve_checksums(&self, connection: &Connection) -> Result<()> {
         if self.page_checksums && is_empty(connection)? {
             return file_layer::reserve(connection, CHECKSUM_BYTES);
@@ -403,9 +408,9 @@ impl SqliteOptions {
     }
 }
 
-/// Carries out what a store is woken for. A peer's write has the engine look for work, and the
-/// housekeeping look at the peers if others are there; another name of the file has the
-/// housekeeping look at the file.
+/// Handles a wake-up of the store. After a peer's write the engine looks for work, and the
+/// housekeeping looks at the peers if there are any. After a change of the file's name the
+/// housekeeping looks at the file.
 fn woken(
     hints: watch::Sender<Hint>,
     news: NewsSender,
@@ -431,8 +436,8 @@ pub(in crate::sqlite) fn connect(path: &Path, vfs: Option<&str>) -> Result<Conne
     Ok(connection)
 }
 
-/// Opens the first connection to a file that need not be a store, need not be there, and may have
-/// been replaced under its users.
+/// Opens the first connection to a file that may not be a store, may not exist, and may have been
+/// replaced under its users.
 pub(in crate::sqlite) fn connect_first(path: &Path, vfs: Option<&str>) -> Result<Connection> {
     let path = real_path(path);
     check_before_open(&path)?;
@@ -441,8 +446,8 @@ pub(in crate::sqlite) fn connect_first(path: &Path, vfs: Option<&str>) -> Result
     Ok(connection)
 }
 
-/// Refuses a path where a file is not to be opened or made, because another is in use under that
-/// name or has left its log there.
+/// Rejects a path where a file must not be opened or created, because another file is in use under
+/// that name or has left its log there.
 pub(in crate::sqlite) fn check_before_open(path: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     check_peers(path, std::fs::metadata(path).ok().map(|found| found.ino()))?;
@@ -472,28 +477,28 @@ pub(in crate::sqlite) fn real_path(path: &Path) -> PathBuf {
     path
 }
 
-/// Opens a connection through one of our layers, by its name.
+/// Opens a connection through one of our VFS layers, by its name.
 pub(super) fn open_through(path: &Path, flags: OpenFlags, layer: &str) -> Result<Connection> {
     file_layer::register()?;
     Ok(Connection::open_with_flags_and_vfs(path, flags, layer)?)
 }
 
-/// Whether a file has no page yet.
+/// Returns true if a file has no page yet.
 fn is_empty(connection: &Connection) -> Result<bool> {
     Ok(connection.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0))? == 0)
 }
 
-/// Whether the pages of a file have room for checksums.
+/// Returns true if the pages of a file have room for checksums.
 pub(super) fn has_page_checksums(connection: &Connection) -> Result<bool> {
     Ok(file_layer::reserved(connection)? == CHECKSUM_BYTES)
 }
 
-/// Sets what holds for every connection, and reads back what decides about durability.
+/// Sets the pragmas of every connection, and reads back those that decide about durability.
 pub(in crate::sqlite) fn prepare(connection: &Connection, durability: Durability) -> Result<()> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     rusqlite::vtab::array::load_module(connection)?;
-    // Without the planner's stability guarantee a statement may be planned anew at every new value
-    // bound to it.
+    // Without the query planner's stability guarantee, a statement may be planned again at every
+    // new value bound to it.
     connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     let in_file = connection.path().is_some_and(|path| !path.is_empty());
     if in_file {
@@ -505,8 +510,8 @@ pub(in crate::sqlite) fn prepare(connection: &Connection, durability: Durability
         }
     }
     set_synchronous(connection, durability)?;
-    // In KiB. More is no help to a writer that appends, and SQLite walks all of it after a commit
-    // that moved pages.
+    // In KiB. A larger cache does not help a writer that appends, and SQLite walks all of it after
+    // a commit that moved pages.
     connection.pragma_update(None, "cache_size", -8_192)?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
@@ -527,9 +532,9 @@ fn set_synchronous(connection: &Connection, durability: Durability) -> Result<()
     Ok(())
 }
 
-/// Tries again while others are in the way. Where processes make one store at the same moment each
-/// needs the file for itself to change its journal, and SQLite does not wait for that: they could
-/// wait for each other.
+/// Retries while other processes are in the way. Where processes create one store at the same
+/// moment, each needs the file for itself to change its journal mode. SQLite does not wait for
+/// that, because they could wait for each other.
 fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let mut waited = Duration::ZERO;
     loop {
@@ -543,7 +548,7 @@ fn patiently<T>(mut work: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Resu
     }
 }
 
-/// Refuses what would fail later or, worse, would not.
+/// Rejects a path that would fail later or, worse, would not.
 pub(in crate::sqlite) fn check_place(path: &Path, create: bool) -> Result<()> {
     check_there(path, create)?;
     check_writable(path, directory_of(path))
@@ -556,7 +561,7 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Refuses a place where no store can be, or none is.
+/// Rejects a path where no store can be, or none is.
 pub(super) fn check_there(path: &Path, create: bool) -> Result<()> {
     let directory = directory_of(path);
     if !directory.is_dir() {
@@ -578,8 +583,8 @@ pub(super) fn check_there(path: &Path, create: bool) -> Result<()> {
     Ok(())
 }
 
-/// SQLite would open a file that may not be written to read it, or say of a read-only file system
-/// that there is no file.
+/// Rejects a file or directory that cannot be written. SQLite would open a write-protected file for
+/// reading, and on a read-only file system it would report a missing file.
 fn check_writable(path: &Path, directory: &Path) -> Result<()> {
     for place in [directory, path] {
         match rustix::fs::access(place, Access::WRITE_OK) {
@@ -594,7 +599,8 @@ fn check_writable(path: &Path, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The network file system on which a directory lies, by the magic numbers of Linux's statfs(2).
+/// Returns the network file system on which a directory lies, by the magic numbers of Linux's
+/// statfs(2).
 #[cfg(target_os = "linux")]
 fn network_file_system(directory: &Path) -> Option<&'static str> {
     match rustix::fs::statfs(directory).ok()?.f_type as u64 & 0xffff_ffff {
@@ -638,8 +644,8 @@ mod tests {
         assert_eq!(outcome.unwrap(), "wal");
     }
 
-    /// A process looks who is here, and before it can act on it another one comes and begins to
-    /// work.
+    /// Regression: a process looks at its peers, and before it can act on the result another
+    /// process comes and begins to work.
     #[tokio::test]
     async fn a_process_that_came_after_the_look_keeps_its_sessions() {
         let directory = tempfile::tempdir().unwrap();

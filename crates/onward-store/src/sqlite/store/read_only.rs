@@ -1,11 +1,11 @@
-//! A store that is only read: without the write lock, without room on the disk, and without a word
-//! to other processes.
+//! A store that is only read: without the write lock, without room on the disk, and without
+//! notifying other processes.
 //!
-//! What the writer of a store knows from memory is read from the file, as the writer itself does
-//! when it opens it. Two things would have to be written before they can be read: an index of
-//! SQLite's, `<file>-shm`, if no process has the store open, and the tags of new tasks. Where the
-//! disk is full the first is kept in memory, with the file locked meanwhile. The second are always
-//! put in tables in memory.
+//! The reader reads from the file what the writer of a store has in memory, as the writer itself
+//! does when it opens the file. Two things would have to be written before they can be read:
+//! SQLite's index, `<file>-shm`, if no process has the store open, and the tags of new tasks. Where
+//! the disk is full the index is kept in memory, with the file locked in the meantime. The tags are
+//! always put in tables in memory.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -52,19 +52,21 @@ use crate::sqlite::store::maintenance::{CheckReport, check_file};
 use crate::sqlite::store::open::{SqliteOptions, check_before_open, check_there, named, open_through, real_path};
 use crate::sqlite::store::sqlite_errors::in_file;
 
-/// The prepared statements that are kept: each combination of a filter's conditions is one.
+/// The number of prepared statements that are kept: each combination of a filter's conditions is
+/// one.
 const STATEMENTS: usize = 192;
 
-/// How often a file is opened again that another process opened or closed at the same moment.
+/// The number of tries to open a file that another process opened or closed at the same moment.
 const TRIES: u32 = 100;
 
 /// A store in a SQLite file that is only read.
 ///
 /// * Reads wait for no writer, of Onward or of another program, and need no room on the disk.
-/// * Other processes do not notice it. Its [`changes`](Store::changes) report nothing.
+/// * Other processes do not detect it. Its [`changes`](Store::changes) report nothing.
 /// * [`apply`](Store::apply) is an error.
 ///
-/// If no process has the store open and the disk is full, the file is locked until this is dropped.
+/// If no process has the store open and the disk is full, the file is locked until this value is
+/// dropped.
 #[derive(Debug)]
 pub struct SqliteReader {
     connection: Mutex<Connection>,
@@ -77,13 +79,13 @@ pub struct SqliteReader {
 }
 
 impl SqliteOptions {
-    /// Opens a file that is there to read it. A store of an older schema is brought up to date
-    /// first, which writes.
+    /// Opens an existing file to read it. A store of an older schema is migrated first, which
+    /// writes.
     ///
     /// # Errors
-    /// As [`open`](Self::open), but for a full disk, a file that is locked, and a file system that
-    /// is [read-only](Error::is_read_only), from which a store is read that was closed by its last
-    /// process.
+    /// As [`open`](Self::open), except for a full disk, a locked file, and a
+    /// [read-only](Error::is_read_only) file system. From the latter a store can be read if its
+    /// last process closed it.
     #[expect(clippy::unused_async, reason = "opening another kind of store waits, and callers should not care")]
     pub async fn open_to_read(self, path: impl AsRef<Path>) -> Result<SqliteReader> {
         let path = path.as_ref();
@@ -122,7 +124,7 @@ fn open(path: &Path, vfs: Option<&str>) -> Result<Connection> {
             Err(error) if is_on_read_only_disk(path) => return open_unchanging(path, &layer).map_err(|_| error),
             outcome => return outcome,
         };
-        // No process has the store open, or there would be an index.
+        // No process has the store open, or the index would exist.
         match open_alone(path, &layer) {
             Err(error) if error.is_transient() && !error.is_full() && tries < TRIES => tries += 1,
             Err(error) if error.is_transient() => return Err(failure),
@@ -162,7 +164,7 @@ fn is_on_read_only_disk(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::WRITE_OK) == Err(rustix::io::Errno::ROFS)
 }
 
-/// Sets a connection up and reads with it, which finds out whether it can.
+/// Sets a connection up and makes a first read, which shows whether it can read.
 fn first_read(connection: Connection, path: &Path) -> Result<Connection> {
     leave_log(&connection);
     check_log(&connection, path)?;
@@ -179,7 +181,7 @@ fn first_read(connection: Connection, path: &Path) -> Result<Connection> {
 }
 
 impl SqliteReader {
-    /// Reads the whole store and says what is wrong with it, as
+    /// Reads the whole store and returns what is wrong with it, as
     /// [`SqliteStore::check`](crate::SqliteStore::check) does.
     ///
     /// # Errors
@@ -189,20 +191,20 @@ impl SqliteReader {
         self.read(|connection| check_file(connection, &self.path))
     }
 
-    /// Reads in a transaction, so that all is of one moment.
+    /// Runs `read` in a transaction, so that it sees one moment.
     fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction = connection.unchecked_transaction()?;
         let outcome = read(&transaction).map_err(|error| in_file(&connection, error));
         let ended = transaction.finish();
-        // What is wrong with what was read may follow from the file.
+        // The file may explain an error in what was read.
         self.paths.check(CommitOutcome::NotWritten)?;
         let read = outcome?;
         ended?;
         Ok(read)
     }
 
-    /// Reads what the writer of a store has in its memory.
+    /// Runs a read that needs what the writer of a store has in its memory.
     fn read_with_cache<T>(&self, read: impl FnOnce(&Database<'_>, &mut Cache) -> Result<T>) -> Result<T> {
         let moment =
             ClockReading { wall: self.clock.now().as_microseconds(), steady: microseconds(self.clock.steady()) };
@@ -213,7 +215,7 @@ impl SqliteReader {
         })
     }
 
-    /// Reads what finds tasks by their tags, if `by_tags`.
+    /// Runs a read, with the tags of new tasks in tables in memory if `by_tags`.
     fn read_by_tags<T>(&self, by_tags: bool, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         if !by_tags {
             return self.read(read);
@@ -367,7 +369,7 @@ mod tests {
     use crate::api::task::NewTask;
     use crate::sqlite::store::sqlite_store::SqliteStore;
 
-    /// A store of one process, which has tags in memory alone, and one that reads it.
+    /// Returns a store of one process, which has tags in memory alone, and a reader of it.
     async fn store_and_reader(directory: &tempfile::TempDir) -> (SqliteStore, SqliteReader) {
         let path = directory.path().join("onward.db");
         let store = SqliteStore::open(&path).await.unwrap();

@@ -12,11 +12,11 @@ use crate::sqlite::file_layer::store_files::{CommitOutcome, FilePaths, leave_log
 use crate::sqlite::processes::lock_wait::wait_for_locks;
 use crate::sqlite::store::open::open_through;
 
-/// How many idle connections are kept.
+/// The number of idle connections that are kept.
 const KEPT: usize = 4;
 
-/// How many prepared statements a connection keeps: each combination of a filter's conditions is
-/// one.
+/// The number of prepared statements that a connection keeps: each combination of a filter's
+/// conditions is one.
 const STATEMENTS: usize = 192;
 
 #[derive(Debug)]
@@ -32,8 +32,8 @@ impl ReadPool {
         Self { path, vfs: vfs.map(str::to_owned), paths, idle: Mutex::new(Vec::new()) }
     }
 
-    /// Returns an error if the store has lost its file, so that what was read there is not what the
-    /// store knows.
+    /// Returns an error if the store has lost its file, so that what was read there differs from
+    /// the store's data.
     pub(in crate::sqlite) fn check(&self) -> Result<()> {
         self.paths.as_ref().map_or(Ok(()), |paths| paths.check(CommitOutcome::NotWritten))
     }
@@ -44,7 +44,7 @@ impl ReadPool {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// A connection, an idle one if there is.
+    /// Returns a connection, an idle one if there is one.
     pub(in crate::sqlite) fn take(&self) -> Result<Connection> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         idle.map_or_else(|| self.connect(), Ok)

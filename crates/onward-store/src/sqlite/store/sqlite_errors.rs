@@ -1,4 +1,4 @@
-//! SQLite's failures in the words of this crate.
+//! Converts SQLite's failures to errors of this crate.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use rustix::io::Errno;
 
 use crate::api::error::Error;
 
-/// What SQLite reported, as the cause beneath an error: once, where its own chain of causes says it
-/// again with a number before it.
+/// An error of SQLite as the cause beneath ours. It prints once what SQLite's own chain of causes
+/// would repeat with a number before it.
 #[derive(Debug)]
 struct Reported(rusqlite::Error);
 
@@ -25,8 +25,7 @@ impl fmt::Display for Reported {
 
 impl std::error::Error for Reported {}
 
-/// What went wrong in SQLite, with the remedy. Where it happened is added by whoever knows the
-/// path.
+/// Converts an error of SQLite to ours, with the remedy. A caller that knows the path adds it.
 impl From<rusqlite::Error> for Error {
     fn from(failure: rusqlite::Error) -> Self {
         let error = match failure.sqlite_error_code() {
@@ -56,12 +55,12 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// The same error with the name of the file before its text, where it is about the file and not
-/// about what was asked for.
+/// Returns the same error with the name of the file before its text, if it is about the file and
+/// not about the request.
 #[cold]
 pub(in crate::sqlite) fn in_file(connection: &rusqlite::Connection, error: Error) -> Error {
     match connection.path() {
-        // One about another file at the path names it already.
+        // An error about another file at the path already names the path.
         Some(path) if !path.is_empty() && !error.is_invalid() && !error.is_replaced() && error.refusal().is_none() => {
             error.about(path)
         }
@@ -72,8 +71,8 @@ pub(in crate::sqlite) fn in_file(connection: &rusqlite::Connection, error: Error
 const OUT_OF_FILES: &str =
     "the store cannot be opened, since this process may have hardly any more files open (ulimit -n); raise that limit";
 
-/// With fewer files than these left, SQLite may not be able to open one: the database, its log, and
-/// what it opens meanwhile.
+/// The number of free file descriptors below which SQLite may fail to open a file: the database,
+/// its log, and what it opens temporarily.
 const FILES_OF_SQLITE: u64 = 8;
 
 /// Returns true if this process is near its limit of open files. SQLite does not pass the system's
@@ -91,14 +90,14 @@ const TOO_BIG: &str =
 
 const FULL: &str = "the disk of the store is full; nothing was changed; make room and work goes on";
 
-/// Whether the file `x.db-shm` could not be made larger, for which SQLite has no other reason to
-/// give than a failed write.
+/// Returns true if the file `x.db-shm` could not be extended, which SQLite reports only as a failed
+/// write.
 fn is_full_for_shared_memory(failure: &rusqlite::Error) -> bool {
     failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
 }
 
-/// Whether a transaction that began by reading came to write after somebody else had. Only a
-/// caller's own can: ours begin by writing.
+/// Returns true if a transaction that began by reading tried to write after another connection had
+/// written. Only a caller's own transaction can fail so: ours begin by writing.
 fn is_outdated(failure: &rusqlite::Error) -> bool {
     failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_BUSY_SNAPSHOT)
 }
@@ -109,7 +108,7 @@ const OUTDATED: &str = "the transaction has read before somebody else wrote, so 
 const DAMAGED: &str = "the store is damaged; stop its processes and restore a backup with `onward store restore`, or see what \
     can be read with `onward doctor`";
 
-/// Whether the layer under SQLite has read a page that is not what was written.
+/// Returns true if the layer under SQLite has read a page whose checksum does not match.
 fn is_other_than_its_checksum(failure: &rusqlite::Error) -> bool {
     failure.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_DATA)
 }
@@ -118,9 +117,9 @@ const OTHER_THAN_ITS_CHECKSUM: &str = "a page of the store is not what its check
     Onward has written to the file; stop its processes and restore a backup with `onward store restore`, or, if it was a program, take \
     the file as it is with `onward store rebuild`";
 
-/// Whether something was read that no store writes: a value of another type or range, no row where
-/// there always is one, or definitions of tables that our statements do not fit (all of them are
-/// constant, so it is not the statement that is wrong).
+/// Returns true if the read found something that no store writes: a value of another type or range,
+/// no row where there always is one, or table definitions that our statements do not fit. All
+/// statements are constant, so the statement is not wrong.
 fn is_impossible(failure: &rusqlite::Error) -> bool {
     if let rusqlite::Error::SqliteFailure(_, Some(text)) = failure {
         return text.starts_with("no such ") || text.contains(" has no column ") || text == "malformed JSON";

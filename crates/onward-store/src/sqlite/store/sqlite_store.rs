@@ -44,10 +44,11 @@ use crate::sqlite::store::sqlite_errors::in_file;
 
 /// A store in one SQLite file, for one or several processes on one machine.
 ///
-/// * An acknowledgement means what the [durability](SqliteOptions::durability) says, and commits
-///   are shared: callers' writes that arrive while a commit is under way join the next one.
-/// * Several processes may open the file, on a local disk. A process that ends is noticed within a
-///   second, by the lock it held, and what it worked on is handed out again.
+/// * An acknowledgement means what the [durability](SqliteOptions::durability) level promises, and
+///   commits are shared: writes of other callers that arrive while a commit is under way join the
+///   next one.
+/// * Several processes may open the file, on a local disk. The end of a process is detected within
+///   a second, by the lock it held, and its running tasks are handed out again.
 /// * The cost of a write does not depend on how many tasks wait, are scheduled or have ended,
 ///   beyond the depth of a B-tree.
 ///
@@ -65,7 +66,7 @@ pub struct SqliteStore {
     has_new_tags: Arc<AtomicBool>,
 }
 
-/// What belongs to a store in a file.
+/// The parts of a store that exist only for a store in a file.
 #[derive(Debug)]
 pub(in crate::sqlite) struct OpenFile {
     pub(super) readers: ReadPool,
@@ -89,13 +90,13 @@ impl SqliteStore {
         Self { writer, file, info, clock, sizes, hints, has_new_tags }
     }
 
-    /// How to open a store.
+    /// Returns the options with which to open a store.
     #[must_use]
     pub fn options() -> SqliteOptions {
         SqliteOptions::default()
     }
 
-    /// Opens a file in class `full`, made where it is missing.
+    /// Opens a file with durability level `full`, and creates it where it is missing.
     ///
     /// # Errors
     /// As [`SqliteOptions::open`].
@@ -103,7 +104,7 @@ impl SqliteStore {
         Self::options().open(path).await
     }
 
-    /// How many commits there were and what they held.
+    /// Returns the number of commits and of what they held.
     #[must_use]
     pub fn commit_counts(&self) -> CommitCounts {
         self.sizes.counts()
@@ -127,7 +128,7 @@ impl SqliteStore {
         let connection = readers.take()?;
         let outcome = execute(&connection, "BEGIN").and_then(|()| read(&connection));
         let outcome = outcome.map_err(|error| in_file(&connection, error));
-        // Behind the read: what is wrong with it may follow from the file.
+        // After the read: an error in what was read may be explained by the file.
         let outcome = match outcome {
             Err(error) if error.is_corrupt() => Err(self.committer().cause_of(error)),
             outcome => readers.check().and(outcome),
@@ -139,7 +140,7 @@ impl SqliteStore {
         outcome
     }
 
-    /// Reads what finds tasks by their tags, if `by_tags`.
+    /// Runs a read, after the tags of new tasks are in the tables if `by_tags`.
     fn read_by_tags<'a, T: Send + 'a>(
         &'a self,
         by_tags: bool,
@@ -154,9 +155,9 @@ impl SqliteStore {
         })
     }
 
-    /// The processes that have ended and whose sessions nobody has ended yet. Their names are never
-    /// used again. Whoever opens a session has its mark before: so who is here is looked at behind
-    /// the sessions.
+    /// Returns the processes that have ended and whose sessions have not been ended yet. Their
+    /// names are never used again. A process makes its mark before it opens a session, so the
+    /// running processes are read after the sessions.
     fn ended_processes(&self) -> Result<BTreeSet<String>> {
         let mut processes = self.read(reads::sessions::processes)?;
         let mut committer = self.committer();
@@ -169,7 +170,7 @@ impl SqliteStore {
         Ok(processes)
     }
 
-    /// Reads what needs the writer's memory, on the writing connection.
+    /// Runs a read that needs the writer's memory, on the writing connection.
     fn read_with_cache<T>(&self, read: impl FnOnce(&Database<'_>, &mut Cache) -> Result<T>) -> Result<T> {
         let mut committer = self.committer();
         execute(&committer.connection, "BEGIN")?;
@@ -177,8 +178,8 @@ impl SqliteStore {
             Some((database, cache)) => read(&database, cache),
             None => Err(Error::closed()),
         });
-        // A read that failed on the disk may have ended the transaction: what it says is what went
-        // wrong.
+        // A read that failed on the disk may have ended the transaction. Its own error is the one
+        // to report.
         let ended =
             if committer.connection.is_autocommit() { Ok(()) } else { execute(&committer.connection, "COMMIT") };
         let read = outcome.and_then(|read| ended.map(|()| read));
@@ -192,7 +193,7 @@ fn execute(connection: &Connection, sql: &str) -> Result<()> {
     Ok(())
 }
 
-/// A read that has been done already.
+/// Returns a reply that is complete already.
 fn ready<'a, T: Send + 'a>(outcome: Result<T>) -> Answer<'a, T> {
     Box::pin(std::future::ready(outcome))
 }
@@ -322,13 +323,13 @@ impl ReadMethods for SqliteStore {
 }
 
 impl Drop for SqliteStore {
-    /// Closes this process's sessions, so that others need not wait for them, and copies the
-    /// write-ahead log back.
+    /// Closes this process's sessions, so that other processes need not wait for them, and copies
+    /// the write-ahead log back.
     fn drop(&mut self) {
         let Some(file) = &mut self.file else { return };
         file.checkpoint_trigger.close();
         if let Some(thread) = file.housekeeping.take() {
-            // The thread does not panic; if it did all the same, there is nobody left to tell.
+            // The thread does not panic. If it did anyway, no caller is left to notify.
             let _ = thread.join();
         }
         file.readers.close();
@@ -342,8 +343,8 @@ impl Drop for SqliteStore {
         {
             tracing::warn!(%error, "the sessions could not be closed; they lapse with the process");
         }
-        // The last process copies the log when it closes its connection; many brief ones would each
-        // wait for the disk.
+        // The last process copies the log when it closes its connection. Many brief processes would
+        // each wait for the disk.
         if !committer.is_brief() {
             housekeeping::checkpoint_wal(&committer.connection);
         }

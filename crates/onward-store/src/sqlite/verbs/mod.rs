@@ -1,4 +1,4 @@
-//! The verbs, a family a file, each as a method of a transaction.
+//! The verbs, one family per file, each as a method of a transaction.
 
 pub(super) mod attempts;
 mod orchestrations;

@@ -17,31 +17,31 @@ use crate::sqlite::ready::claim_order::{ClaimOrder, QueueOfSource};
 use crate::sqlite::ready::claimable_heads::ClaimableHead;
 use crate::sqlite::ready::list_cursor::ListCursor;
 
-/// The smallest number of places read from a sub-queue at once.
+/// The smallest number of sort keys read from a sub-queue at once.
 const PIECE: usize = 16;
 
 /// The lists that a claim may take from, their heads in the order in which they are taken.
 pub(in crate::sqlite) struct Candidates {
     pub(in crate::sqlite) order: ClaimOrder,
     pub(in crate::sqlite) sources: Vec<CandidateSource>,
-    /// The list that gave the last one: its next head is not among the heads yet, for it may not be
-    /// wanted.
+    /// The list that gave the last task: its next head is not among the heads yet, because it may
+    /// not be wanted.
     last_source: Option<usize>,
     pub(in crate::sqlite) remaining: Remaining,
     piece: usize,
-    /// What stands behind it is not urgent enough.
+    /// Tasks behind this sort key are not urgent enough.
     last: Option<Place>,
-    /// Whether groups share queues.
+    /// True if groups share queues.
     pub(in crate::sqlite) are_shared: bool,
 }
 
-/// Tasks of one queue and kind: those without a group, or those of all groups that nothing holds
+/// Tasks of one queue and kind: those without a group, or those of all groups that are not held
 /// back.
 pub(in crate::sqlite) struct CandidateSource {
     heads: Heads,
     queue: i64,
     kind: i64,
-    /// What the list's queue takes turns with, or is in strict mode one list with.
+    /// The turn of the list's queue. In strict mode all queues of a weight have one.
     pub(in crate::sqlite) turn: i64,
     /// The head that is among the heads.
     head: Option<ClaimableHead>,
@@ -54,18 +54,18 @@ enum Heads {
 
 struct HeadListCursor {
     head_list: i64,
-    /// Nothing up to here is taken.
+    /// No task up to this sort key is taken.
     behind: Option<Place>,
-    /// Up to where single sub-queues were looked at, where groups share queues.
+    /// The sort keys up to which single sub-queues were looked at, where groups share queues.
     passed: FxHashMap<i64, Place>,
-    /// First tasks of groups that will have a token, for a look without a sweep.
+    /// The first tasks of groups that will have a token, for a look without a sweep.
     also: Vec<ClaimableHead>,
-    /// Where groups share queues: heads that stand behind this are not urgent enough, and are
+    /// Set where groups share queues: heads behind this sort key are not urgent enough, and are
     /// passed over.
     last: Option<Place>,
 }
 
-/// A task that is next.
+/// The next task.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct Candidate {
     pub(in crate::sqlite) sort_key: Place,
@@ -74,42 +74,42 @@ pub(in crate::sqlite) struct Candidate {
     pub(super) is_of_group: bool,
 }
 
-/// How many more may be taken.
+/// The numbers of further tasks that may be taken.
 #[derive(Default)]
 pub(in crate::sqlite) struct Remaining {
-    /// From queues that are limited: by the claim, by their concurrency, by their rate.
+    /// The numbers from queues that are limited: by the claim, by their concurrency, by their rate.
     queues: FxHashMap<i64, usize>,
-    /// Whether nothing may be taken from the others.
+    /// True if nothing may be taken from other queues.
     only: bool,
-    /// Of kinds that are limited.
+    /// The numbers of kinds that are limited.
     kinds: FxHashMap<i64, usize>,
-    /// In all, where that is limited.
+    /// The number in all, where that is limited.
     all: Option<usize>,
 }
 
-/// Where a claim goes on that has to look for its lists again.
+/// The position at which a claim continues when it has to look for its lists again.
 pub(in crate::sqlite) struct Resumed {
     pub(in crate::sqlite) remaining: Remaining,
     pub(in crate::sqlite) choice: QueueChoice,
-    /// Up to where each turn's list has been looked at.
+    /// The sort keys up to which each turn's list has been looked at.
     pub(in crate::sqlite) passed: FxHashMap<i64, Place>,
 }
 
-/// What a queue takes turns as: in strict mode all queues of a weight are one.
+/// Returns the turn of a queue: in strict mode all queues of a weight are one.
 fn turn(mode: QueueMode, queue: i64, weight: u32) -> i64 {
     if mode == QueueMode::Strict { i64::from(weight) } else { queue }
 }
 
 impl Transaction<'_> {
-    /// The lists that a claim may take from.
+    /// Returns the lists that a claim may take from.
     pub(in crate::sqlite) fn candidates(&mut self, claim: &Claim, limit: usize) -> Result<Candidates> {
         let mut candidates = self.sources(claim, limit, self.resumed_at_the_start(claim));
         self.add_heads(&mut candidates)?;
         Ok(candidates)
     }
 
-    /// The lists for a look, which sweeps nothing: with the groups that have got a token since the
-    /// last sweep.
+    /// Returns the lists for a look, which sweeps nothing: with the groups that have got a token
+    /// since the last sweep.
     pub(in crate::sqlite) fn candidates_for_a_look(&mut self, claim: &Claim) -> Result<Candidates> {
         let mut candidates = self.sources(claim, 1, self.resumed_at_the_start(claim));
         self.add_groups_with_tokens(&mut candidates)?;
@@ -132,7 +132,7 @@ impl Transaction<'_> {
         let mode = self.mode_of(claim);
         let has_affinity_keys = self.cache.affinity.any();
         let has_groups = has_affinity_keys || self.cache.names.has_groups();
-        // What is reserved for whoever asks; a look may ask for nobody.
+        // The session whose reserved lists are included; a look may have no session.
         let own = Some(claim.session.0).filter(|session| has_affinity_keys && *session > 0);
         let (are_shared, last) = (self.cache.limits.fair_shares.are_shared(), claim.last_place(self.now));
         let (mut sources, mut queues) = (Vec::new(), Vec::new());
@@ -174,7 +174,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// What may be taken.
+    /// Returns the numbers of tasks that may be taken.
     fn remaining(&self, queues: &QueueSelection) -> Remaining {
         let mut remaining = Remaining::default();
         if let QueueSelection::Only(queues) = queues {
@@ -229,7 +229,7 @@ impl Transaction<'_> {
             let first = self.cache.heads.first(self.connection, cursor.head_list)?;
             return Ok(first.into_iter().chain(cursor.also.iter().copied()).min());
         }
-        // Lists whose head has been passed may go on behind that.
+        // Lists whose head has been passed may continue behind it.
         let mut next: Option<ClaimableHead> = None;
         let is_urgent_enough = |head: &ClaimableHead| cursor.last.is_none_or(|last| head.sort_key <= last);
         let is_last = |head: &ClaimableHead| cursor.passed_of(head).is_none() && is_urgent_enough(head);
@@ -247,7 +247,7 @@ impl Transaction<'_> {
         Ok(next)
     }
 
-    /// The next task of all lists that may still give one.
+    /// Returns the next task of all lists that may still give one.
     pub(in crate::sqlite) fn next_candidate(&mut self, candidates: &mut Candidates) -> Result<Option<Candidate>> {
         if let Some(source) = candidates.last_source.take() {
             self.add_head(candidates, source)?;
@@ -275,8 +275,8 @@ impl Transaction<'_> {
         Ok(None)
     }
 
-    /// How long until the first task that is not urgent enough will be, where a claim that handed
-    /// out `taken` left room for more.
+    /// Returns the time until the first task that is not urgent enough becomes so, where a claim
+    /// that took `taken` tasks left room for more.
     pub(super) fn next_aged(&mut self, claim: &Claim, taken: usize) -> Result<Option<Duration>> {
         let Some(last) = claim.last_place(self.now).filter(|_| taken < claim.limit.min(bounds::CLAIM)) else {
             return Ok(None);
@@ -292,8 +292,8 @@ impl Transaction<'_> {
         Ok(next.map(|next| between(last, next)))
     }
 
-    /// The first place of a list behind another. Where groups share queues their heads are not in
-    /// the order of their places, so all are looked at.
+    /// Returns the first sort key of a list behind another. Where groups share queues their heads
+    /// are not in the order of their sort keys, so all are looked at.
     fn first_behind(&mut self, heads: &Heads, last: Place) -> Result<Option<Place>> {
         let cursor = match heads {
             Heads::List(cursor) => {
@@ -316,13 +316,13 @@ impl Transaction<'_> {
         Ok(next)
     }
 
-    /// Has the heads of groups' lists be those of groups that may still give a task.
+    /// Restricts the heads of groups' lists to those of groups that may still give a task.
     pub(super) fn refresh_groups(&mut self, candidates: &mut Candidates) -> Result<()> {
         self.refresh(candidates, |_, source| matches!(source.heads, Heads::HeadList(_)))
     }
 
-    /// Has lists stand where they do after a start from a queue that groups share: those of the
-    /// same group, or of tasks without one.
+    /// Moves lists to their order after a start from a queue that groups share: those of the same
+    /// group, or of tasks without one.
     pub(super) fn refresh_shares(&mut self, candidates: &mut Candidates, started: Candidate) -> Result<()> {
         let (group, queue) = (self.cache.names.group_of(started.list), candidates.sources[started.source].queue);
         self.refresh(candidates, |names, source| match group {
@@ -340,8 +340,8 @@ impl Transaction<'_> {
         candidates: &mut Candidates,
         is_to_be: impl Fn(&Names, &CandidateSource) -> bool,
     ) -> Result<()> {
-        // A turn ends where no list of it has a head, so the list that gave the last one gets its
-        // next first.
+        // A turn ends where no list of it has a head, so the list that gave the last task gets its
+        // next head first.
         if let Some(source) = candidates.last_source.take() {
             self.add_head(candidates, source)?;
             candidates.order.settle(source);
@@ -408,7 +408,7 @@ impl Candidates {
         self.last.is_none_or(|last| sort_key <= last)
     }
 
-    /// Notes that the task that came last is taken.
+    /// Records that the last task is taken.
     pub(in crate::sqlite) fn took(&mut self, source: usize) {
         self.order.took();
         let CandidateSource { queue, kind, .. } = self.sources[source];
@@ -425,7 +425,7 @@ impl Candidates {
         for source in 0..self.sources.len() {
             if self.sources[source].kind == kind {
                 self.order.remove(source);
-                // The list that gave the last one may have a head to come.
+                // The list that gave the last task may have a further head.
                 if self.last_source.is_none_or(|last| self.sources[last].turn != self.sources[source].turn) {
                     self.order.settle(source);
                 }
@@ -433,7 +433,7 @@ impl Candidates {
         }
     }
 
-    /// Leaves the task that came last, and all before it in its list, where it is.
+    /// Leaves the last task, and all before it in its list, where it is.
     pub(in crate::sqlite) fn pass(&mut self, candidate: Candidate) {
         let Heads::HeadList(cursor) = &mut self.sources[candidate.source].heads else { return };
         if self.are_shared {
@@ -445,7 +445,7 @@ impl Candidates {
 }
 
 impl HeadListCursor {
-    /// Up to where the sub-queue of a head was looked at, if the head was.
+    /// Returns the sort key up to which the sub-queue of a head was looked at, if the head was.
     fn passed_of(&self, head: &ClaimableHead) -> Option<Place> {
         let passed = [self.behind, self.passed.get(&head.list).copied()].into_iter().flatten().max();
         passed.filter(|passed| head.sort_key <= *passed)
@@ -453,7 +453,7 @@ impl HeadListCursor {
 }
 
 impl Remaining {
-    /// Whether a task of a queue and a kind may still be taken.
+    /// Returns true if a task of a queue and a kind may still be taken.
     fn any_of(&self, queue: i64, kind: i64) -> bool {
         self.queues.get(&queue).map_or(!self.only, |remaining| *remaining > 0)
             && self.kinds.get(&kind).is_none_or(|remaining| *remaining > 0)
@@ -467,8 +467,8 @@ impl Remaining {
         }
     }
 
-    /// Notes that a task was taken; answers how many more of its queue and of its kind may be,
-    /// where that is limited.
+    /// Records that a task was taken. Returns the numbers of further tasks of its queue and of its
+    /// kind, where they are limited.
     fn took(&mut self, queue: i64, kind: i64) -> (Option<usize>, Option<usize>) {
         self.all = self.all.map(|remaining| remaining.saturating_sub(1));
         (one_less(&mut self.queues, queue), one_less(&mut self.kinds, kind))

@@ -1,4 +1,4 @@
-//! Handing out due tasks.
+//! Claims due tasks.
 
 use std::collections::BTreeMap;
 
@@ -52,8 +52,8 @@ impl Transaction<'_> {
     fn take(&mut self, claim: &Claim) -> Result<(Vec<ClaimedTask>, QueueTurn)> {
         let limit = claim.limit.min(bounds::CLAIM);
         let mut candidates = self.candidates(claim, limit)?;
-        // A sweep leaves expired tasks behind where there are very many; then each task is looked
-        // at before the next is chosen.
+        // A sweep leaves expired tasks where there are very many. Then each task is checked before
+        // the next is chosen.
         if self.cache.index.expired(self.connection, self.now.as_microseconds(), 1)?.is_empty() {
             let tasks = self.take_together(claim, limit, &mut candidates)?;
             Ok((tasks, candidates.order.choice(&claim.choice).turn))
@@ -77,8 +77,8 @@ impl Transaction<'_> {
             let next_task = self.cache.next_task;
             if self.expire_if_due(candidate.sort_key.task)? {
                 if self.cache.next_task > next_task {
-                    // What followed the expired task may stand before what the candidates have in
-                    // store.
+                    // The tasks behind the expired one may sort before the heads that the
+                    // candidates have read.
                     choice = candidates.order.choice(&choice);
                     let resumed =
                         Resumed { remaining: candidates.remaining, choice: choice.clone(), passed: passed.clone() };
@@ -116,8 +116,9 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
-    /// Notes that a candidate is taken. One of a group or an affinity key leaves its list at once, for
-    /// that may hold back others of the group, and changes whom the affinity key prefers.
+    /// Records that a candidate is taken. A task of a group or an affinity key leaves its list at
+    /// once: that may hold back other tasks of the group, and changes the session that the affinity
+    /// key prefers.
     fn take_candidate(&mut self, claim: &Claim, candidates: &mut Candidates, candidate: Candidate) -> Result<()> {
         candidates.took(candidate.source);
         let is_held_back =
@@ -134,7 +135,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Ends a waiting task that has expired; answers whether it has.
+    /// Ends a waiting task that has expired. Returns true if it has.
     fn expire_if_due(&mut self, id: TaskId) -> Result<bool> {
         let task = self.live(id)?;
         let Some(task) = task.filter(|task| task.expires_at.is_some_and(|at| at <= self.now.as_microseconds())) else {
@@ -144,8 +145,8 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Starts an attempt of each of the waiting tasks at these places. The caller takes them out of
-    /// their sub-queues.
+    /// Starts an attempt of each of the waiting tasks with these sort keys. The caller takes them
+    /// out of their sub-queues.
     fn start(&mut self, claim: &Claim, sort_keys: &[Place]) -> Result<Vec<ClaimedTask>> {
         let cached: Vec<_> =
             sort_keys.iter().map(|sort_key| self.cache.index.take_waiting_row(sort_key.task)).collect();
@@ -223,8 +224,8 @@ impl Transaction<'_> {
         Ok(Some(claimed))
     }
 
-    /// A start ends a time to live that counts from submission and begins one that counts from the
-    /// first attempt.
+    /// Ends a time to live that counts from submission, and begins one that counts from the first
+    /// attempt.
     fn start_time_to_live(&mut self, task: &mut LiveTask) -> Result<()> {
         let before = task.expires_at;
         if let Some(at) = before {
@@ -242,7 +243,7 @@ impl Transaction<'_> {
     }
 }
 
-/// A waiting task as it is leased.
+/// Returns a waiting task as it is leased.
 fn leased(task: &LiveTask) -> Leased {
     Leased { task: task.id, claim: task.claims.saturating_add(1), expires_at: task.expires_at }
 }

@@ -1,9 +1,9 @@
-//! Ending attempts well, many at once.
+//! Completes attempts, many at once.
 //!
 //! Most completions touch nothing but their own rows, their keys, and tasks that depend on them.
-//! The keys are freed and the dependents told at once; the rows may be gathered and moved
-//! set-based: before any other write that could see them, and at the end of the transaction. Nobody
-//! can tell.
+//! The keys are freed and the dependents updated at once. The rows may be gathered and moved
+//! set-based: before any other write that could see them, and at the end of the transaction. So no
+//! caller can observe the difference.
 
 use bytes::Bytes;
 use rusqlite::params;
@@ -85,7 +85,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Does the completions that were gathered.
+    /// Writes the completions that were gathered.
     pub(in crate::sqlite) fn flush_completions(&mut self) -> Result<()> {
         if self.completions.is_empty() {
             return Ok(());
@@ -160,12 +160,12 @@ impl Transaction<'_> {
     }
 }
 
-/// A completion that is answered but not written yet.
+/// A completion that has an outcome but is not written yet.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct Completion {
     task: TaskId,
     held: Held,
-    /// Whether it is in history already, with its result.
+    /// True if it is in history already, with its result.
     has_result: bool,
 }
 

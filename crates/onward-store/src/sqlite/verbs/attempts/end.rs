@@ -1,4 +1,4 @@
-//! How attempts end.
+//! Ends of attempts.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::sqlite::commit::transition_log::end_change;
 use crate::sqlite::verbs::attempts::leases::Leased;
 use crate::sqlite::verbs::relations::batches::is_batch_item;
 
-/// How a task ends.
+/// The way in which a task ends.
 struct End<'a> {
     state: TaskState,
     attempts: u32,
@@ -31,7 +31,7 @@ struct End<'a> {
 }
 
 impl Transaction<'_> {
-    /// Ends a held task well; the attempt is counted by the caller.
+    /// Ends a held task as completed; the caller counts the attempt.
     pub(super) fn end_completed(&mut self, task: &LiveTask, held: Held, result: Option<&Bytes>) -> Result<()> {
         self.end(
             task,
@@ -53,7 +53,7 @@ impl Transaction<'_> {
             attempts: task.attempts,
             expires_at: task.expires_at.map(Timestamp::from_microseconds),
             is_rated: self.is_rated(task.sub_queue)?,
-            // One that a member is to be taken out of has to wait for that as well.
+            // A batch that an item is to be taken out of has to wait for that as well.
             is_moving: task.links & MOVING != 0 && self.is_moving(task.id)? || self.has_items_to_cancel(&task)?,
         };
         Ok(Outcome::Failed(match attempt::failed(failed, next, self.now) {
@@ -71,7 +71,7 @@ impl Transaction<'_> {
         }))
     }
 
-    /// The session goes on with the task under a new lease.
+    /// Lets the session continue with the task under a new lease.
     fn hold(&mut self, task: &LiveTask, held: Held, attempts: u32) -> VerbResult<Failed> {
         self.cache.running_rows.remove(task.id);
         let claim = held.claim.saturating_add(1);
@@ -105,7 +105,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Gives a held task back as if it had not been claimed.
+    /// Releases a held task as if it had not been claimed.
     pub(in crate::sqlite) fn give_back(&mut self, task: &LiveTask, held: Held, after: Duration) -> Result<()> {
         if task.cancel_requested > 0 {
             return self.end_held_with(task, held, TaskState::Cancelled, task.attempts);
@@ -156,7 +156,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Takes a task back from a session that has lapsed.
+    /// Requeues a task of a session that has lapsed.
     pub(in crate::sqlite) fn lose(&mut self, task: &LiveTask, held: Held) -> Result<()> {
         let text = rules::errors::lost_lease(SessionId(held.session));
         self.record_error(task, task.attempts.saturating_add(1), &text)?;
@@ -170,7 +170,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// A held task waits, or is scheduled, again.
+    /// Makes a held task wait, or be scheduled, again.
     fn wait_again(
         &mut self,
         task: &LiveTask,
@@ -180,7 +180,7 @@ impl Transaction<'_> {
         lost: u32,
     ) -> Result<TaskState> {
         let scheduled = at > self.now;
-        // What need not wait keeps its place in its ready list.
+        // A task that need not wait keeps its sort key in its ready list.
         let run_at = if scheduled { at.as_microseconds() } else { task.run_at };
         let state = if scheduled { TaskState::Scheduled } else { TaskState::Waiting };
         let blocked = self.stands_aside(task, state)?;
@@ -203,7 +203,7 @@ impl Transaction<'_> {
         self.let_go(&waiting)
     }
 
-    /// Adds an error to a task's, and drops the second oldest where there are too many.
+    /// Adds an error to those of a task, and drops the second oldest where there are too many.
     pub(in crate::sqlite::verbs) fn record_error(
         &mut self,
         task: &LiveTask,
@@ -219,8 +219,8 @@ impl Transaction<'_> {
         self.connection
             .prepare_cached("INSERT INTO attempt_error (task, number, attempt, at, message) VALUES (?, ?, ?, ?, ?)")?
             .execute(params![task.id.0, number, attempt, self.now.as_microseconds(), message])?;
-        // They are numbered from zero without a gap until the first one is dropped, and then one
-        // goes for each that comes.
+        // Errors are numbered from zero without a gap until the first one is dropped; from then on
+        // one is dropped for each new one.
         if number >= bounds::ERRORS_KEPT {
             self.connection
                 .prepare_cached(include_str!("../../sql/attempts/drop_second_error.sql"))?
@@ -229,14 +229,14 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Ends a task that nobody holds.
+    /// Ends a task that no session holds.
     pub(in crate::sqlite::verbs) fn end_unheld(&mut self, task: &LiveTask, state: TaskState) -> Result<()> {
         self.leave_list(&task.entry())?;
         let (attempts, claims, started_at) = (task.attempts, task.claims, task.started_at);
         self.end(task, &End { state, attempts, claims, started_at, result: None })
     }
 
-    /// Ends a task that nobody holds and whose attempt was under way all the same: it counts.
+    /// Ends a task that no session holds but whose attempt was under way: the attempt counts.
     pub(super) fn end_awaited(&mut self, task: &LiveTask, state: TaskState, result: Option<&Bytes>) -> Result<()> {
         self.leave_list(&task.entry())?;
         let (attempts, claims, started_at) = (task.attempts.saturating_add(1), task.claims, task.started_at);
@@ -259,7 +259,7 @@ impl Transaction<'_> {
         self.end(task, &End { state, attempts, claims: held.claim, started_at, result: None })
     }
 
-    /// Moves a task to history; frees its key; submits what was to follow.
+    /// Moves a task to history, frees its key, and submits its successor.
     fn end(&mut self, task: &LiveTask, end: &End<'_>) -> Result<()> {
         self.connection.prepare_cached(include_str!("../../sql/attempts/move_to_history.sql"))?.execute(params![
             task.id.0,
@@ -323,13 +323,13 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Drops what was kept of a task's key, for another task takes it.
+    /// Drops the retained key of a task, because another task takes the key.
     pub(in crate::sqlite::verbs) fn forget_retained_key(&self, task: TaskId) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM retained_key WHERE task = ?")?.execute([task.0])?;
         Ok(())
     }
 
-    /// The live task with this number, or why there is none.
+    /// Returns the live task with this number, or the reason why there is none.
     pub(in crate::sqlite::verbs) fn live_or_refuse(&self, task: TaskId) -> VerbResult<LiveTask> {
         if let Some(live) = self.live(task)? {
             return Ok(live);

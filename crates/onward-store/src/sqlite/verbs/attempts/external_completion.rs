@@ -1,4 +1,4 @@
-//! Attempts that are finished from elsewhere.
+//! Attempts that are completed externally.
 
 use std::time::Duration;
 
@@ -84,7 +84,7 @@ impl Transaction<'_> {
         within.map(|within| self.now.plus(within).as_microseconds())
     }
 
-    /// A task waits no more to be finished.
+    /// Deletes the record that a task awaits its external completion.
     pub(in crate::sqlite::verbs) fn forget_awaited(&mut self, task: TaskId) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM awaited_completion WHERE task = ?")?.execute([task.0])?;
         self.cache.next_overdue = next_overdue(self.connection)?;
@@ -157,7 +157,7 @@ impl Transaction<'_> {
         self.forget_awaited(task.id)?;
         self.leave_list(&task.entry())?;
         let scheduled = at > self.now;
-        // What need not wait keeps its place in its ready list.
+        // A task that need not wait keeps its sort key in its ready list.
         let run_at = if scheduled { at.as_microseconds() } else { task.run_at };
         self.connection
             .prepare_cached(include_str!("../../sql/attempts/retry_awaited.sql"))?
@@ -177,7 +177,7 @@ impl Transaction<'_> {
         Ok(TaskState::Blocked)
     }
 
-    /// Fails attempts that were not finished in time, the most overdue first.
+    /// Fails attempts that were not completed in time, the most overdue first.
     pub(in crate::sqlite::verbs) fn fail_overdue(&mut self) -> Result<()> {
         let now = self.now.as_microseconds();
         if self.cache.next_overdue.is_none_or(|at| at > now) {

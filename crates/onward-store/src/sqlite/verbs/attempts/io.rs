@@ -1,5 +1,5 @@
-//! What tasks move. It stands among their options, so that it goes to history with them and costs
-//! those nothing that move nothing.
+//! The I/O of tasks. It is part of their options, so that it goes to history with them and costs
+//! nothing for tasks without I/O.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -21,7 +21,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Counts what a completed task was expected to move, and what it moved.
+    /// Counts the expected and the recorded I/O of a completed task.
     pub(super) fn count_io(&self, sub_queue: i64, expected: Io, recorded: Option<Io>) -> Result<()> {
         if expected.is_none() && recorded.is_none() {
             return Ok(());

@@ -1,9 +1,9 @@
-//! Who holds which tasks.
+//! Leases: the tasks that each session holds.
 //!
-//! A lease is on those of a range of tasks that are still in `task`. Tasks that are claimed
-//! together and have consecutive numbers share one, so a claim of a thousand tasks writes one row,
-//! and their completions write none but to remove it. A task that leaves its lease without ending
-//! (it waits again, or goes on under a new lease) divides it.
+//! A lease covers those of a range of tasks that are still in `task`. Tasks that are claimed
+//! together and have consecutive numbers share one. So a claim of a thousand tasks writes one row,
+//! and their completions write none except to remove it. A task that leaves its lease without
+//! ending (it waits again, or continues under a new lease) divides it.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -17,7 +17,7 @@ use crate::sqlite::commit::transaction::Transaction;
 pub(in crate::sqlite) struct Leased {
     pub(in crate::sqlite) task: TaskId,
     pub(in crate::sqlite) claim: u32,
-    /// When it would expire were it not claimed.
+    /// The time at which it would expire if it were not claimed.
     pub(in crate::sqlite) expires_at: Option<i64>,
 }
 
@@ -42,7 +42,7 @@ pub(in crate::sqlite) struct LeaseRow {
 }
 
 impl Transaction<'_> {
-    /// Leases tasks, which no lease is on, to a session from now.
+    /// Leases tasks, which have no lease, to a session from now.
     pub(in crate::sqlite) fn lease(&self, session: SessionId, tasks: impl IntoIterator<Item = Leased>) -> Result<()> {
         let mut tasks: Vec<Leased> = tasks.into_iter().collect();
         tasks.sort_unstable_by_key(|leased| leased.task);
@@ -60,7 +60,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Goes on with the lease of a task that shares it with no other; answers whether there is one.
+    /// Renews the lease of a task that shares it with no other. Returns true if there is one.
     pub(super) fn renew_single_lease(&self, leased: Leased) -> Result<bool> {
         let renewed = self
             .connection
@@ -79,7 +79,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The lease on a live task.
+    /// Returns the lease on a live task.
     pub(super) fn lease_of(&self, task: TaskId) -> Result<Option<LeaseRow>> {
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/attempts/lease_of_task.sql"))?;
         let lease = statement.query_row([task.0], |row| {

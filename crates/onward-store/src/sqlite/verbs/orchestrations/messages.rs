@@ -1,4 +1,4 @@
-//! What waits for orchestrations: the rows of `instance` and `message`.
+//! Messages that wait for orchestrations: the rows of `instance` and `message`.
 
 use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
@@ -10,7 +10,7 @@ use crate::api::task::{TaskId, TaskState};
 use crate::rules::orchestration;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction};
 
-/// What is kept of an orchestration that has not changed since.
+/// The row of an orchestration that has not changed since it was read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::sqlite) struct InstanceRow {
     pub(in crate::sqlite) generation: u32,
@@ -30,7 +30,7 @@ impl Transaction<'_> {
         Ok(row.optional()?.unwrap_or_default())
     }
 
-    /// What an orchestration is handed out with.
+    /// Returns the state with which an orchestration is claimed.
     pub(in crate::sqlite::verbs) fn claimed_instance(&self, task: &LiveTask) -> Result<Option<Box<ClaimedInstance>>> {
         if !task.options.orchestration {
             return Ok(None);
@@ -50,14 +50,15 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], |row| row.get(0))?)
     }
 
-    /// How many wait. Their numbers have no gaps, and the last of them has come last of all.
+    /// Returns the number of messages that wait. Their numbers have no gaps, and the last of them
+    /// arrived last of all.
     pub(super) fn count_messages(&self, task: TaskId) -> Result<usize> {
         let mut statement =
             self.connection.prepare_cached(include_str!("../../sql/orchestrations/count_messages.sql"))?;
         Ok(statement.query_row([task.0], |row| row.get(0)).optional()?.unwrap_or_default())
     }
 
-    /// Tells the orchestration that submitted a task of its end, if it asked for that.
+    /// Notifies the orchestration that submitted a task of its end, if it asked for that.
     pub(in crate::sqlite::verbs) fn report_end(
         &mut self,
         task: &LiveTask,
@@ -71,8 +72,8 @@ impl Transaction<'_> {
         self.deliver(parent, MessageBody::Ended { reference, task: task.id, state, result, error })
     }
 
-    /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it
-    /// is parked.
+    /// Puts a message into the mailbox of an orchestration that can still receive it, and wakes it
+    /// if it is parked.
     pub(super) fn deliver(&mut self, to: TaskId, body: MessageBody) -> Result<()> {
         let live = match self.cache.index.idle_row(to) {
             Some(idle) => Some(idle.clone()),
@@ -87,7 +88,8 @@ impl Transaction<'_> {
         }
         let InstanceRow { length, received, hold, .. } = self.instance(to)?;
         let number = received + 1;
-        // Not by one statement that answers the row: SQLite makes a table for the answer each time.
+        // Two statements and not one that returns the row: SQLite makes a table for a returned row
+        // each time.
         self.connection
             .prepare_cached(include_str!("../../sql/orchestrations/receive_message.sql"))?
             .execute(params![to.0, number])?;
@@ -101,7 +103,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Has a parked orchestration wait for a turn.
+    /// Makes a parked orchestration wait for a turn.
     pub(in crate::sqlite) fn wake(&mut self, task: &LiveTask) -> Result<()> {
         let run_at = self.now.as_microseconds();
         self.leave_list(&task.entry())?;
@@ -116,8 +118,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Tells an orchestration that it is to be cancelled, if it is one that has begun; answers
-    /// whether it was told.
+    /// Notifies an orchestration that has begun that it is to be cancelled. Returns true if it was
+    /// notified.
     pub(in crate::sqlite::verbs) fn notify_of_cancel(&mut self, task: &LiveTask) -> Result<bool> {
         if !task.options.orchestration {
             return Ok(false);
@@ -153,13 +155,13 @@ impl Transaction<'_> {
         Ok(messages)
     }
 
-    /// Forgets what waits for an orchestration.
+    /// Deletes the messages that wait for an orchestration.
     pub(super) fn empty_mailbox(&self, task: TaskId) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM message WHERE task = ?")?.execute([task.0])?;
         Ok(())
     }
 
-    /// Removes all that is kept of an orchestration beside its task.
+    /// Removes everything of an orchestration beside its task.
     pub(in crate::sqlite::verbs) fn remove_instance(&self, task: TaskId) -> Result<()> {
         self.empty_mailbox(task)?;
         self.connection.prepare_cached("DELETE FROM turn WHERE task = ?")?.execute([task.0])?;

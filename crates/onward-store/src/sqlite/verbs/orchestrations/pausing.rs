@@ -1,4 +1,4 @@
-//! Orchestrations that are paused one by one.
+//! Pauses of single orchestrations.
 
 use rusqlite::params;
 
@@ -62,8 +62,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Whether an orchestration that would go on to a state stands aside instead, since it is
-    /// paused; then it is noted.
+    /// Returns true if an orchestration that would change to `state` stays aside because it is
+    /// paused; then this is recorded.
     pub(in crate::sqlite::verbs) fn stands_aside(&self, task: &LiveTask, state: TaskState) -> Result<bool> {
         if !task.options.orchestration {
             return Ok(false);
@@ -72,7 +72,7 @@ impl Transaction<'_> {
         self.is_put_aside(task.id, hold, state)
     }
 
-    /// The same of one of which it is known whether it is paused.
+    /// Returns the same for an orchestration whose pause is known.
     pub(in crate::sqlite::verbs) fn is_put_aside(&self, task: TaskId, hold: Hold, state: TaskState) -> Result<bool> {
         let stands_aside = orchestration::stands_aside(hold, state);
         if stands_aside {

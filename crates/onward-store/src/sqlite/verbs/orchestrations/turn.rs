@@ -40,7 +40,7 @@ impl Transaction<'_> {
         let submitted = turn.submits.iter().map(|new| self.submit_of(task.id, new)).collect::<VerbResult<_>>()?;
         turn.cancels.iter().try_for_each(|child| self.cancel_of(task.id, *child))?;
         if orchestration::offers_all(turn) && !(turn.submits.is_empty() && turn.cancels.is_empty()) {
-            // Only reports of the tasks that this turn cancelled or could not submit.
+            // Only reports of the tasks that this turn cancelled or could not submit are left.
             self.empty_mailbox(task.id)?;
         }
         let state = self.go_on_after(task.id, (held, row.hold), &turn.next)?;
@@ -56,7 +56,7 @@ impl Transaction<'_> {
         Ok(orchestration::check_offered(turn, received, taken)?)
     }
 
-    /// Writes what a turn says of the orchestration itself.
+    /// Writes the parts of a turn that concern the orchestration itself.
     fn append(&self, turn: &Turn) -> Result<()> {
         let id = turn.lease.task.0;
         let status = turn.status.as_deref();
@@ -122,7 +122,7 @@ impl Transaction<'_> {
     }
 
     fn go_on_after(&mut self, id: TaskId, (held, hold): (Held, Hold), next: &AfterTurn) -> VerbResult<TaskState> {
-        // As it is after what it submitted.
+        // Read again, because the submits of the turn may have changed it.
         let task = self.live_or_refuse(id)?;
         let next = if task.cancel_requested > 0 { orchestration::superseded(next.clone()) } else { next.clone() };
         match next {
@@ -175,7 +175,7 @@ impl Transaction<'_> {
         self.leave_turn(task, by, state, run_at)
     }
 
-    /// A turn is over, and the orchestration is not.
+    /// Ends a turn of an orchestration that continues.
     fn leave_turn(
         &mut self,
         task: &LiveTask,
@@ -245,7 +245,7 @@ impl Transaction<'_> {
     fn active_with(&self, kind: &Name, key: &str) -> VerbResult<TaskId> {
         let none = || Refusal::NoneWithKey { kind: kind.clone(), key: key.to_owned() };
         let owner = self.owner_of_key(kind, key)?.ok_or_else(none)?;
-        // One that was never started is none for whoever did not ask for that.
+        // A caller that did not ask for orchestrations that were never started does not find one.
         if self.instance(owner)?.hold == Hold::Unstarted { Err(none().into()) } else { Ok(owner) }
     }
 

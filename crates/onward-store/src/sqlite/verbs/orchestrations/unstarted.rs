@@ -1,4 +1,4 @@
-//! What is sent to orchestrations before they start.
+//! Signals sent to orchestrations before they start.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::rules::orchestration;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 
 impl Transaction<'_> {
-    /// The active orchestration that has a key, or one that keeps signals for it.
+    /// Returns the active orchestration that has a key, or one that keeps signals for it.
     pub(super) fn recipient_or_kept(
         &mut self,
         signal: &Signal,
@@ -49,8 +49,8 @@ impl Transaction<'_> {
         Ok(statement.query_row([], |row| row.get(0))?)
     }
 
-    /// What an orchestration that was never started keeps is kept for as long as was asked for
-    /// last.
+    /// Extends how long an orchestration that was never started keeps its signals: the later of the
+    /// present end and the requested one holds.
     fn keep_longer(&mut self, task: TaskId, keep_for: Duration) -> VerbResult<()> {
         let live = self.live_or_refuse(task)?;
         if !live.options.orchestration || self.instance(task)?.hold != Hold::Unstarted {
@@ -70,7 +70,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Takes an orchestration with what was kept for its key.
+    /// Starts an orchestration with the signals that were kept for its key.
     pub(in crate::sqlite::verbs) fn start_with_kept(&mut self, unstarted: TaskId, task: &NewTask) -> Result<TaskId> {
         let (received, kept) = (self.instance(unstarted)?.received, self.all_messages(unstarted)?);
         self.remove_without_trace(unstarted)?;

@@ -1,4 +1,4 @@
-//! Tasks that are collected, and batches of them.
+//! Pending batches, their items, and the batches made of them.
 
 use std::num::NonZeroU32;
 
@@ -19,7 +19,7 @@ use crate::sqlite::commit::cache::next_ready_batch;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 use crate::sqlite::verbs::tasks::control::EndedTask;
 
-/// Whether a live task is collected with others, or was handed over with them.
+/// Returns true if a live task is an item of a pending batch or of a batch.
 pub(in crate::sqlite::verbs) fn is_batch_item(task: &LiveTask) -> bool {
     task.blocked && task.options.aggregate.is_some()
 }
@@ -38,7 +38,8 @@ fn pending_batch_of(row: &Row<'_>) -> rusqlite::Result<Collection> {
 }
 
 impl Transaction<'_> {
-    /// Has a task that was just inserted join those of its sub-queue, unless it has ended already.
+    /// Adds a task that was just inserted to the pending batch of its sub-queue, unless it has
+    /// ended already.
     pub(in crate::sqlite::verbs) fn add_new_to_batch(
         &mut self,
         id: TaskId,
@@ -52,7 +53,7 @@ impl Transaction<'_> {
         self.add_to_batch(id, sub_queue, aggregate, new.payload.len() as u64)
     }
 
-    /// Has a task that is to be collected join those of a sub-queue.
+    /// Adds a task to the pending batch of a sub-queue.
     pub(in crate::sqlite::verbs) fn add_to_batch(
         &mut self,
         id: TaskId,
@@ -97,7 +98,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Makes a batch of what is collected in a sub-queue; answers how many items it has.
+    /// Submits the pending batch of a sub-queue as a batch. Returns its number of items.
     fn submit_batch(&mut self, sub_queue: i64) -> Result<usize> {
         let items = self.pending_items(sub_queue)?;
         let facts: Vec<MemberFacts> = items.iter().map(|(_, facts)| *facts).collect();
@@ -121,7 +122,7 @@ impl Transaction<'_> {
         Ok(items.len())
     }
 
-    /// What is collected in a sub-queue, the oldest first.
+    /// Returns the items of the pending batch of a sub-queue, the oldest first.
     fn pending_items(&self, sub_queue: i64) -> Result<Vec<(TaskId, MemberFacts)>> {
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/relations/pending_items.sql"))?;
         let items = statement.query_map([sub_queue], |row| {
@@ -132,7 +133,7 @@ impl Transaction<'_> {
         Ok(items.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Hands over what it is time for, the longest overdue first; answers how many batches.
+    /// Submits the pending batches that are ready, the longest overdue first. Returns how many.
     pub(in crate::sqlite::verbs) fn submit_ready_batches(&mut self) -> Result<u64> {
         let now = self.now.as_microseconds();
         if self.cache.next_ready_batch.is_none_or(|at| at > now) {
@@ -158,8 +159,8 @@ impl Transaction<'_> {
         Ok(sub_queues.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Takes a task out of what is collected in its sub-queue; answers how many bytes its payload has,
-    /// if it was there.
+    /// Takes a task out of the pending batch of its sub-queue. Returns the number of bytes of its
+    /// payload, if it was there.
     pub(in crate::sqlite::verbs) fn leave_pending_batch(&mut self, task: &LiveTask) -> Result<Option<u64>> {
         let bytes: Option<i64> = self
             .connection
@@ -179,8 +180,8 @@ impl Transaction<'_> {
         Ok(Some(bytes))
     }
 
-    /// A task that was to be collected has ended or was removed: it leaves what is being collected,
-    /// or its batch, unless it ended with that.
+    /// Takes a batch item that has ended or was removed out of its pending batch or its batch,
+    /// unless it ended with the batch.
     pub(in crate::sqlite::verbs) fn leave_batch(&mut self, task: &LiveTask, is_removed: bool) -> Result<()> {
         let Some(batch) = self.batch_of(task.id)? else { return self.leave_pending_batch(task).map(drop) };
         let live = self.live(batch)?;
@@ -201,26 +202,26 @@ impl Transaction<'_> {
         Ok(statement.query_row([item.0], |row| row.get(0).map(TaskId)).optional()?)
     }
 
-    /// A task is an item of its batch no more.
+    /// Deletes the record that a task is an item of its batch.
     pub(in crate::sqlite::verbs) fn forget_batch_of(&self, item: TaskId) -> Result<()> {
         self.connection.prepare_cached("DELETE FROM batch_item WHERE task = ?")?.execute([item.0])?;
         Ok(())
     }
 
-    /// The first item of a batch from a number on.
+    /// Returns the first item of a batch from a number on.
     fn next_item(&self, batch: TaskId, from: i64) -> Result<Option<TaskId>> {
         let mut statement =
             self.connection.prepare_cached("SELECT min(task) FROM batch_item WHERE batch = ? AND task >= ?")?;
         Ok(statement.query_row([batch.0, from], |row| row.get::<_, Option<i64>>(0))?.map(TaskId))
     }
 
-    /// The batch of a live task, if it is an item of one that has not ended.
+    /// Returns the batch of a live task, if the task is an item of a batch that has not ended.
     pub(in crate::sqlite::verbs) fn live_batch_of(&self, task: &LiveTask) -> Result<Option<LiveTask>> {
         let batch = if is_batch_item(task) { self.batch_of(task.id)? } else { None };
         batch.map_or(Ok(None), |batch| self.live(batch))
     }
 
-    /// Where a live task stands; an item runs while its batch does.
+    /// Returns the state of a live task; an item runs while its batch does.
     pub(in crate::sqlite::verbs) fn standing_of(&self, task: &LiveTask) -> Result<TaskState> {
         let runs = self.live_batch_of(task)?.is_some_and(|batch| batch.held.is_some());
         Ok(if runs { TaskState::Running } else { task.state() })
@@ -235,13 +236,13 @@ impl Transaction<'_> {
         Ok(items_to_cancel.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Whether somebody wants items of a batch cancelled.
+    /// Returns true if the cancellation of an item of a batch was requested.
     pub(in crate::sqlite::verbs) fn has_items_to_cancel(&self, batch: &LiveTask) -> Result<bool> {
         Ok(!self.items_to_cancel(batch)?.is_empty())
     }
 
-    /// A task waits again. If it is a batch, items that somebody wanted cancelled while it ran
-    /// are taken out of it. Answers where it stands.
+    /// Makes a task wait again. If it is a batch, the items whose cancellation was requested while
+    /// it ran are taken out of it. Returns the new state.
     pub(in crate::sqlite::verbs) fn let_go(&mut self, task: &LiveTask) -> Result<TaskState> {
         let items_to_cancel = self.items_to_cancel(task)?;
         if items_to_cancel.is_empty() {
@@ -255,8 +256,8 @@ impl Transaction<'_> {
         Ok(self.live(task.id)?.map_or(TaskState::Cancelled, |live| live.state()))
     }
 
-    /// Whether the time to live of a task is over for good, for it is an item of a batch that has
-    /// started; then it is forgotten.
+    /// Returns true if the time to live of a task no longer applies, because the task is an item of
+    /// a batch that has started; then it is deleted.
     pub(in crate::sqlite::verbs) fn outlives(&mut self, task: &LiveTask) -> Result<bool> {
         let batch = self.live_batch_of(task)?;
         if !batch.is_some_and(|batch| aggregate::has_started(batch.state(), batch.attempts)) {
@@ -269,8 +270,8 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Ends the next item of a batch that is over, from a number on; answers where to go on, if
-    /// some may be left.
+    /// Ends the next item of an ended batch, from a number on. Returns the number to continue from,
+    /// if some items may be left.
     pub(super) fn end_next_item(&mut self, batch: TaskId, ended: Ended, from: i64) -> Result<Option<i64>> {
         let Some(item) = self.next_item(batch, from)? else {
             self.connection.prepare_cached("DELETE FROM batch WHERE task = ?")?.execute([batch.0])?;
@@ -282,7 +283,7 @@ impl Transaction<'_> {
         Ok(Some(item.0 + 1))
     }
 
-    /// Notes that a task is a batch whose items have not all ended.
+    /// Records that a task is a batch whose items have not all ended.
     pub(in crate::sqlite::verbs) fn note_batch(&mut self, task: TaskId) -> Result<()> {
         self.add_link(task, BATCH)?;
         self.connection.prepare_cached("INSERT OR IGNORE INTO batch (task) VALUES (?)")?.execute([task.0])?;
@@ -306,8 +307,8 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], |row| row.get(0)).optional()?)
     }
 
-    /// The items that wait again with a batch that is tried again after its end: those that have
-    /// ended.
+    /// Returns the items that wait again with a batch that is retried after its end: those that
+    /// have ended.
     pub(in crate::sqlite::verbs) fn items_to_retry(
         &self,
         batch: TaskId,
@@ -334,7 +335,7 @@ impl Transaction<'_> {
         Ok(to_retry)
     }
 
-    /// Has what ended with a batch wait with it again.
+    /// Makes the items that ended with a batch wait with it again.
     pub(in crate::sqlite::verbs) fn retry_items(
         &mut self,
         batch: TaskId,
@@ -353,7 +354,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Has an item that is tried again by itself leave its batch and be collected again.
+    /// Takes an item that is retried by itself out of its batch, and adds it to a pending batch
+    /// again.
     pub(in crate::sqlite::verbs) fn add_to_batch_again(&mut self, item: TaskId, ended: &EndedTask) -> Result<()> {
         let Some(aggregate) = ended.options.aggregate else { return Ok(()) };
         self.forget_batch_of(item)?;

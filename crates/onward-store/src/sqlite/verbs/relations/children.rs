@@ -17,7 +17,7 @@ use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::transaction::{Held, LiveTask, Transaction, VerbError, VerbResult};
 
 impl Transaction<'_> {
-    /// Refuses an unknown parent, and a child that would wait for a parent that waits for it.
+    /// Rejects an unknown parent, and a child that would wait for a parent that waits for it.
     pub(in crate::sqlite::verbs) fn check_parent(&mut self, new: &NewTask) -> VerbResult<()> {
         let Some(parent) = new.parent else { return Ok(()) };
         self.flush_completions()?;
@@ -41,7 +41,7 @@ impl Transaction<'_> {
     }
 
     /// Makes a task that was just inserted its parent's child. A parent that waits for its children
-    /// waits for it too; one that did not complete takes it with it.
+    /// waits for it too; one that ended without completing cancels the child.
     pub(in crate::sqlite::verbs) fn join_family(&mut self, id: TaskId, new: &NewTask) -> Result<()> {
         let Some(parent) = new.parent else { return Ok(()) };
         self.flush_completions()?;
@@ -95,7 +95,7 @@ impl Transaction<'_> {
         Ok(children.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// The first child that was submitted since a moment and did not complete.
+    /// Returns the first child that was submitted since a moment and did not complete.
     fn failed_child(&self, parent: TaskId, since: i64) -> Result<Option<(TaskId, TaskState)>> {
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/relations/failed_child.sql"))?;
         let found: Option<(i64, i64)> =
@@ -113,7 +113,7 @@ impl Transaction<'_> {
         self.cache.running_rows.remove(task.id);
         self.leave_lease(task.id)?;
         self.count_end(task.sub_queue)?;
-        // What it depended on itself is settled; from now on this is about its children.
+        // The task's own dependencies are settled; from now on the policy is about its children.
         let options = TaskOptions { on_dependency_failure: on_failure, ..task.options.clone() };
         self.connection.prepare_cached(include_str!("../../sql/relations/await_children.sql"))?.execute(params![
             task.id.0,
@@ -152,7 +152,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// What a parent left for when it goes on.
+    /// Returns the checkpoint that a parent left for its next attempt.
     pub(in crate::sqlite::verbs) fn checkpoint_of(&self, task: &LiveTask) -> Result<Option<Bytes>> {
         if task.links & CHECKPOINT == 0 {
             return Ok(None);
@@ -162,7 +162,7 @@ impl Transaction<'_> {
         Ok(memo.map(Bytes::from))
     }
 
-    /// Cancels the next child of a task that is over, from a number on; answers its number.
+    /// Cancels the next child of an ended task, from a number on. Returns its number.
     pub(super) fn cancel_next_child(
         &mut self,
         parent: TaskId,
@@ -194,7 +194,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// A child is gone without a trace, or from history.
+    /// Removes a child that was removed from the live tasks or from history.
     pub(in crate::sqlite::verbs) fn forget_child(&self, child: TaskId, parent: Option<i64>) -> Result<()> {
         if let Some(parent) = parent {
             self.connection
@@ -205,7 +205,8 @@ impl Transaction<'_> {
     }
 }
 
-/// Only what has run has a memo: a blocked task with one waits for its children.
+/// Returns true if a blocked task waits for its children: only a task that has run has a
+/// checkpoint.
 fn awaits_children(task: &LiveTask) -> bool {
     task.blocked && task.links & (CHECKPOINT | AWAITED) == CHECKPOINT
 }

@@ -1,9 +1,9 @@
-//! Which tasks wait for which, and what follows when one of them is over.
+//! Dependencies between tasks, and the effects of a task's end on its dependents.
 //!
-//! An edge is a row of `dependency`. A task that others depend on has [`DEPENDENTS`] among the
-//! links of its row, so that the end of any other asks for nothing. A task that is over stands in
-//! line in [`Transaction::unpropagated_ends`] until its dependents were told, which the write does last; what it
-//! leaves is kept in `unpropagated_end` for the next sweeps.
+//! An edge is a row of `dependency`. A task that has dependents has [`DEPENDENTS`] among the links
+//! of its row, so that the end of any other task needs no look-up. An ended task stays in
+//! [`Transaction::unpropagated_ends`] until its dependents are updated, which the write does last.
+//! What the write leaves is kept in `unpropagated_end` for the next sweeps.
 
 use std::collections::VecDeque;
 
@@ -22,31 +22,30 @@ use crate::sqlite::columns::links::{AWAITED, BATCH, CHECKPOINT, CHILDREN, DEPEND
 use crate::sqlite::commit::prepared_statements;
 use crate::sqlite::commit::transaction::{LiveTask, Transaction, VerbResult};
 
-/// A task that is over and whose dependents are to be told.
+/// An ended task whose dependents are to be updated.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::sqlite) struct UnpropagatedEnd {
-    /// Its place in line, if it is kept in the table.
+    /// Its position in the queue, if it is kept in the table.
     number: Option<i64>,
     task: TaskId,
     ended: Ended,
-    /// The highest number that a task had by then: later ones depend on what it does when it is
-    /// tried again.
+    /// The highest task number at that time: later tasks depend on what it does when it is retried.
     up_to: i64,
-    /// Which of its children is the next to be cancelled, if they are.
+    /// The next of its children to be cancelled, if they are.
     next_child: i64,
-    /// Which of its items is the next to end, if it is a batch and some may be left.
+    /// The next of its items to end, if it is a batch and some may be left.
     next_item: Option<i64>,
 }
 
-/// A task that depends on one that is over.
+/// A task that depends on an ended one.
 struct DependentOf {
     task: TaskId,
-    /// Whether it depends on others that are not.
+    /// True if it depends on other tasks that have not ended.
     for_others: bool,
 }
 
 impl Transaction<'_> {
-    /// Refuses dependencies that are not tasks of the store.
+    /// Rejects dependencies that are not tasks of the store.
     pub(in crate::sqlite::verbs) fn check_dependencies(&mut self, dependencies: &Dependencies) -> VerbResult<()> {
         self.flush_completions()?;
         for dependency in &dependencies.tasks {
@@ -62,7 +61,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Where a new task stands.
+    /// Returns the initial state of a new task.
     pub(in crate::sqlite::verbs) fn standing(&mut self, dependencies: &Dependencies) -> Result<Standing> {
         if dependencies.is_empty() {
             return Ok(Standing::Free);
@@ -90,7 +89,7 @@ impl Transaction<'_> {
         Ok(statement.query_row([task.0], |row| row.get(0))?)
     }
 
-    /// Acts on where a task stands that was just inserted as blocked.
+    /// Applies the state of a task that was just inserted as blocked.
     pub(in crate::sqlite::verbs) fn stand(&mut self, id: TaskId, standing: &Standing) -> Result<()> {
         match standing {
             Standing::Free => Ok(()),
@@ -102,13 +101,13 @@ impl Transaction<'_> {
         }
     }
 
-    /// Has a blocked task wait for a live one.
+    /// Makes a blocked task wait for a live one.
     pub(super) fn add_dependency(&mut self, task: TaskId, dependent: TaskId) -> Result<()> {
         self.connection.prepare_cached(prepared_statements::ADD_DEPENDENCY)?.execute([task.0, dependent.0])?;
         self.add_link(task, DEPENDENTS)
     }
 
-    /// Marks the row of a live task, and what is remembered of it.
+    /// Adds a link to the row of a live task, and to its cached row.
     pub(in crate::sqlite::verbs) fn add_link(&mut self, task: TaskId, link: u8) -> Result<()> {
         let mut is_marked = false;
         let mut mark = |task: &mut LiveTask| {
@@ -124,7 +123,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// A task is over: it waits for nothing, and its dependents are to be told.
+    /// Settles the links of an ended task: it waits for nothing, and its dependents are to be
+    /// updated.
     pub(in crate::sqlite::verbs) fn settle_links(&mut self, task: &LiveTask, ended: Ended) -> Result<()> {
         if task.blocked {
             self.connection.prepare_cached("DELETE FROM dependency WHERE dependent = ?")?.execute([task.id.0])?;
@@ -149,26 +149,26 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Has the dependents of a completed task told that it is over.
+    /// Queues the update of the dependents of a completed task.
     pub(in crate::sqlite::verbs) fn queue_propagation(&mut self, task: TaskId) {
         let end = self.end_to_propagate(task, Some(TaskState::Completed));
         self.unpropagated_ends.push_back(end);
     }
 
-    /// A task that is over and has neither items nor children that follow.
+    /// Returns the queue entry of an ended task that has neither items nor children that follow.
     fn end_to_propagate(&self, task: TaskId, ended: Ended) -> UnpropagatedEnd {
         let up_to = self.cache.next_task - 1;
         UnpropagatedEnd { number: None, task, ended, up_to, next_child: i64::MAX, next_item: None }
     }
 
-    /// Tells dependents of tasks that are over, in the order of the ends; what is left is for the
+    /// Updates the dependents of ended tasks, in the order of the ends; what is left is for the
     /// next sweep.
     pub(in crate::sqlite) fn propagate_ends(&mut self) -> Result<()> {
         if self.unpropagated_ends.is_empty() && !self.cache.has_unpropagated_ends {
             return Ok(());
         }
         let mut queue = self.read_unpropagated()?;
-        // Those that were not read come before the new ones.
+        // Entries that are still in the table come before the new ones.
         let is_whole = queue.len() < bounds::CASCADE;
         for _ in 0..bounds::CASCADE {
             if is_whole {
@@ -233,8 +233,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Tells the first of a task's dependents, ends the next of its items, or cancels the next of
-    /// its children; answers whether there may be more of any.
+    /// Updates the first of a task's dependents, ends the next of its items, or cancels the next of
+    /// its children. Returns true if there may be more of any.
     fn propagate_next(&mut self, end: &mut UnpropagatedEnd) -> Result<bool> {
         let mut dependents = self.first_dependents(*end)?.into_iter();
         if let Some(dependent) = dependents.next() {
@@ -254,7 +254,8 @@ impl Transaction<'_> {
         Ok(child.is_some())
     }
 
-    /// The first of a task's dependents, and the next one to tell whether there are more.
+    /// Returns the first of a task's dependents, and one more that shows whether there are further
+    /// ones.
     fn first_dependents(&self, end: UnpropagatedEnd) -> Result<Vec<DependentOf>> {
         let mut statement = self.connection.prepare_cached(prepared_statements::FIRST_DEPENDENTS)?;
         let dependents = statement.query_map([end.task.0, end.up_to], |row| {
@@ -287,7 +288,7 @@ impl Transaction<'_> {
         self.end_unheld(task, state)
     }
 
-    /// What a task waited for is over: it waits for a worker, or for its time.
+    /// Unblocks a task: it waits for a worker, or for its time.
     pub(in crate::sqlite) fn unblock(&mut self, task: &LiveTask) -> Result<TaskState> {
         if self.stands_aside(task, TaskState::Waiting)? {
             return Ok(TaskState::Blocked);

@@ -1,4 +1,4 @@
-//! Taking over from processes that have ended.
+//! Takes over the sessions of processes that have ended.
 
 use rusqlite::params;
 
@@ -6,9 +6,9 @@ use crate::api::error::Result;
 use crate::sqlite::commit::transaction::Transaction;
 
 impl Transaction<'_> {
-    /// Lets the sessions lapse whose process has ended, so that the next sweep takes back what they
-    /// hold, and gives the sessions of others that are alive a whole lease from now: while they
-    /// were alone they had no need to renew.
+    /// Lets the sessions of ended processes lapse, so that the next sweep requeues their tasks. The
+    /// sessions of other live processes get a whole lease from now: while they were alone they had
+    /// no need to renew.
     pub(in crate::sqlite) fn lapse_ended_processes(
         &mut self,
         own: &str,
@@ -20,7 +20,7 @@ impl Transaction<'_> {
             }
             let is_alive = is_alive(&process);
             if !is_alive {
-                // It may hold nothing, and would not lapse then.
+                // The session may hold nothing, and would not lapse then.
                 self.prefer_no_longer(session)?;
             }
             let sql = if is_alive {

@@ -1,4 +1,4 @@
-//! Sessions of workers, and what time changes.
+//! Sessions of workers, and changes due to time.
 
 mod ended_processes;
 mod session;

@@ -1,4 +1,4 @@
-//! Sessions: who works here.
+//! Sessions of workers.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ impl Transaction<'_> {
         if open { Ok(()) } else { Err(Refusal::SessionLost(session).into()) }
     }
 
-    /// The session's running tasks that somebody wants stopped.
+    /// Returns the session's running tasks whose cancellation was requested.
     pub(in crate::sqlite) fn cancel_requests(&self, session: SessionId) -> Result<Vec<TaskId>> {
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/sessions/cancel_requests.sql"))?;
         let tasks = statement.query_map([session.0], |row| row.get(0).map(TaskId))?;

@@ -1,4 +1,4 @@
-//! What time brings.
+//! Sweeps: the changes that are due to time alone.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ impl Transaction<'_> {
         Ok(Swept { next_due: next.into_iter().flatten().min(), ..swept })
     }
 
-    /// A sweep that does not say when the next is due.
+    /// Sweeps without returning when the next sweep is due.
     pub(in crate::sqlite::verbs) fn sweep_now(&mut self) -> VerbResult<Swept> {
         self.end_pauses()?;
         self.forget_unused_affinity_keys()?;
@@ -27,8 +27,8 @@ impl Transaction<'_> {
         let due = self.promote_due()?;
         let lost = self.lapse_sessions()?;
         self.fail_overdue()?;
-        // Last, for what was taken back may have expired meanwhile, and a claim should not come
-        // upon it.
+        // Last, because a requeued task may have expired in the meantime, and a claim should not
+        // come upon it.
         let expired = self.expire()?;
         let batches = self.submit_ready_batches()?;
         self.propagate_ends()?;
@@ -50,7 +50,7 @@ impl Transaction<'_> {
         let due = self.cache.index.due(self.connection, self.now.as_microseconds(), bounds::SWEEP)?;
         for (run_at, task, sub_queue) in &due {
             self.cache.index.remove_scheduled(self.connection, *run_at, *task, *sub_queue)?;
-            // Two statements, because for one that answers SQLite builds a table.
+            // Two statements, because SQLite builds a table for one that returns rows.
             let priority: u8 = self
                 .connection
                 .prepare_cached("SELECT priority FROM task WHERE id = ?")?
@@ -76,8 +76,8 @@ impl Transaction<'_> {
         Ok(ended)
     }
 
-    /// Takes back what sessions hold whose lease is over, and forgets those that have held nothing
-    /// for long.
+    /// Requeues the tasks of sessions whose lease is over, and deletes sessions that have held
+    /// nothing for long.
     fn lapse_sessions(&mut self) -> Result<u64> {
         let mut lost = 0;
         let (lapsed, forgotten) = self.sessions_over()?;
@@ -93,7 +93,7 @@ impl Transaction<'_> {
         Ok(lost as u64)
     }
 
-    /// Sessions whose lease is over: those that lapse, and those that are forgotten.
+    /// Returns the sessions whose lease is over: those that lapse, and those that are deleted.
     fn sessions_over(&self) -> Result<(Vec<i64>, Vec<i64>)> {
         let mut statement = self.connection.prepare_cached(prepared_statements::SESSIONS_OVER)?;
         let mut sessions = statement.query([self.steady])?;
@@ -111,13 +111,13 @@ impl Transaction<'_> {
         Ok((lapsed, forgotten))
     }
 
-    /// Not a subquery of those who ask: SQLite would build an index of all leases for it, each
-    /// time.
+    /// Returns true if a session holds a task. Not a subquery of the callers: SQLite would build an
+    /// index of all leases for it, each time.
     fn holds_something(&self, session: i64) -> Result<bool> {
         Ok(!self.held_tasks(session, 1)?.is_empty())
     }
 
-    /// Takes back what a session holds, at most `limit` tasks; the session is gone when it holds
+    /// Requeues the tasks of a session, at most `limit`; the session is deleted when it holds
     /// nothing more.
     pub(in crate::sqlite) fn lapse(&mut self, session: i64, limit: usize) -> Result<usize> {
         let tasks = self.held_tasks(session, limit)?;
@@ -134,7 +134,7 @@ impl Transaction<'_> {
         Ok(tasks.len())
     }
 
-    /// How long until time alone changes something, tokens apart.
+    /// Returns the time until time alone changes something, tokens apart.
     pub(in crate::sqlite) fn next_due(&mut self) -> Result<Option<Duration>> {
         let wall = [
             self.cache.index.next_time(self.connection)?,
@@ -150,7 +150,7 @@ impl Transaction<'_> {
         Ok([next, self.next_release()?].into_iter().flatten().min())
     }
 
-    /// When the next session lapses that holds something.
+    /// Returns the time at which the next session lapses that holds something.
     fn next_lapse(&self) -> Result<Option<i64>> {
         let mut statement = self.connection.prepare_cached(prepared_statements::SESSIONS_BY_END)?;
         let mut sessions = statement.query([])?;

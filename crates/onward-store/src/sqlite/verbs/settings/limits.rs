@@ -1,4 +1,4 @@
-//! How many tasks may run at once, and how fast they may start.
+//! Limits: the number of tasks that may run at once, and the rate at which they may start.
 
 use crate::api::error::Result;
 use crate::api::limit::{Limit, LimitScope, SetLimit};
@@ -49,7 +49,7 @@ impl Transaction<'_> {
         self.cache.limits.configured().get(scope).copied().unwrap_or_default()
     }
 
-    /// A queue's concurrency is one of its settings.
+    /// Sets the limit of a queue. A queue's concurrency is one of its settings.
     fn set_limit_of_queue(&mut self, set: &SetLimit, queue: &Name) -> Result<Limit> {
         let number = self.cache.names.ensure_queue(self.connection, queue)?;
         let settings = self.cache.queues.settings(number);
@@ -92,7 +92,7 @@ impl Transaction<'_> {
         Ok(limit)
     }
 
-    /// The groups that there are of a scope.
+    /// Returns the existing groups of a scope.
     fn groups_of(&self, scope: &LimitScope) -> Vec<i64> {
         let names = &self.cache.names;
         match scope {
@@ -105,8 +105,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// How many tasks of a kind run, or of all. Cost: as many as run; so it is asked when a limit
-    /// is set.
+    /// Returns the number of running tasks of a kind, or of all. Cost: proportional to that number,
+    /// so it is counted when a limit is set.
     fn count_leases_of_kind(&self, kind: Option<i64>) -> Result<i64> {
         let mut statement =
             self.connection.prepare_cached(include_str!("../../sql/settings/count_leases_of_kind.sql"))?;

@@ -1,4 +1,4 @@
-//! How queues are worked off.
+//! Settings of queues.
 
 use crate::api::error::Result;
 use crate::api::outcome::{Outcome, Refusal};
@@ -22,7 +22,7 @@ impl Transaction<'_> {
         Ok(Outcome::QueueSet(settings))
     }
 
-    /// Has a queue be worked off so from now on.
+    /// Sets the settings of a queue from now on.
     pub(super) fn keep_queue(&mut self, number: i64, settings: QueueSettings) -> Result<()> {
         let running = if settings.concurrency.is_some() { self.count_leases(number)? } else { 0 };
         self.cache.queues.set(self.connection, number, settings, running)?;
@@ -36,8 +36,9 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// How many tasks of a queue run. Cost: as many as run in all; so it is asked when a limit is
-    /// set, and then kept by [`count_start`](Self::count_start) and [`count_end`](Self::count_end).
+    /// Returns the number of running tasks of a queue. Cost: proportional to all running tasks, so
+    /// it is counted when a limit is set, and then maintained by [`count_start`](Self::count_start)
+    /// and [`count_end`](Self::count_end).
     pub(super) fn count_leases(&self, queue: i64) -> Result<i64> {
         let mut statement =
             self.connection.prepare_cached(include_str!("../../sql/settings/count_leases_of_queue.sql"))?;

@@ -1,4 +1,4 @@
-//! Tasks that recur.
+//! Schedules of recurring tasks.
 
 use crate::api::error::Result;
 use crate::api::name::Name;
@@ -73,7 +73,7 @@ impl Transaction<'_> {
         }
         rule::finish(&mut record, fire, self.now);
         if record.held.is_some() {
-            // Whoever runs waits for another task now.
+            // The node that runs the schedules waits for another task now.
             self.hint.schedules += 1;
         }
         Ok(Outcome::ScheduleFired(Fired { firings, revision: self.put_schedule(record)? }))
@@ -106,7 +106,7 @@ impl Transaction<'_> {
         self.find_schedule(name)?.ok_or_else(|| Refusal::ScheduleNotFound(name.clone()).into())
     }
 
-    /// The schedule, if nothing has happened to it since it was read.
+    /// Returns the schedule, if it has not changed since it was read.
     fn schedule_as_read(&self, name: &Name, revision: u64) -> VerbResult<ScheduleRecord> {
         let record = self.known_schedule(name)?;
         if record.revision == revision { Ok(record) } else { Err(Refusal::ScheduleChanged(name.clone()).into()) }
@@ -120,7 +120,7 @@ impl Transaction<'_> {
         Ok(self.connection.prepare_cached("SELECT count(*) FROM schedule")?.query_row([], |row| row.get(0))?)
     }
 
-    /// Keeps a schedule under a revision of its own, and answers that.
+    /// Stores a schedule under a new revision, and returns the revision.
     fn put_schedule(&self, mut record: ScheduleRecord) -> Result<u64> {
         record.revision = self
             .connection

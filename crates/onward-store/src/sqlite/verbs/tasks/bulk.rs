@@ -1,4 +1,4 @@
-//! The same done to many tasks.
+//! Bulk operations: one verb applied to many tasks.
 
 use crate::api::bulk::{Bulk, BulkDone, BulkVerb};
 use crate::api::error::Result;

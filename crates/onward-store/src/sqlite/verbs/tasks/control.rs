@@ -1,4 +1,4 @@
-//! What people do to tasks: cancel, retry, pause.
+//! Operators' control of tasks: cancel, retry, pause.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -17,7 +17,7 @@ use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::transaction::{LiveTask, StatisticsChange, Transaction, VerbResult};
 use crate::sqlite::ready::index::Entry;
 
-/// What `retry` needs of an ended task.
+/// The data of an ended task that `retry` needs.
 pub(in crate::sqlite) struct EndedTask {
     pub(in crate::sqlite) sub_queue: i64,
     state: i64,
@@ -28,7 +28,7 @@ pub(in crate::sqlite) struct EndedTask {
 }
 
 impl EndedTask {
-    /// Whether it is an orchestration that may go on yet.
+    /// Returns true if it is an orchestration that may still continue.
     pub(in crate::sqlite::verbs) fn takes_messages(&self) -> bool {
         self.options.orchestration && TaskState::from_code(self.state).is_some_and(orchestration::takes_messages)
     }
@@ -88,7 +88,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Moves an ended task from history to those that wait.
+    /// Moves an ended task from history to the waiting tasks.
     pub(in crate::sqlite::verbs) fn wait_anew(&mut self, task: TaskId, ended: &EndedTask) -> Result<()> {
         if let Some(sub_queue) = self.cache.names.sub_queue(ended.sub_queue) {
             let queue = sub_queue.queue_name.clone();
@@ -97,7 +97,7 @@ impl Transaction<'_> {
         let expires_at =
             expiry_at_submission(ended.options.ttl, ended.options.deadline, self.now).map(Timestamp::as_microseconds);
         let now = self.now.as_microseconds();
-        // The tasks among which it ran may be running still.
+        // The other tasks of its lease may still be running.
         self.leave_lease(task)?;
         self.connection
             .prepare_cached(include_str!("../../sql/tasks/move_from_history.sql"))?
@@ -147,7 +147,7 @@ impl Transaction<'_> {
         Ok(ended.optional()?)
     }
 
-    /// The active task that has the key of an ended one.
+    /// Returns the active task that has the key of an ended one.
     pub(in crate::sqlite::verbs) fn key_taken_by(&self, ended: &EndedTask) -> Result<Option<TaskId>> {
         let Some(key) = &ended.key else { return Ok(None) };
         let owner = self.cache.index.key_owner(self.connection, self.kind_of(ended.sub_queue), key)?;
@@ -164,7 +164,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// One ended task less in history.
+    /// Subtracts one ended task in history.
     pub(super) fn uncount(&mut self, sub_queue: i64, state: i64) {
         if let Some(state) = TaskState::from_code(state) {
             let base = self.cache.names.ungrouped_of(sub_queue);
@@ -182,7 +182,7 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Makes the queue or kind that is paused before its first task.
+    /// Creates the queue or kind that is paused before its first task.
     fn ensure_scope(&mut self, scope: &Scope) -> VerbResult<()> {
         let (queue, kind) = match scope {
             Scope::All => (None, None),
@@ -210,7 +210,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Has what was paused or resumed stand among what is claimed, or not: of groups that is kept.
+    /// Applies a pause or a resume of a scope to the claimable heads, where groups are concerned.
     pub(in crate::sqlite::verbs) fn settle_scope(&mut self, scope: &Scope) -> Result<()> {
         let Scope::Group(name) = scope else { return Ok(()) };
         self.cache.names.group(name).map_or(Ok(()), |group| self.settle_group(group))

@@ -1,4 +1,4 @@
-//! What people do to a task that does not run: have it run now, kill it, delete it.
+//! Operators' intervention on a task that does not run: run it now, kill it, delete it.
 
 use rusqlite::params;
 

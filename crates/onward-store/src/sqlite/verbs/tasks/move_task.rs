@@ -1,4 +1,4 @@
-//! Moving tasks to other queues.
+//! Moves tasks to other queues.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -41,8 +41,8 @@ impl Transaction<'_> {
         Ok(Outcome::Moved)
     }
 
-    /// Moves a task that is in no list to the queue for which somebody asked while it ran. The
-    /// caller puts it where it then belongs.
+    /// Moves a task that is in no list to the queue that was requested while it ran. The caller
+    /// puts it into the list where it then belongs.
     pub(in crate::sqlite::verbs) fn settle_move(&mut self, task: LiveTask) -> Result<LiveTask> {
         if task.links & MOVING == 0 {
             return Ok(task);
@@ -59,7 +59,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Whether somebody asked for a running task to be moved.
+    /// Returns true if a move was requested while the task ran.
     pub(in crate::sqlite::verbs) fn is_moving(&self, task: TaskId) -> Result<bool> {
         let mut statement = self.connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM moving WHERE task = ?)")?;
         Ok(statement.query_row([task.0], |row| row.get(0))?)
@@ -79,7 +79,7 @@ impl Transaction<'_> {
         Ok(LiveTask { sub_queue, ..task })
     }
 
-    /// Nobody wants a task moved any more, or it has ended.
+    /// Deletes the request to move a task, because it was withdrawn or the task has ended.
     pub(in crate::sqlite::verbs) fn forget_move(&self, task: &LiveTask) -> Result<()> {
         if task.links & MOVING != 0 {
             self.connection.prepare_cached("DELETE FROM moving WHERE task = ?")?.execute([task.id.0])?;

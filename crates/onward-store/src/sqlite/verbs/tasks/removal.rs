@@ -1,4 +1,4 @@
-//! Removing tasks for good.
+//! Removes tasks permanently.
 
 use std::collections::HashMap;
 
@@ -20,32 +20,31 @@ use crate::sqlite::commit::transition_log::{Logged, decode};
 use crate::sqlite::limits::limit_usage::ScopeNumber;
 use crate::sqlite::verbs::relations::batches::is_batch_item;
 
-/// How far a prune goes, and how far it has come.
+/// The extent and the progress of a prune.
 struct Pruning {
-    /// What ended before this goes.
+    /// Tasks that ended before this are removed.
     before: i64,
-    /// So many of the oldest go whenever they ended.
+    /// The number of oldest tasks that are removed whenever they ended.
     excess: u64,
-    /// How many may go yet.
+    /// The number of tasks that may still be removed.
     left: usize,
     removed: u64,
     /// The row of the last end that was removed.
     last_row: i64,
-    /// The row of the first end that stays and is one of those that are looked at, if it was
-    /// reached.
+    /// The row of the first end that stays and is in scope, if it was reached.
     kept_row: Option<i64>,
     more: bool,
 }
 
-/// What is known of an ended task that was removed.
+/// The data of an ended task that was removed.
 struct Removed {
     sub_queue: i64,
-    /// The row of the log that tells of its end.
+    /// The row of the log that records its end.
     ended_in: i64,
 }
 
 impl Pruning {
-    /// Whether the next end goes, and if not, why that is the end of it.
+    /// Returns true if the next end is removed; otherwise records why the prune stops there.
     fn takes(&mut self, row: i64, at: i64) -> bool {
         let is_over = at < self.before || self.excess > 0;
         if is_over && self.left > 0 {
@@ -63,7 +62,7 @@ impl Pruning {
         self.last_row = self.last_row.max(row);
     }
 
-    /// Up to where the log is of no use any more.
+    /// Returns the row up to which the log is no longer of use.
     fn forget_before(&self) -> i64 {
         self.kept_row.map_or(self.last_row + 1, |kept| kept.min(self.last_row + 1))
     }
@@ -85,7 +84,7 @@ impl Transaction<'_> {
         Ok(Outcome::Removed { tasks: tasks.len() as u64, more })
     }
 
-    /// Live tasks of a queue in some states, oldest first.
+    /// Returns live tasks of a queue in some states, oldest first.
     fn live_of_queue(&self, queue: i64, states: &[TaskState], limit: usize) -> Result<Vec<(i64, bool)>> {
         let mut statement = self.connection.prepare_cached(include_str!("../../sql/tasks/live_tasks_of_queue.sql"))?;
         let scheduled = states.contains(&TaskState::Scheduled);
@@ -197,9 +196,9 @@ impl Transaction<'_> {
         Ok(Outcome::Done)
     }
 
-    /// Forgets those whose own retention is over; then ended tasks that have none in the order in
-    /// which they ended, by walking the log from its oldest row, and the rows behind which it has
-    /// come.
+    /// Removes tasks whose own retention is over. Then removes ended tasks that have none in the
+    /// order in which they ended, by walking the log from its oldest row, and the log rows that are
+    /// behind the walk.
     pub(in crate::sqlite) fn prune(&mut self, prune: &Prune) -> VerbResult<Outcome> {
         self.forget_retained_keys()?;
         let count = |keep: u64| -> Result<u64> {
@@ -244,12 +243,12 @@ impl Transaction<'_> {
             }
         }
         self.cache.pruned_to = self.cache.next_log;
-        // What ended in this very transaction is not in the table yet.
+        // The changes of this very transaction are not in the table yet.
         let changes = self.log.bytes().to_vec();
         self.prune_row(pruning, (self.cache.next_log, self.now.as_microseconds()), &changes).map(drop)
     }
 
-    /// Removes the tasks that ended in a row; answers whether to go on.
+    /// Removes the tasks that ended in a row. Returns true if the prune is to continue.
     fn prune_row(&mut self, pruning: &mut Pruning, (row, at): (i64, i64), changes: &[u8]) -> Result<bool> {
         for task in ended_tasks(changes)? {
             if !self.ended_in(task, row)? {
@@ -264,7 +263,7 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Whether a task's last end is in a row, and it did not say how long it is kept.
+    /// Returns true if a task's last end is in a row, and the task has no retention of its own.
     fn ended_in(&self, task: TaskId, row: i64) -> Result<bool> {
         let ended: Option<(i64, TaskOptions)> = self
             .connection
@@ -280,11 +279,11 @@ impl Transaction<'_> {
         Ok(statement.query_row([after], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?)
     }
 
-    /// Forgets log rows below a number; the newest stays, for it carries the number of the next
+    /// Deletes log rows below a number; the newest stays, because it carries the number of the next
     /// task.
     fn forget_log(&mut self, before: i64) -> Result<()> {
         if self.cache.limits.has_deferred_counters() {
-            // They may follow from rows that go.
+            // The counters may follow from rows that are deleted.
             self.save_all_counters()?;
         }
         self.connection
@@ -313,8 +312,8 @@ impl Transaction<'_> {
     }
 }
 
-/// The tasks that ended in a row, in the order of their ends; one that ended more than once is
-/// where it ended last.
+/// Returns the tasks that ended in a row, in the order of their ends; a task that ended more than
+/// once is at its last end.
 pub(in crate::sqlite) fn ended_tasks(changes: &[u8]) -> Result<Vec<TaskId>> {
     let ends: Vec<TaskId> = decode(changes)?.into_iter().filter(Logged::is_end).map(|change| change.task).collect();
     let last: HashMap<TaskId, usize> = ends.iter().enumerate().map(|(sort_key, task)| (*task, sort_key)).collect();

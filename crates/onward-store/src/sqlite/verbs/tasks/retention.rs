@@ -1,5 +1,5 @@
-//! Ended tasks that said how long they are kept, by until when that is. A task that did not say so
-//! has no row and no look here when it ends.
+//! Ended tasks that have a retention of their own, by the time at which it is over. A task without
+//! one has no row and costs no look-up here when it ends.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::sqlite::columns::task_options::TaskOptions;
 use crate::sqlite::commit::transaction::Transaction;
 
 impl Transaction<'_> {
-    /// Notes until when a task is kept that ends now.
+    /// Records until when a task that ends now is kept.
     pub(in crate::sqlite::verbs) fn note_retention(&self, task: TaskId, retention: Option<Duration>) -> Result<()> {
         let Some(retention) = retention else { return Ok(()) };
         let until = retained_until(self.now, retention).as_microseconds();
@@ -23,7 +23,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Forgets until when a task is kept that ended, for it is no longer in history.
+    /// Deletes until when an ended task is kept, because it is no longer in history.
     pub(super) fn forget_retention(&self, task: TaskId, finished_at: i64, options: &TaskOptions) -> Result<()> {
         let Some(retention) = options.retention else { return Ok(()) };
         let until = retained_until(Timestamp::from_microseconds(finished_at), retention).as_microseconds();
@@ -33,7 +33,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Tasks whose own retention is over, the first to be so first, at most so many; and whether
+    /// Returns tasks whose own retention is over, the earliest first, at most `limit`, and whether
     /// there are more.
     pub(super) fn expired_retentions(&self, limit: usize) -> Result<(Vec<TaskId>, bool)> {
         let wanted = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
@@ -47,7 +47,7 @@ impl Transaction<'_> {
         Ok((tasks, more))
     }
 
-    /// How many ended tasks said how long they are kept.
+    /// Returns the number of ended tasks that have a retention of their own.
     pub(super) fn retention_count(&self) -> Result<u64> {
         let mut statement = self.connection.prepare_cached("SELECT count(*) FROM retention")?;
         let count: i64 = statement.query_row([], |row| row.get(0))?;

@@ -1,4 +1,4 @@
-//! Accepting a task.
+//! Submits tasks.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -44,8 +44,8 @@ impl Transaction<'_> {
         })
     }
 
-    /// Submits several tasks. Nearly everything is refused before anything is written; what is not,
-    /// the caller undoes.
+    /// Submits several tasks. Nearly everything is rejected before anything is written; the caller
+    /// undoes the rest.
     pub(in crate::sqlite) fn submit_all(&mut self, tasks: &[NewTask]) -> VerbResult<Vec<Submitted>> {
         rules::all::check_size(tasks.len())?;
         for (index, task) in tasks.iter().enumerate() {
@@ -67,7 +67,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Refuses what no store accepts, before anything is written.
+    /// Rejects what no store accepts, before anything is written.
     pub(in crate::sqlite) fn check_submit(&mut self, task: &NewTask) -> VerbResult<()> {
         if let Err(error) = task.check(self.payload_limit) {
             return Err(Refusal::Invalid(error.to_string()).into());
@@ -84,7 +84,7 @@ impl Transaction<'_> {
         self.insert_with(task, TaskOptions::of(task))
     }
 
-    /// The same with options that no submitter says.
+    /// Inserts a task as [`insert`](Self::insert) does, with options that no submitter sets.
     pub(in crate::sqlite::verbs) fn insert_with(&mut self, task: &NewTask, options: TaskOptions) -> Result<TaskId> {
         let standing = self.standing(&task.depends_on)?;
         let blocked = standing != Standing::Free || task.aggregate.is_some();
@@ -165,10 +165,10 @@ impl Transaction<'_> {
         }
     }
 
-    /// Inserts a task of which nothing is asked but to run now, as nothing is of most.
+    /// Inserts a task that is only to run now, as most are.
     fn insert_plain(&mut self, sub_queue: i64, task: &NewTask) -> Result<TaskId> {
         let (id, priority, now) = (TaskId(self.cache.next_task), task.priority, self.now);
-        // To bind a value costs about as much as to store it.
+        // Constants are in the statement: binding a value costs about as much as storing it.
         self.connection.prepare_cached(include_str!("../../sql/tasks/insert_plain_task.sql"))?.execute(params![
             id.0,
             sub_queue,
@@ -217,7 +217,7 @@ impl Transaction<'_> {
             let priority = task.priority;
             return Ok(Some(KeyHolder { id, priority, running: false, ended: true, unstarted: false }));
         }
-        // The new task takes it; it must not be kept again if the clock is set back.
+        // The new task takes the key; it must not be retained again if the clock is set back.
         self.forget_retained_key(id)?;
         Ok(None)
     }
@@ -243,7 +243,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Keeps a task for when a running one ends.
+    /// Keeps a task until a running one ends.
     fn follow(&mut self, id: TaskId, task: &NewTask) -> VerbResult<Submitted> {
         self.ensure_sub_queue(task)?;
         let without_payload = NewTask { payload: bytes::Bytes::new(), ..task.clone() };
@@ -257,7 +257,7 @@ impl Transaction<'_> {
         Ok(Submitted::Requeued { id })
     }
 
-    /// Submits what was kept for when this task ends.
+    /// Submits the task that was kept until this task ends.
     pub(in crate::sqlite::verbs) fn submit_successor(&mut self, task: TaskId) -> Result<()> {
         if !self.cache.successors {
             return Ok(());
@@ -278,7 +278,7 @@ impl Transaction<'_> {
     }
 
     fn supersede(&mut self, old: TaskId, task: &NewTask) -> VerbResult<Submitted> {
-        // The new task is what follows now, in place of what was to follow.
+        // The new task is the successor now, in place of the earlier one.
         self.connection.prepare_cached("DELETE FROM successor WHERE task = ?")?.execute([old.0])?;
         if let Some(live) = self.live(old)? {
             if self.standing_of(&live)? == TaskState::Running {

@@ -18,7 +18,8 @@ impl Transaction<'_> {
         self.write_tags_up_to(tag_watermark)
     }
 
-    /// The same, and says how far the tables go from now on.
+    /// Writes the tags as [`write_tags`](Self::write_tags) does, and records how far the tables go
+    /// from now on.
     pub(in crate::sqlite) fn write_tags_up_to(&mut self, tag_watermark: i64) -> Result<()> {
         let tasks = self.cache.tags.take(self.connection, tag_watermark)?;
         let mut by_tag: BTreeMap<(&str, &str), Vec<i64>> = BTreeMap::new();
@@ -35,7 +36,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Counts further tasks that have a tag, and answers its number.
+    /// Counts further tasks that have a tag, and returns its number.
     fn count_tag(&mut self, key: &str, value: &str, tasks: usize) -> Result<i64> {
         let tasks = tasks.cast_signed();
         let mut look = self.connection.prepare_cached("SELECT number FROM tag WHERE key = ? AND value = ?")?;
@@ -54,7 +55,7 @@ impl Transaction<'_> {
         Ok(number)
     }
 
-    /// Forgets the tags of a task that is removed.
+    /// Removes the tags of a task that is removed.
     pub(super) fn untag(&mut self, task: TaskId, tags: &Tags) -> Result<()> {
         if tags.is_empty() || self.cache.tags.remove(task) {
             return Ok(());
@@ -62,7 +63,7 @@ impl Transaction<'_> {
         tags.iter().try_for_each(|(key, value)| self.drop_tag(task, key, value))
     }
 
-    /// Forgets in the tables that a task has a tag.
+    /// Removes a tag of a task from the tables.
     fn drop_tag(&self, task: TaskId, key: &str, value: &str) -> Result<()> {
         let left: Option<(i64, i64)> = self
             .connection
@@ -77,7 +78,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Gives a running task other tags.
+    /// Replaces the tags of a running task.
     pub(in crate::sqlite::verbs) fn set_tags(&mut self, task: &LiveTask, tags: Tags) -> Result<()> {
         self.cache.running_rows.remove(task.id);
         if !self.cache.tags.replace(task.id, &tags) {
@@ -90,7 +91,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Changes the tags of a task in the tables, which have those that it had before.
+    /// Changes the tags of a task in the tables, which have the earlier ones.
     fn change_tags(&mut self, task: TaskId, before: &Tags, after: &Tags) -> Result<()> {
         let gone = before.iter().filter(|(key, value)| after.get(key) != Some(*value));
         for (key, value) in gone {
@@ -105,8 +106,8 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// The number of the next tag that is new. A tag is on a task for as long as it is there, so
-    /// the highest in use is on one.
+    /// Returns the number of the next new tag. A tag exists as long as a task has it, so the
+    /// highest number in use is that of a task's tag.
     fn next_tag(&self) -> Result<i64> {
         if let Some(next) = self.cache.next_tag {
             return Ok(next);
