@@ -238,5 +238,5 @@ fn the_wait_for_affinity_is_set_and_shown(sandbox: Sandbox) {
     assert_eq!(sandbox.json(&["queue", "show", "mail"])[0]["affinity_wait"], 30.0);
     assert!(sandbox.onward(&["queue", "show", "mail"]).stdout.contains("affinity wait   30.00s"));
     let refused = sandbox.onward(&["queue", "set", "mail", "--affinity-wait", "2h"]);
-    assert!(refused.code == Some(2) && refused.stderr.contains("at most 1h"), "{}", refused.stderr);
+    assert!(refused.code == Some(2) && refused.stderr.contains("the limit is 1h"), "{}", refused.stderr);
 }
