@@ -127,9 +127,9 @@ reads! {
     /// Returns the events behind a cursor, oldest first: at most `limit`, and at most 1000.
     Events = fn events(after: EventCursor, limit: usize) -> EventPage;
 
-    /// Returns the numbers of a page of tasks, newest (highest) first: what [`tasks`](StoreReads::tasks)
-    /// returns, without the tasks. If the filter has tags, cost follows the tasks with the rarest
-    /// of them, not the store.
+    /// Returns the numbers of a page of tasks, newest (highest) first: what
+    /// [`tasks`](StoreReads::tasks) returns, without the tasks. If the filter has tags, cost
+    /// follows the tasks with the rarest of them, not the store.
     TaskIds = fn task_ids(filter: TaskFilter, page: Page) -> TaskIdPage;
 
     /// Returns how many tasks a filter selects. The count of a single tag is known without

@@ -35,8 +35,8 @@
 //!   overdue first, until one sweep has moved [`SWEEP`](crate::bounds::SWEEP) members.
 //! * A bundle that is over ends its members after it has told its dependents, by their numbers;
 //!   then it cancels its children.
-//! * A claim takes from a line of an affinity key if that is reserved for nobody else when the claim
-//!   begins to look, and not if it is, whatever the claim itself changes of who is preferred.
+//! * A claim takes from a line of an affinity key if that is reserved for nobody else when the
+//!   claim begins to look, and not if it is, whatever the claim itself changes of who is preferred.
 //! * Several limits for one queue in a [`QueueSelection`](crate::QueueSelection) add up.
 //! * Every read shows what was last written: an elapsed pause and a task that has come due are seen
 //!   as such after a sweep. Only [`peek`](crate::Store::peek) looks at the clock, and passes over

@@ -62,12 +62,13 @@ impl Sql {
         )
     }
 
-    /// The first tasks of each sub-queue of those that wait: at most `$1` of each, fewer where there are
-    /// many sub-queues. They are looked for from the first on that was found: an old snapshot keeps
-    /// those that waited before it in the index. Of each queue and kind only the `$2` sub-queues are
-    /// looked into whose first tasks are before all others, and only up to the first task of the
-    /// next sub-queue; of the others comes a row that says which sub-queue it is and where its first task is,
-    /// and has no state: rows with all that belongs to them cost far more than that.
+    /// The first tasks of each sub-queue of those that wait: at most `$1` of each, fewer where
+    /// there are many sub-queues. They are looked for from the first on that was found: an old
+    /// snapshot keeps those that waited before it in the index. Of each queue and kind only the
+    /// `$2` sub-queues are looked into whose first tasks are before all others, and only up to the
+    /// first task of the next sub-queue; of the others comes a row that says which sub-queue it is
+    /// and where its first task is, and has no state: rows with all that belongs to them cost far
+    /// more than that.
     pub(super) fn sub_queues(&self) -> String {
         let tasks = format!("{COLUMNS}, {LINKS}");
         let nothing = format!("{NO_TASK}, NULL");

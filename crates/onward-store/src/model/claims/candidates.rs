@@ -70,8 +70,8 @@ impl<'a> Candidates<'a> {
         lines.into_iter().for_each(|line| self.find_head(state, line));
     }
 
-    /// Wants more of the sub-queues of a line that may have a task before its head, or any if it has
-    /// none.
+    /// Wants more of the sub-queues of a line that may have a task before its head, or any if it
+    /// has none.
     fn require_before(&mut self, state: &State, line: &Line, head: Option<Place>) {
         let end = [head, self.last].into_iter().flatten().min();
         for (_, task) in state.tasks.partial_sub_queues_before(end) {
@@ -132,8 +132,8 @@ impl<'a> Candidates<'a> {
     /// Where several queues are one line, that goes first whose next task does; in each the group
     /// whose turn it is.
     fn find_head_by_shares(&mut self, state: &State, line: Line) {
-        // In the order of the shares any sub-queue may be the first, so one task more of each is to be
-        // known than was looked at.
+        // In the order of the shares any sub-queue may be the first, so one task more of each is to
+        // be known than was looked at.
         self.require_every_sub_queue(state, &line);
         let (mut first, mut behind) = (BTreeMap::<Name, (Rank, Place)>::new(), None);
         while let Some((sort_key, task)) = state.tasks.waiting_behind(behind)

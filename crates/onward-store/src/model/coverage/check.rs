@@ -2,8 +2,9 @@
 //!
 //! The memory store holds everything, and nothing here concerns it. A store that keeps its tasks
 //! elsewhere decides with the same code over a part of them: whatever a write looks for and the
-//! part does not have is noted here as a [`LoadRequest`], and the write is decided again when it has been
-//! loaded. So what a store decides is what the specification says, however little is loaded.
+//! part does not have is noted here as a [`LoadRequest`], and the write is decided again when it
+//! has been loaded. So what a store decides is what the specification says, however little is
+//! loaded.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -132,8 +133,8 @@ impl Coverage {
         self.loaded()?.running.as_ref()
     }
 
-    /// Sub-queues of which more waits than is loaded: behind which place, and a task as all of the sub-queue
-    /// are.
+    /// Sub-queues of which more waits than is loaded: behind which place, and a task as all of the
+    /// sub-queue are.
     pub(in crate::model) fn partial_sub_queues(&self) -> impl Iterator<Item = (&SubQueue, Place, &Task)> {
         self.request_unless(|loaded| loaded.sub_queues.is_some(), || LoadRequest::SubQueues);
         let sub_queues = self.loaded().and_then(|loaded| loaded.sub_queues.as_ref());

@@ -7,7 +7,8 @@ use crate::model::tasks::sub_queue::SubQueue;
 use crate::model::tasks::task::Task;
 use crate::rules::order::Place;
 
-/// Sub-queues of which more waits than is loaded: behind which place, and a task as all of the sub-queue are.
+/// Sub-queues of which more waits than is loaded: behind which place, and a task as all of the
+/// sub-queue are.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PartialSubQueues {
     sub_queues: BTreeMap<SubQueue, (Place, Arc<Task>)>,

@@ -9,8 +9,9 @@ use crate::api::task::TaskId;
 use crate::api::timestamp::Timestamp;
 use crate::model::tasks::task::Task;
 
-/// Queue, kind, group and affinity keys: waiting tasks that have all of them in common go in the order of
-/// their places. Orchestrations have sub-queues of their own, for claims may leave them out.
+/// Queue, kind, group and affinity keys: waiting tasks that have all of them in common go in the
+/// order of their places. Orchestrations have sub-queues of their own, for claims may leave them
+/// out.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SubQueue {
     pub(crate) queue: Name,

@@ -271,7 +271,8 @@ impl TaskTable {
         loaded_count + unloaded.copied().unwrap_or_default()
     }
 
-    /// Sub-queues of which more waits behind a place than is known, with a task as all of the sub-queue are.
+    /// Sub-queues of which more waits behind a place than is known, with a task as all of the
+    /// sub-queue are.
     pub(in crate::model) fn partial_sub_queues(&self) -> impl Iterator<Item = (Place, &Task)> {
         self.coverage.partial_sub_queues().map(|(_, sort_key, task)| (sort_key, task))
     }

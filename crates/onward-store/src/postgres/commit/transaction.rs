@@ -43,7 +43,8 @@ const OTHERS_EXPECTED: u8 = 8;
 /// expects that.
 const INVALIDATION_EXPECTED: u8 = 8;
 
-/// For how many transactions a writer one of whose claims has looked into many sub-queues expects that.
+/// For how many transactions a writer one of whose claims has looked into many sub-queues expects
+/// that.
 const EVERY_SUB_QUEUE_EXPECTED: u8 = 8;
 
 /// How often what writes look for is loaded at the most. Each time brings them further, so that

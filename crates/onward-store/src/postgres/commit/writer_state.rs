@@ -52,8 +52,8 @@ pub(in crate::postgres) struct WriterState {
     pub(super) invalidations: u8,
     /// Whether no sub-queue had more waiting than was loaded when it was last looked.
     pub(in crate::postgres) all_waiting_loaded: bool,
-    /// For how many transactions yet claims are expected to look into more sub-queues than the first
-    /// ones.
+    /// For how many transactions yet claims are expected to look into more sub-queues than the
+    /// first ones.
     pub(in crate::postgres) every_sub_queue: u8,
     pub(in crate::postgres) completions: CompletionPhase,
 }

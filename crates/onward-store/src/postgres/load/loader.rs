@@ -74,8 +74,8 @@ impl<'a> Loader<'a> {
         self.many_sub_queues
     }
 
-    /// Has something of every sub-queue loaded where sub-queues are asked for. Else of so many as a claim may
-    /// take from, and of the others when they are wanted.
+    /// Has something of every sub-queue loaded where sub-queues are asked for. Else of so many as a
+    /// claim may take from, and of the others when they are wanted.
     pub(in crate::postgres) fn read_every_sub_queue(&mut self, every_sub_queue: bool) {
         self.every_sub_queue = every_sub_queue;
     }

@@ -78,15 +78,7 @@ pub(in crate::postgres) async fn rows(
         LoadQuery::CancelRequested(sessions) => {
             by_ids(client, &sql.tasks("task", "WHERE t.session = ANY($1) AND t.cancel_requested"), sessions, each).await
         }
-        LoadQuery::Keys(keys) => {
-            let kinds: Vec<&str> = keys.iter().map(|(kind, _)| kind.as_str()).collect();
-            let texts: Vec<&[u8]> = keys.iter().map(|(_, key)| key.as_bytes()).collect();
-            let text = sql.text(
-                "SELECT k.kind, k.key, k.task, k.until FROM unnest($1, $2) AS u (kind, key) \
-                 CROSS JOIN LATERAL (SELECT * FROM {s}.taken k WHERE k.kind = u.kind AND k.key = u.key) k",
-            );
-            client.each_typed(&text, &[(&kinds, Type::TEXT_ARRAY), (&texts, Type::BYTEA_ARRAY)], each).await
-        }
+        LoadQuery::Keys(keys) => taken_keys(client, sql, keys, each).await,
         LoadQuery::ExpiredKeys(now) => {
             let text = sql.text("SELECT kind, key, task, until FROM {s}.taken WHERE until <= $1");
             client.each_typed(&text, &[(now, Type::INT8)], each).await
@@ -122,6 +114,22 @@ pub(in crate::postgres) async fn rows(
             client.each_typed(&text, &[(from, Type::INT8), (before, Type::INT8)], each).await
         }
     }
+}
+
+/// Reads which tasks hold keys of kinds.
+async fn taken_keys(
+    client: &ServerConnection<'_>,
+    sql: &Sql,
+    keys: &[(Name, String)],
+    each: &mut RowHandler<'_>,
+) -> Result<()> {
+    let kinds: Vec<&str> = keys.iter().map(|(kind, _)| kind.as_str()).collect();
+    let texts: Vec<&[u8]> = keys.iter().map(|(_, key)| key.as_bytes()).collect();
+    let text = sql.text(
+        "SELECT k.kind, k.key, k.task, k.until FROM unnest($1, $2) AS u (kind, key) \
+         CROSS JOIN LATERAL (SELECT * FROM {s}.taken k WHERE k.kind = u.kind AND k.key = u.key) k",
+    );
+    client.each_typed(&text, &[(&kinds, Type::TEXT_ARRAY), (&texts, Type::BYTEA_ARRAY)], each).await
 }
 
 /// A task of each session that runs any, but for those with the numbers `$1`: from the newest

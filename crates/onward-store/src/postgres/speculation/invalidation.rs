@@ -16,8 +16,8 @@ impl WorkingSet {
         self.state().sessions.get(&session).map(|session| session.opened_at)
     }
 
-    /// Whether writes have changed a task that runs, in a session that is none of `own_sessions`, or
-    /// anything that has to do with it.
+    /// Whether writes have changed a task that runs, in a session that is none of `own_sessions`,
+    /// or anything that has to do with it.
     pub(in crate::postgres) fn invalidates(&self, applied: &Applied, own_sessions: &BTreeSet<SessionId>) -> bool {
         let (before, after) = (self.state(), applied.after());
         let runs_in_other_session =

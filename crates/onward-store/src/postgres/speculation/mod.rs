@@ -22,9 +22,9 @@
 //! * **Verified**: the sequence `last_write` has the number of the writer's own last transaction
 //!   ([`row_cache`]). The row is used as it is.
 //! * **Unverified**: another writer has committed since. A task that runs in one of the writer's
-//!   [`own_sessions`] is still valid as long as the sequence `last_interference` has the number with
-//!   which the task was verified last; who sets it, [`invalidation`] decides. Any other task is
-//!   compared with its row ([`validation`]).
+//!   [`own_sessions`] is still valid as long as the sequence `last_interference` has the number
+//!   with which the task was verified last; who sets it, [`invalidation`] decides. Any other task
+//!   is compared with its row ([`validation`]).
 //! * **Invalid**: neither holds. The row is loaded in one more round trip.
 //!
 //! All of this is found out under the store's lock, in the first round trip of a transaction

@@ -1,7 +1,7 @@
-//! Tasks that a writer keeps and is not sure of ([`own`](crate::postgres::speculation::own_sessions)), compared with their rows:
-//! they are what they were, though others have written, if nobody else has written their rows and
-//! they have nothing to do with others. What is compared need be neither read, nor sent, nor taken
-//! in.
+//! Tasks that a writer keeps and is not sure of
+//! ([`own`](crate::postgres::speculation::own_sessions)), compared with their rows: they are what
+//! they were, though others have written, if nobody else has written their rows and they have
+//! nothing to do with others. What is compared need be neither read, nor sent, nor taken in.
 //!
 //! A row says by which transaction it was written (`xmin`). The writer knows the numbers of its
 //! own, and follows what each of them changes. So a row that one of them has written last is as the

@@ -201,8 +201,8 @@ impl SmallState {
         self.0.counts_running()
     }
 
-    /// Whether claims look at a task of every sub-queue: where groups share queues, and where series
-    /// prefer sessions.
+    /// Whether claims look at a task of every sub-queue: where groups share queues, and where
+    /// series prefer sessions.
     pub(in crate::postgres) fn read_every_sub_queue(&self) -> bool {
         self.0.are_shared() || !self.0.affinities.is_empty()
     }

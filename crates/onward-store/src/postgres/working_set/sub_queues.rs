@@ -17,7 +17,8 @@ pub(in crate::postgres) struct SubQueueRows {
     pub(crate) limit: usize,
 }
 
-/// A sub-queue of which nothing is loaded: what its tasks have in common, and the place of the first.
+/// A sub-queue of which nothing is loaded: what its tasks have in common, and the place of the
+/// first.
 #[derive(Debug)]
 pub(in crate::postgres) struct SubQueueHead {
     pub(crate) sub_queue: SubQueue,
@@ -38,8 +39,8 @@ impl WorkingSet {
         self.change_loaded(|loaded| loaded.sub_queues = Some(PartialSubQueues::default()));
     }
 
-    /// Takes the first tasks of sub-queues, and those sub-queues of which there are none: of the others of
-    /// their queue and kind everything is here up to the first of these.
+    /// Takes the first tasks of sub-queues, and those sub-queues of which there are none: of the
+    /// others of their queue and kind everything is here up to the first of these.
     pub(crate) fn sub_queues(&mut self, sub_queues: SubQueueRows, heads: Vec<SubQueueHead>) {
         let mut bounds: BTreeMap<(Name, Name), Place> = BTreeMap::new();
         for SubQueueHead { sub_queue, sort_key } in &heads {

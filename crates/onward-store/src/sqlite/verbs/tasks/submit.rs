@@ -139,11 +139,9 @@ impl Transaction<'_> {
             self.cache.index.take_key(self.connection, kind, key, id)?;
         }
         if task.aggregate.is_none() {
-            self.cache.index.cache_waiting(WaitingTask {
-                task: Box::new(LiveTask { expires_at, options, key: key.map(str::to_owned), ..LiveTask::new(&entry) }),
-                submitted_at: self.now,
-                payload: task.payload.clone(),
-            });
+            let live = LiveTask { expires_at, options, key: key.map(str::to_owned), ..LiveTask::new(&entry) };
+            let (submitted_at, payload) = (self.now, task.payload.clone());
+            self.cache.index.cache_waiting(WaitingTask { task: Box::new(live), submitted_at, payload });
         }
         self.stand(TaskId(id), &standing)?;
         self.join_family(TaskId(id), task)?;
