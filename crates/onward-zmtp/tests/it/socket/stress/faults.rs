@@ -196,7 +196,7 @@ async fn a_peer_whose_handshake_is_not_done_is_not_heard_and_keeps_nobody_waitin
 /// Others had this fault: high-water marks that count messages alone let 100 000 messages of 64 KiB
 /// wait.
 ///
-/// Beats: high-water marks-without-bytes
+/// Beats: marks-without-bytes
 #[tokio::test]
 async fn what_waits_is_bounded_in_bytes_by_default() {
     let mut push = PushSocket::new();
