@@ -40,12 +40,12 @@ async fn work(request: &Request) -> Result<Measurement> {
 async fn round_trips(request: &Request, while_working: bool) -> Result<Measurement> {
     let row = &request.row;
     let crew = Crew::new(request).await?;
-    if !meanwhile {
+    if !while_working {
         submits::all(&crew.database, row).await?;
     }
     let started = now();
     crew.client.start().await?;
-    if meanwhile {
+    if while_working {
         submits::all(&crew.database, row).await?;
     }
     crew.until_ended(row.count).await?;

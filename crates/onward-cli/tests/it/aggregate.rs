@@ -38,16 +38,15 @@ fn pending_and_delivered_batches_are_shown(sandbox: Sandbox) {
     let why = sandbox.onward(&["task", "why", "1"]).stdout;
     assert!(why.contains("1 of 2 members"), "{why}");
     let shown = sandbox.onward(&["task", "show", "1"]).stdout;
-    assert!(shown.contains("collected    up to 2, for 1h00m and 10m00s after the newest"), "{shown}");
+    assert!(shown.contains("batched      up to 2, for 1h00m and 10m00s after the newest"), "{shown}");
     submit(&sandbox, "two");
     assert!(sandbox.onward(&["task", "why", "1"]).stdout.contains("member of task 3"));
-    let bundle = sandbox.onward(&["task", "show", "3"]).stdout;
-    assert!(bundle.contains("members      2"), "{bundle}");
-    let members: Vec<_> =
-        sandbox.json(&["task", "list", "--batch", "3"]).iter().map(|task| task["id"].clone()).collect();
-    assert_eq!(members, [2, 1]);
+    let batch = sandbox.onward(&["task", "show", "3"]).stdout;
+    assert!(batch.contains("items        2"), "{batch}");
+    let items: Vec<_> = sandbox.json(&["task", "list", "--batch", "3"]).iter().map(|task| task["id"].clone()).collect();
+    assert_eq!(items, [2, 1]);
     let events = sandbox.onward(&["events"]).stdout;
-    assert!(events.contains("was handed over as a member of task 3"), "{events}");
+    assert!(events.contains("was delivered in batch 3"), "{events}");
 }
 
 /// Shows: Q9, Q10
@@ -57,7 +56,7 @@ fn pending_batches_are_listed(sandbox: Sandbox) {
     let of = |field: &str| listed[0][field].clone();
     assert_eq!((listed.len(), of("kind"), of("members"), of("size")), (1, "k".into(), 1.into(), 2.into()));
     let shown = sandbox.onward(&["queue", "batches"]).stdout;
-    assert!(shown.contains("RIPE AT") && shown.contains("default"), "{shown}");
+    assert!(shown.contains("READY AT") && shown.contains("default"), "{shown}");
     submit(&sandbox, "two");
     assert_eq!(sandbox.onward(&["queue", "batches"]).stdout, "");
 }

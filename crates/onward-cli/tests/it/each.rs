@@ -101,7 +101,7 @@ fn a_named_run_refuses_another_command_before_anything_has_changed(sandbox: Sand
     let results = sandbox.read("r");
     let refused = each_named(&sandbox, &[], "echo $0 >> ran; true", 3);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    for part in ["--name night", "of `sh`", "another --name", "--again", "--changed-command"] {
+    for part in ["--name night", "(`sh`)", "another --name", "--again", "--changed-command"] {
         assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
     }
     assert_eq!((sorted(&sandbox.read("ran")), sandbox.read("r")), (vec![1, 2], results));

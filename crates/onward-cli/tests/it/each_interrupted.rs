@@ -58,7 +58,7 @@ fn ctrl_c_stops_the_commands_keeps_the_work_and_prints_how_to_continue(sandbox: 
     running.signal(Signal::INT);
     let ran = running.wait();
     assert_eq!(ran.code, Some(130));
-    assert!(ran.stderr.contains("Run the same command on the same input to go on"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("Run the same command on the same input to continue"), "{}", ran.stderr);
     go_on(&sandbox);
 }
 
@@ -220,7 +220,7 @@ fn each_whose_output_is_closed_before_the_end_does_not_report_success(sandbox: S
     let ended = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(ended.stderr).unwrap();
     assert_eq!((&first, ended.status.code()), (b"1\n", Some(141)), "{stderr}");
-    assert!(stderr.contains("Run the same command on the same input to go on"), "{stderr}");
+    assert!(stderr.contains("Run the same command on the same input to continue"), "{stderr}");
 }
 
 /// Shows: B9

@@ -77,8 +77,8 @@ fn a_worker_whose_log_would_fill_a_small_disk_checkpoints_in_time() {
     let work = ["work", "--kind", "k", "--jobs", "1", "--until-idle", "--", "cat"];
     let sandbox = Sandbox::new();
     let mut worker = sandbox.spawn(&[&["--store", store.to_str().unwrap()], &work[..]].concat());
-    let mut told = BufReader::new(worker.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let full = told.find(|line| line.contains("make room"));
+    let mut stderr = BufReader::new(worker.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let full = stderr.find(|line| line.contains("make room"));
     if full.is_some() {
         // It would wait for space for ever.
         worker.kill().unwrap();
@@ -127,11 +127,11 @@ fn run_into_a_full_disk(mount: &Mount, sandbox: &Sandbox) -> (Output, usize) {
 fn lines_that_a_full_disk_does_not_take_end_each_with_3_and_the_remedy() {
     let Some(mount) = Mount::new("64m") else { return };
     let (ended, _) = run_into_a_full_disk(&mount, &Sandbox::new());
-    let told = String::from_utf8(ended.stderr).unwrap();
+    let stderr = String::from_utf8(ended.stderr).unwrap();
     let store = mount.path().join("onward.db").display().to_string();
-    assert_eq!(ended.status.code(), Some(3), "{told}");
-    for part in [&*store, "make room", "the same command run again goes on"] {
-        assert!(told.contains(part), "{part}: {told}");
+    assert_eq!(ended.status.code(), Some(3), "{stderr}");
+    for part in [&*store, "make room", "the same command resumes where it stopped"] {
+        assert!(stderr.contains(part), "{part}: {stderr}");
     }
 }
 

@@ -85,7 +85,7 @@ fn why_explains_the_wait_of_a_task_and_its_end(sandbox: Sandbox) {
     settings().bind(|| {
         insta::assert_snapshot!(ran.stdout, @r"
         task 2 is waiting:
-        - the group `tenant-1` is paused until it is resumed
+        - the group `tenant-1` is paused until somebody resumes it
         - 1 of its queue, kind and group go first; a higher priority would put it before them
         - no worker has the store open; start one
         ");
@@ -107,7 +107,7 @@ fn why_says_when_a_waiting_task_expires(sandbox: Sandbox) {
 
 fn an_invalid_limit_is_wrong_usage_with_the_valid_forms(sandbox: Sandbox) {
     let sandbox = with_tasks(sandbox);
-    for (arguments, said) in [
+    for (arguments, output) in [
         (["--groups", "tenant", "--rate", "1/s"], "tenant-*"),
         (["--group", "a", "--rate", "0/s"], "10/s"),
         (["--group", "a", "--concurrency", "0"], "pause it"),
@@ -118,6 +118,6 @@ fn an_invalid_limit_is_wrong_usage_with_the_valid_forms(sandbox: Sandbox) {
         let arguments: Vec<&str> = ["limit", "set"].into_iter().chain(arguments).collect();
         let ran = sandbox.onward(&arguments);
         assert_eq!(ran.code, Some(2), "{arguments:?}");
-        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+        assert!(ran.stderr.contains(output), "{}", ran.stderr);
     }
 }

@@ -281,7 +281,7 @@ fn an_orchestration_is_shown_with_all_that_is_known(sandbox: Sandbox) {
         started      [time]
         payload      {"id":"A-17","cents":1999}
         history      5 events, [size]
-        messages     0 wait, of 1 that came
+        messages     0 wait, of 1 received
         status       "waiting for the parcel"
         value        cents=1999
         waits for    its next timer, at [time]
@@ -315,7 +315,7 @@ fn a_history_is_a_timeline_of_what_came_and_what_the_code_did(sandbox: Sandbox) 
           3 +[duration]  charge (task 2) completed: "paid 1999"
           4                 waits until [time]
           6 +[duration]  signal `packed`: "parcel 4"
-          7                 waits for [time] no longer
+          7                 no longer waits for [time]
         end +[duration]  completed: "paid 1999"
         "#);
     });
@@ -500,12 +500,12 @@ fn what_is_no_orchestration_keeps_no_other_from_what_is_done(sandbox: Sandbox) {
     for verb in ["show", "tree", "status", "pause", "resume", "cancel", "retry", "terminate", "wait", "delete"] {
         let ran = sandbox.onward(&["orchestration", verb, "999", "3", "2", "1"]);
         assert_eq!(ran.code, Some(1), "{verb}");
-        let said = format!("{}{}", ran.stdout, ran.stderr);
-        for part in ["999", "task 3 of the kind `plain` is no orchestration"] {
-            assert!(ran.stderr.contains(part), "{verb}: {said}");
+        let output = format!("{}{}", ran.stdout, ran.stderr);
+        for part in ["999", "task 3 of the kind `plain` is not an orchestration"] {
+            assert!(ran.stderr.contains(part), "{verb}: {output}");
         }
-        let is_of = |task: &str| said.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == task);
-        assert!(is_of("1") && is_of("2"), "{verb}: {said}");
+        let is_of = |task: &str| output.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == task);
+        assert!(is_of("1") && is_of("2"), "{verb}: {output}");
     }
     assert!(sandbox.json(&["orchestration", "list"]).is_empty(), "they were not deleted");
 }
@@ -513,19 +513,19 @@ fn what_is_no_orchestration_keeps_no_other_from_what_is_done(sandbox: Sandbox) {
 /// Shows: D10
 fn a_task_that_is_not_an_orchestration_is_an_error_with_the_remedy(sandbox: Sandbox) {
     let sandbox = with_orchestrations(sandbox);
-    let said = |arguments: &[&str]| {
+    let output = |arguments: &[&str]| {
         let ran = sandbox.onward(&[&["orchestration"], arguments].concat());
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
         ran.stderr
     };
-    let plain = said(&["history", "8"]);
-    assert_eq!(plain, "error: task 8 of the kind `mail` is no orchestration; `onward task show 8` shows what it is\n");
-    let nobody = said(&["show", "--key", "Z"]);
-    assert!(nobody.contains("no orchestration has the key `Z`; `onward orchestration list`"), "{nobody}");
-    let nobody = said(&["signal", "--kind", "order", "--key", "Z", "packed"]);
-    assert!(nobody.contains("no active orchestration of kind `order` has the key `Z`"), "{nobody}");
-    assert!(said(&["signal", "8", "packed"]).contains("task 8 is no orchestration"));
-    assert!(said(&["status", "99"]).contains("there is no task 99"));
+    let plain = output(&["history", "8"]);
+    assert_eq!(plain, "error: task 8 of the kind `mail` is not an orchestration; see `onward task show 8`\n");
+    let missing = output(&["show", "--key", "Z"]);
+    assert!(missing.contains("no orchestration has the key `Z`; `onward orchestration list`"), "{missing}");
+    let missing = output(&["signal", "--kind", "order", "--key", "Z", "packed"]);
+    assert!(missing.contains("no active orchestration of kind `order` has the key `Z`"), "{missing}");
+    assert!(output(&["signal", "8", "packed"]).contains("task 8 is no orchestration"));
+    assert!(output(&["status", "99"]).contains("there is no task 99"));
 }
 
 /// Shows: D10
@@ -596,10 +596,10 @@ fn a_missing_worker_for_an_orchestration_is_reported_first(sandbox: Sandbox) {
     let script = "echo started > started; cat go-on";
     let worker = sandbox.start(&["work", "--kind", "k", "--until-idle", "--", "sh", "-c", script], "");
     sandbox.await_writer("started");
-    let said = sandbox.onward(&["task", "why", "3"]).stdout;
-    let missing = said.find("- no worker has the code of the orchestration `review`; start one that registers it");
-    let waits = said.find("- it waits for the event `approved`");
-    assert!(missing.is_some() && missing < waits, "{said}");
+    let output = sandbox.onward(&["task", "why", "3"]).stdout;
+    let missing = output.find("- no worker has the code of the orchestration `review`; start one that registers it");
+    let waits = output.find("- it waits for the event `approved`");
+    assert!(missing.is_some() && missing < waits, "{output}");
     assert_eq!(sandbox.json(&["task", "why", "3"])[0]["served_by"], json!([]));
     sandbox.write("go-on", "");
     assert_eq!(worker.wait().code, Some(0));
@@ -635,7 +635,7 @@ fn signals_unread_before_a_continue_as_new_are_in_the_history(sandbox: Sandbox) 
     settings.add_filter(r" *\+\[duration\]", " +[duration]");
     settings.bind(|| {
         insta::assert_snapshot!(ran.stdout, @r#"
-          0             signal `late`, which is there when the code goes on: "see you"
+          0             signal `late`, carried over: "see you"
           1 +[duration]  started at [time]
           2                 waits until [time]
           3             the timer of [time] fired
@@ -681,9 +681,7 @@ fn an_orchestration_is_forked_and_reset_to_an_event(sandbox: Sandbox) {
         forked.stderr
     );
     work(&sandbox, false);
-    assert!(
-        sandbox.onward(&["orchestration", "history", "9"]).stdout.contains("with what orchestration 1 had done before")
-    );
+    assert!(sandbox.onward(&["orchestration", "history", "9"]).stdout.contains("with the history of orchestration 1"));
     let cut = sandbox.onward(&["orchestration", "reset", "1", "--events", "1"]);
     assert!(cut.stderr.contains("cut it behind 2"), "{}", cut.stderr);
     assert_eq!(sandbox.json(&["orchestration", "reset", "1", "--events", "2"])[0]["takes_the_place_of"], 1);
@@ -719,8 +717,8 @@ fn negative_numbers_are_no_options(sandbox: Sandbox) {
     let sent = sandbox.onward(&["orchestration", "signal", "3", "approved", "-4.5"]);
     assert_eq!(sent.stdout, "`approved` was sent to orchestration 3\n", "{}", sent.stderr);
     sandbox.onward(&["orchestration", "start", "counter"]);
-    let answered = ask(&sandbox, &["orchestration", "update", "9", "add", "-4"]);
-    assert_eq!(answered.stdout, "-3\n", "{}", answered.stderr);
+    let replied = ask(&sandbox, &["orchestration", "update", "9", "add", "-4"]);
+    assert_eq!(replied.stdout, "-3\n", "{}", replied.stderr);
     let started = sandbox.onward(&["orchestration", "start", "elsewhere", "--payload", "-7"]);
     assert_eq!(started.stdout, "orchestration 10 started\n", "{}", started.stderr);
 }
@@ -729,12 +727,12 @@ fn negative_numbers_are_no_options(sandbox: Sandbox) {
 fn the_code_replies_to_an_update(sandbox: Sandbox) {
     let sandbox = with_orchestrations(sandbox);
     sandbox.onward(&["orchestration", "start", "counter", "--key", "C"]);
-    let answered = ask(&sandbox, &["orchestration", "update", "9", "add", "4"]);
-    assert_eq!(answered.stdout, "5\n", "{}", answered.stderr);
-    let answered = ask(&sandbox, &["orchestration", "update", "--key", "C", "add", "6"]);
-    assert_eq!(answered.stdout, "7\n", "{}", answered.stderr);
-    let nobody = sandbox.onward(&["orchestration", "update", "--key", "D", "add", "6"]);
-    assert!(nobody.code == Some(1) && nobody.stderr.contains("`D`"), "{}", nobody.stderr);
+    let replied = ask(&sandbox, &["orchestration", "update", "9", "add", "4"]);
+    assert_eq!(replied.stdout, "5\n", "{}", replied.stderr);
+    let replied = ask(&sandbox, &["orchestration", "update", "--key", "C", "add", "6"]);
+    assert_eq!(replied.stdout, "7\n", "{}", replied.stderr);
+    let missing = sandbox.onward(&["orchestration", "update", "--key", "D", "add", "6"]);
+    assert!(missing.code == Some(1) && missing.stderr.contains("`D`"), "{}", missing.stderr);
     let history = sandbox.onward(&["orchestration", "history", "9"]);
     // The first update may have come before the code began. Then the history lists it among the
     // messages that were already there.
@@ -762,7 +760,7 @@ fn an_orchestration_is_paused_and_resumed_by_number_and_by_filter(sandbox: Sandb
     work(&sandbox, false);
     assert_eq!(sandbox.json(&["orchestration", "show", "3"])[0]["state"], "completed");
     let refused = sandbox.onward(&["orchestration", "pause", "8"]);
-    assert!(refused.stderr.contains("is no orchestration"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("is not an orchestration"), "{}", refused.stderr);
 }
 
 /// Shows: D3
@@ -803,8 +801,11 @@ fn an_orchestration_is_started_with_a_signal_and_awaited_until_it_has_a_status(s
     assert_eq!(start("6").stdout, "task 9 has the key already; nothing was changed\n");
     assert_eq!(sandbox.json(&["orchestration", "show", "9"])[0]["instance"]["waiting"], 2);
     work(&sandbox, false);
-    let said = sandbox.onward(&["orchestration", "wait", "9", "--status", "\"waiting for the parcel\""]);
-    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "orchestration 9 says \"waiting for the parcel\"\n"));
+    let output = sandbox.onward(&["orchestration", "wait", "9", "--status", "\"waiting for the parcel\""]);
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (Some(0), "orchestration 9 has the status \"waiting for the parcel\"\n")
+    );
     let never = sandbox.onward(&["orchestration", "wait", "9", "--status", "\"lost\""]);
     assert!(never.code == Some(1) && never.stderr.contains("ended"), "{}", never.stderr);
 }
@@ -835,13 +836,8 @@ echo "{\"answer\":\"$1 $2 $3 $4\"}"
         let query = ["orchestration", "query", "--program", "./program", "--argument", "check"];
         sandbox.onward(&[&query[..], words].concat())
     };
-    let answered = query(&["1", "sum", "-4"]);
-    assert_eq!(
-        (answered.code, answered.stdout.as_str()),
-        (Some(0), "\"check --query sum -4\"\n"),
-        "{}",
-        answered.stderr
-    );
+    let replied = query(&["1", "sum", "-4"]);
+    assert_eq!((replied.code, replied.stdout.as_str()), (Some(0), "\"check --query sum -4\"\n"), "{}", replied.stderr);
     assert_eq!(query(&["--key", "A-17", "sum"]).stdout, "\"check --query sum null\"\n");
     let unknown = query(&["1", "total"]);
     assert!(unknown.code == Some(1) && unknown.stderr.contains("no query `total`"), "{}", unknown.stderr);

@@ -36,8 +36,8 @@ fn a_wait_ends_when_the_queue_is_empty(sandbox: Sandbox) {
     let wait = sandbox.start(&["queue", "wait", "mail", "--json"], "");
     sandbox.onward(&["work", "--kind", "k", "--until-idle", "--", "true"]);
     let ran = wait.wait();
-    let said: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!((ran.code, &said["queue"], &said["ended"]["completed"]), (Some(0), &"mail".into(), &3.into()));
+    let output: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, &output["queue"], &output["ended"]["completed"]), (Some(0), &"mail".into(), &3.into()));
 }
 
 /// Shows: Q10
@@ -238,5 +238,5 @@ fn the_wait_for_affinity_is_set_and_shown(sandbox: Sandbox) {
     assert_eq!(sandbox.json(&["queue", "show", "mail"])[0]["affinity_wait"], 30.0);
     assert!(sandbox.onward(&["queue", "show", "mail"]).stdout.contains("affinity wait   30.00s"));
     let refused = sandbox.onward(&["queue", "set", "mail", "--affinity-wait", "2h"]);
-    assert!(refused.code == Some(2) && refused.stderr.contains("at most 1h"), "{}", refused.stderr);
+    assert!(refused.code == Some(2) && refused.stderr.contains("the limit is 1h"), "{}", refused.stderr);
 }

@@ -66,17 +66,17 @@ fn a_number_alone_counts_seconds(sandbox: Sandbox) {
 /// Shows: T2
 fn a_submit_prints_the_result(sandbox: Sandbox) {
     let submit = ["submit", "--kind", "mail", "--key", "k"];
-    let said = [
+    let output = [
         sandbox.onward(&submit),
         sandbox.onward(&submit),
         sandbox.onward(&[&submit[..], &["--priority", "200"]].concat()),
         sandbox.onward(&[&submit[..], &["--on-duplicate", "supersede"]].concat()),
     ];
-    insta::assert_snapshot!(said.map(|ran| ran.stdout).concat(), @r"
+    insta::assert_snapshot!(output.map(|ran| ran.stdout).concat(), @r"
     task 1 submitted
     task 1 has the key already; nothing was changed
     task 1 has the key already and is now as urgent as the new one
-    task 2 submitted in the place of task 1
+    task 2 replaces task 1
     ");
 }
 

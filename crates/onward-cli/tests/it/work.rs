@@ -64,9 +64,9 @@ fn while_it_works_it_is_seen_what_it_serves_and_for_whom_a_worker_is_missing(san
     let session = sandbox.json(&["stats"])[0]["sessions"][0].clone();
     assert_eq!(session["serves"], serde_json::json!({ "queues": null, "kinds": { "only": ["k"] }, "code": [] }));
     assert_eq!((&why["reasons"], &why["served_by"]), (&serde_json::json!([]), &serde_json::json!([session["name"]])));
-    let said = sandbox.onward(&["task", "why", "2"]).stdout;
-    assert!(said.contains("- no worker serves the kind `other`; start one."), "{said}");
-    assert!(said.contains(session["name"].as_str().unwrap()), "{said}");
+    let output = sandbox.onward(&["task", "why", "2"]).stdout;
+    assert!(output.contains("- no worker serves the kind `other`; start one."), "{output}");
+    assert!(output.contains(session["name"].as_str().unwrap()), "{output}");
     sandbox.write("go-on", "");
     assert_eq!(worker.wait().code, Some(0));
 }
@@ -79,8 +79,8 @@ fn why_says_that_a_task_behind_a_busy_worker_waits_for_a_slot(sandbox: Sandbox) 
     let script = "[ $ONWARD_TASK_ID = 1 ] || exit 0; echo started > started; cat go-on";
     let worker = sandbox.start(&["work", "--kind", "k", "--jobs", "1", "--until-idle", "--", "sh", "-c", script], "");
     sandbox.await_writer("started");
-    let said = sandbox.onward(&["task", "why", "100"]).stdout;
-    assert!(said.contains("- every worker that serves it is at work (workers: 1, tasks in hand: "), "{said}");
+    let output = sandbox.onward(&["task", "why", "100"]).stdout;
+    assert!(output.contains("- every worker that serves it is at work (workers: 1, tasks in hand: "), "{output}");
     sandbox.write("go-on", "");
     assert_eq!(worker.wait().code, Some(0));
 }
@@ -111,7 +111,7 @@ fn exits_and_reports_decide_what_becomes_of_a_task(sandbox: Sandbox) {
     let script = r#"read code; test $code != report || { echo "fail gone for good" > $ONWARD_REPORT; exit 0; }
         echo "no $code" >&2; exit $code"#;
     let ran = work(&sandbox, script);
-    let summary = "0 completed, 2 failed, 2 dead, 0 cancelled; 2 attempts to be tried again, 0 lost; ";
+    let summary = "0 completed, 2 failed, 2 dead, 0 cancelled; 2 attempts to be retried, 0 lost; ";
     assert!(ran.stderr.lines().last().is_some_and(|last| last.starts_with(summary)), "{}", ran.stderr);
     let tasks = sandbox.json(&["task", "list"]);
     let shown: Vec<String> =
@@ -190,9 +190,9 @@ fn a_worker_reports_that_the_machine_does_not_measure_pressure(sandbox: Sandbox)
     sandbox.onward(&["submit", "--kind", "k", "--priority", "255", "x"]);
     let ran = sandbox.onward(&["work", "--kind", "k", "--pressure", "memory", "--until-idle", "--", "cat"]);
     let is_told = std::fs::read_to_string("/proc/pressure/memory").is_ok();
-    let said = if is_told { "1 completed" } else { "psi=1" };
+    let output = if is_told { "1 completed" } else { "psi=1" };
     assert_eq!(ran.code, Some(if is_told { 0 } else { 2 }), "{}", ran.stderr);
-    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    assert!(ran.stderr.contains(output), "{}", ran.stderr);
 }
 
 /// Shows: T21
@@ -350,19 +350,19 @@ fn submit_three(sandbox: &Sandbox) {
 /// Shows: B9, B11
 fn a_worker_reports_what_it_serves_its_failures_and_a_summary(sandbox: Sandbox) {
     submit_three(&sandbox);
-    let said =
+    let output =
         sandbox.onward(&["work", "--kind", "k", "--jobs", "1", "--until-idle", "--", "sh", "-c", FAILING]).stderr;
-    let lines: Vec<&str> = said.lines().collect();
-    assert!(lines[0].starts_with("worker ") && lines[0].ends_with(": kind k of any queue, 1 job"), "{said}");
+    let lines: Vec<&str> = output.lines().collect();
+    assert!(lines[0].starts_with("worker ") && lines[0].ends_with(": kind k of any queue, 1 job"), "{output}");
     for line in [
-        "task 2 (k) failed in attempt 1, and is tried again in 0µs: exit status 7: no 7",
+        "task 2 (k) failed in attempt 1, and is retried in 0µs: exit status 7: no 7",
         "task 2 (k) is dead after 2 attempts: exit status 7: no 7",
         "task 3 (k) failed permanently after 1 attempt: exit status 100: no 100",
     ] {
-        assert!(lines.contains(&line), "{line}: {said}");
+        assert!(lines.contains(&line), "{line}: {output}");
     }
-    let summary = "1 completed, 1 failed, 1 dead, 0 cancelled; 1 attempt to be tried again, 0 lost; ";
-    assert!(lines[lines.len() - 1].starts_with(summary), "{said}");
+    let summary = "1 completed, 1 failed, 1 dead, 0 cancelled; 1 attempt to be retried, 0 lost; ";
+    assert!(lines[lines.len() - 1].starts_with(summary), "{output}");
 }
 
 /// Shows: B9, B11
@@ -390,11 +390,11 @@ fn output_of_a_worker_is_json_on_request(sandbox: Sandbox) {
     submit_three(&sandbox);
     let script = format!("echo noted >&2; {FAILING}");
     let ran = sandbox.onward(&["work", "--json", "--kind", "k", "--until-idle", "--", "sh", "-c", &script]);
-    let said: Vec<serde_json::Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let events: Vec<&str> = said.iter().map(|value| value["event"].as_str().unwrap()).collect();
+    let output: Vec<serde_json::Value> = ran.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<&str> = output.iter().map(|value| value["event"].as_str().unwrap()).collect();
     assert_eq!((events[0], events[events.len() - 1]), ("started", "ended"));
     assert_eq!(events.iter().filter(|event| **event == "failure").count(), 3, "{events:?}");
-    let stderr = said.iter().find(|value| value["event"] == "stderr").unwrap();
+    let stderr = output.iter().find(|value| value["event"] == "stderr").unwrap();
     assert_eq!((&stderr["task"], &stderr["text"]), (&1.into(), &"noted\n".into()));
     assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
 }
@@ -403,10 +403,10 @@ fn output_of_a_worker_is_json_on_request(sandbox: Sandbox) {
 fn what_a_command_that_succeeds_writes_to_standard_error_is_shown_and_marked_where_it_was_cut(sandbox: Sandbox) {
     sandbox.onward_with(&["submit", "--kind", "k", "--lines"], "little\nmuch\n");
     let script = "read what; test $what = little || printf '%5000s\n' >&2; echo a warning >&2";
-    let said = work(&sandbox, script).stderr;
-    assert!(said.contains("\ntask 1: a warning\n") && said.contains("\ntask 2: a warning\n"), "{said}");
-    assert!(said.contains("\ntask 2: […] the last 4096 bytes of standard error:\n"), "{said}");
-    assert!(!said.contains("task 1: […]"), "{said}");
+    let output = work(&sandbox, script).stderr;
+    assert!(output.contains("\ntask 1: a warning\n") && output.contains("\ntask 2: a warning\n"), "{output}");
+    assert!(output.contains("\ntask 2: […] the last 4096 bytes of standard error:\n"), "{output}");
+    assert!(!output.contains("task 1: […]"), "{output}");
 }
 
 /// Shows: B9

@@ -84,7 +84,7 @@ fn a_file_that_cannot_be_read_is_named_with_its_own_flag() {
 /// Shows: B9
 #[test]
 fn a_capture_beyond_the_limit_is_rejected_with_the_typed_option() {
-    refused(&["each", "--capture", "2GiB", "--", "true"], 2, &["2GiB", "--capture", "at most 127MiB"]);
+    refused(&["each", "--capture", "2GiB", "--", "true"], 2, &["2GiB", "--capture", "the limit is 127MiB"]);
 }
 
 /// Shows: B11
