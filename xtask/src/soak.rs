@@ -431,7 +431,7 @@ mod tests {
             let read = readers
                 .map(|file| project.read(file).unwrap())
                 .any(|source| source.contains(&format!("number(\"{variable}\")")));
-            assert!(read, "{name}: nobody reads {variable}");
+            assert!(read, "{name}: no test reads {variable}");
         }
     }
 

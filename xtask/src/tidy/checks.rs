@@ -63,7 +63,7 @@ const CHECKS: &[(&str, &str, Check)] = &[
     ("links", "relative links in documents lead somewhere", |inputs| {
         Ok(links::check(&inputs.documents, inputs.project.files()))
     }),
-    ("commands", "what documents tell people to type exists", |inputs| {
+    ("commands", "commands in documents exist", |inputs| {
         Ok(commands::check(&inputs.documents, &inputs.project.read("docs/reference/cli.md")?))
     }),
     ("changelog", "CHANGELOG.md has known headings and short entries, verb first", |inputs| {

@@ -80,9 +80,9 @@ pub(crate) async fn notified(request: &Request) -> Result<Measurement> {
     let opened = open_store(request).await?;
     let engine = engine(&opened.store, row).await?;
     engine.orchestrate(patient);
-    let elsewhere = row.producer == Producer::Outside;
-    let asked = if elsewhere { Asked::default() } else { wait_in(&engine) };
-    let mut other = elsewhere.then(|| wait_elsewhere(request, &opened)).transpose()?;
+    let in_other_process = row.producer == Producer::Outside;
+    let asked = if in_other_process { Asked::default() } else { wait_in(&engine) };
+    let mut other = in_other_process.then(|| wait_in_other_process(request, &opened)).transpose()?;
     let running = running::start(&engine);
 
     let mut patients = Vec::with_capacity(row.count);
@@ -100,7 +100,7 @@ pub(crate) async fn notified(request: &Request) -> Result<Measurement> {
     measurement(&cancelled, &asked)
 }
 
-fn wait_elsewhere(request: &Request, opened: &Opened) -> Result<Child> {
+fn wait_in_other_process(request: &Request, opened: &Opened) -> Result<Child> {
     let job = Job::Wait { slots: request.row.slots };
     let helper = Helper { path: opened.location.clone(), durability: request.durability, payload_bytes: 0, job };
     let mut child = helper.spawn()?;

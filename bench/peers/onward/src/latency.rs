@@ -20,7 +20,7 @@ pub(crate) async fn latency(request: &Request) -> Result<Measurement> {
     register(&engine, &seen);
     let running = running::start(&engine);
     if request.settings == "other process" {
-        produce_elsewhere(request, &opened.store.info().location).await?;
+        produce_in_other_process(request, &opened.store.info().location).await?;
     } else {
         produce_here(request, &engine).await?;
     }
@@ -57,7 +57,7 @@ pub(crate) async fn produce_here(request: &Request, engine: &Engine) -> Result<(
     Ok(())
 }
 
-async fn produce_elsewhere(request: &Request, location: &str) -> Result<()> {
+async fn produce_in_other_process(request: &Request, location: &str) -> Result<()> {
     let row = &request.row;
     let job = Job::Produce { count: row.count, rate: row.rate };
     let helper =

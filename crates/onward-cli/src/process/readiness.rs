@@ -300,12 +300,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_fault_is_told_once() {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let noted = Arc::clone(&told);
+        let notices = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&notices);
         let readiness = Readiness::new(move |line| noted.lock().unwrap().push(line.to_owned()));
         for _ in 0..3 {
             readiness.turn().await.failed("no file left".to_owned());
         }
-        assert_eq!(told.lock().unwrap().len(), 1);
+        assert_eq!(notices.lock().unwrap().len(), 1);
     }
 }

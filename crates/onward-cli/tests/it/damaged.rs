@@ -39,9 +39,9 @@ fn overwrite_page_with(sandbox: &Sandbox, text: &[u8]) {
 
 fn assert_says_what_and_what_to_do(command: &[&str], ran: &CommandResult) {
     assert_eq!(ran.code, Some(3), "{command:?}: {}{}", ran.stdout, ran.stderr);
-    let said = format!("{}{}", ran.stdout, ran.stderr);
+    let output = format!("{}{}", ran.stdout, ran.stderr);
     for part in ["onward.db: the store is damaged", "onward store restore"] {
-        assert!(said.contains(part), "{command:?}: {part}: {said}");
+        assert!(output.contains(part), "{command:?}: {part}: {output}");
     }
 }
 

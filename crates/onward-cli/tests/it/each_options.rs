@@ -107,8 +107,8 @@ fn of_a_failure_the_beginning_of_stdout_and_the_end_of_stderr_are_kept_and_both_
 /// Shows: B9
 fn cut_output_is_reported(sandbox: Sandbox) {
     let ran = sandbox.onward_with(&["each", "--", "sh", "-c", MUCH_AND_FAILED], "a\n");
-    let told = "the output of 1 line was longer than what is kept";
-    assert!(ran.code == Some(1) && ran.stderr.contains(told), "{}", ran.stderr);
+    let expected = "the output of 1 line was longer than what is kept";
+    assert!(ran.code == Some(1) && ran.stderr.contains(expected), "{}", ran.stderr);
     let shown = sandbox.onward(&["task", "show", "1"]).stdout;
     assert!(
         shown.contains("exit status 3 (the last 5120 bytes of stderr and the first 2048 of stdout follow)"),
@@ -137,8 +137,8 @@ fn the_position_at_which_output_was_cut_is_reported(sandbox: Sandbox) {
     let script = "printf 0123456789; printf abcdef >&2";
     let ran = sandbox.onward_with(&["each", "--capture", "4", "--", "sh", "-c", script], "x\n");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "0123"));
-    let said = "line 1 (x): stdout is cut after its first 4 bytes, stderr is cut before its last 4 bytes; --capture keeps more";
-    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    let output = "line 1 (x): stdout is cut after its first 4 bytes, stderr is cut before its last 4 bytes; --capture keeps more";
+    assert!(ran.stderr.contains(output), "{}", ran.stderr);
     assert!(ran.stderr.starts_with("cdef"), "{}", ran.stderr);
 }
 

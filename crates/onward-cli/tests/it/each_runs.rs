@@ -36,8 +36,8 @@ fn runs_are_listed_with_their_programs_and_how_far_they_are(sandbox: Sandbox) {
     assert_eq!((&night["running"], &night["processes"]), (&0.into(), &0.into()));
     let other = runs.iter().find(|run| run["run"] != "night").unwrap();
     assert_eq!((&other["done"], &other["waiting"], &other["program"]), (&2.into(), &0.into(), &"echo".into()));
-    let said = sandbox.onward(&["each", "--list"]).stdout;
-    assert!(said.starts_with("RUN ") && said.contains("\nnight ") && !said.contains("secret"), "{said}");
+    let output = sandbox.onward(&["each", "--list"]).stdout;
+    assert!(output.starts_with("RUN ") && output.contains("\nnight ") && !output.contains("secret"), "{output}");
 }
 
 /// Shows: B9
@@ -80,9 +80,9 @@ fn a_run_that_is_not_there_is_not_forgotten(sandbox: Sandbox) {
 /// Shows: B9, B11
 fn doctor_reports_lines_of_a_run_without_a_process(sandbox: Sandbox) {
     abandon(&sandbox, "night");
-    let said = sandbox.onward(&["doctor"]).stdout;
+    let output = sandbox.onward(&["doctor"]).stdout;
     assert!(
-        said.contains("2 lines of the run night (of `sh`)") && said.contains("onward each --forget night"),
-        "{said}"
+        output.contains("2 lines of the run night (of `sh`)") && output.contains("onward each --forget night"),
+        "{output}"
     );
 }

@@ -115,8 +115,8 @@ const WITHOUT: &[&str] = &["completions", "man", "top"];
 fn output_of_commands_is_json_on_request(sandbox: Sandbox) {
     sandbox.write("lines", "a\nb\n");
     for command in COMMANDS {
-        let said = assert_is_json(command, &run(&sandbox, command));
-        assert!(said.iter().all(Value::is_object), "{command}: {said:?}");
+        let output = assert_is_json(command, &run(&sandbox, command));
+        assert!(output.iter().all(Value::is_object), "{command}: {output:?}");
     }
 }
 

@@ -97,7 +97,7 @@ fn doctor_looks_at_the_server_and_the_way_to_it() {
     for check in ["server", "rights", "connection", "messages", "connections", "vacuum"] {
         assert_eq!(level(check), Some("ok"), "{check}: {findings:#?}");
     }
-    assert_eq!(level("commit"), Some("warn"), "the server of the tests does not sync, and that is said");
+    assert_eq!(level("commit"), Some("warn"), "the server of the tests does not sync, and doctor reports it");
 }
 
 /// Runs statements on the server as the owner.
@@ -198,12 +198,12 @@ fn fields(value: &Value) -> Value {
 fn each_command_prints_on_a_server_what_it_prints_on_a_file() {
     let Some(on_server) = stores::postgres() else { return };
     let on_file = Sandbox::new();
-    let said = |sandbox: &Sandbox| {
+    let output = |sandbox: &Sandbox| {
         sandbox.write("lines", "a\nb\n");
-        let said = |command: &&str| json::assert_is_json(command, &json::run(sandbox, command));
-        json::COMMANDS.iter().map(|command| (*command, said(command).iter().map(fields).collect())).collect()
+        let output = |command: &&str| json::assert_is_json(command, &json::run(sandbox, command));
+        json::COMMANDS.iter().map(|command| (*command, output(command).iter().map(fields).collect())).collect()
     };
-    let (file, server): (Vec<(&str, Value)>, Vec<_>) = (said(&on_file), said(&on_server));
+    let (file, server): (Vec<(&str, Value)>, Vec<_>) = (output(&on_file), output(&on_server));
     for (file, server) in file.iter().zip(&server).filter(|((command, _), _)| *command != "doctor") {
         assert_eq!(file, server);
     }

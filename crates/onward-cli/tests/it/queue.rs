@@ -36,8 +36,8 @@ fn a_wait_ends_when_the_queue_is_empty(sandbox: Sandbox) {
     let wait = sandbox.start(&["queue", "wait", "mail", "--json"], "");
     sandbox.onward(&["work", "--kind", "k", "--until-idle", "--", "true"]);
     let ran = wait.wait();
-    let said: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!((ran.code, &said["queue"], &said["ended"]["completed"]), (Some(0), &"mail".into(), &3.into()));
+    let output: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, &output["queue"], &output["ended"]["completed"]), (Some(0), &"mail".into(), &3.into()));
 }
 
 /// Shows: Q10

@@ -31,8 +31,8 @@ fn assert_all_read(sandbox: &Sandbox, store: &str) {
     for (command, part) in READS {
         let ran = sandbox.onward(&[&["--store", store], *command].concat());
         assert_eq!(ran.code, Some(0), "{command:?}: {}", ran.stderr);
-        let said = ran.stdout.to_lowercase() + &ran.stderr.to_lowercase();
-        assert!(said.contains(&part.to_lowercase()), "{command:?}: {said}");
+        let output = ran.stdout.to_lowercase() + &ran.stderr.to_lowercase();
+        assert!(output.contains(&part.to_lowercase()), "{command:?}: {output}");
     }
 }
 

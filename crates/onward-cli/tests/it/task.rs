@@ -111,11 +111,11 @@ fn a_task_is_shown_with_all_that_is_known(sandbox: Sandbox) {
 /// Shows: T13, T8
 fn a_cancelled_task_waits_again_after_a_retry(sandbox: Sandbox) {
     let sandbox = with_tasks(sandbox);
-    let said = [["task", "cancel", "1"], ["task", "wait", "1"], ["task", "retry", "1"], ["task", "show", "1"]]
+    let output = [["task", "cancel", "1"], ["task", "wait", "1"], ["task", "retry", "1"], ["task", "show", "1"]]
         .map(|verb| sandbox.onward(&verb));
-    assert_eq!(said.each_ref().map(|ran| ran.code), [Some(0), Some(1), Some(0), Some(0)]);
-    assert_eq!(said[0].stdout, "task 1 cancelled\n");
-    assert!(said[3].stdout.contains("state        waiting"), "{}", said[3].stdout);
+    assert_eq!(output.each_ref().map(|ran| ran.code), [Some(0), Some(1), Some(0), Some(0)]);
+    assert_eq!(output[0].stdout, "task 1 cancelled\n");
+    assert!(output[3].stdout.contains("state        waiting"), "{}", output[3].stdout);
 }
 
 /// Shows: T8

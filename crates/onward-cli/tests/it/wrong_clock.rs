@@ -27,9 +27,9 @@ fn wrong_by(sandbox: &Sandbox, seconds: &str) -> Vec<(&'static str, String)> {
 #[expect(clippy::disallowed_methods, reason = "what the clock of this process says is what is compared")]
 fn assert_is_wrong(environment: &[(&str, String)], seconds: &str) {
     let date = Command::new("date").arg("+%s").envs(environment.iter().map(|(name, value)| (name, value))).output();
-    let said: i64 = String::from_utf8(date.unwrap().stdout).unwrap().trim().parse().unwrap();
+    let shown: i64 = String::from_utf8(date.unwrap().stdout).unwrap().trim().parse().unwrap();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs().cast_signed();
-    assert!((said - now - seconds.parse::<i64>().unwrap()).abs() < 60, "{said} at {now}");
+    assert!((shown - now - seconds.parse::<i64>().unwrap()).abs() < 60, "{shown} at {now}");
 }
 
 /// The arguments of a worker that runs what is due.

@@ -53,9 +53,9 @@ async fn submit(engine: Engine, order: PlaceOrder, arrival: Arrival) -> onward::
 }
 
 /// Submits tasks from another process on the same file.
-pub(crate) async fn elsewhere(order: &str) -> Result<Vec<Submitted>> {
+pub(crate) async fn in_other_process(location: &str) -> Result<Vec<Submitted>> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(std::env::args_os().skip(1)).env(VARIABLE, order).stdout(Stdio::piped());
+    command.args(std::env::args_os().skip(1)).env(VARIABLE, location).stdout(Stdio::piped());
     let output = tokio::task::spawn_blocking(move || command.output()).await??;
     ensure!(output.status.success(), "the producer failed: {}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).context("what the producer submitted")?;

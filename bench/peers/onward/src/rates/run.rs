@@ -29,7 +29,7 @@ pub(crate) async fn run(request: &Request) -> Result<Measurement> {
     let before = opened.commits();
     let submitted = match row.producer {
         Producer::Inside => producer::here(row, &engine).await?,
-        Producer::Outside => producer::elsewhere(&opened.store.info().location).await?,
+        Producer::Outside => producer::in_other_process(&opened.store.info().location).await?,
     };
     wait_for(&starts, &submitted).await;
     let commits = opened.commit_sizes(&before, row.count);

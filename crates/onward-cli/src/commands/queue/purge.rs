@@ -47,12 +47,12 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let queue = find(&*store, &arguments.queue).await?;
     let there = count(&queue, &arguments.states);
     if arguments.dry_run {
-        return answer(options, "would_remove", "would remove", there);
+        return print_count(options, "would_remove", "would remove", there);
     }
     let bar = ProgressBar::new(options, Unit::Tasks, Some(there));
     let removed = purge(&*store, &arguments.queue, &arguments.states, &bar).await?;
     bar.clear();
-    answer(options, "removed", "removed", removed)
+    print_count(options, "removed", "removed", removed)
 }
 
 /// Removes the tasks of a queue in these states, chunk by chunk. Returns their number.
@@ -93,11 +93,11 @@ fn count(queue: &QueueRecord, states: &[TaskState]) -> u64 {
     counted.into_iter().map(&mut of_state).sum()
 }
 
-fn answer(options: &GlobalOptions, field: &str, said: &str, tasks: u64) -> anyhow::Result<ExitCode> {
+fn print_count(options: &GlobalOptions, field: &str, description: &str, tasks: u64) -> anyhow::Result<ExitCode> {
     if options.json {
         print_json(&json!({ field: tasks }))?;
     } else {
-        print_line(format_args!("{said} {}", counted(tasks, "task")))?;
+        print_line(format_args!("{description} {}", counted(tasks, "task")))?;
     }
     Ok(ExitCode::Done)
 }

@@ -11,22 +11,22 @@ use crate::output::{print_json, print_line};
 /// Pauses a schedule.
 pub(crate) async fn pause(options: &GlobalOptions, Schedule { schedule }: Schedule) -> anyhow::Result<ExitCode> {
     open(options).await?.pause_schedule(&schedule).await?;
-    said(options, "paused", &schedule)
+    report_done(options, "paused", &schedule)
 }
 
 /// Ends the pause of a schedule.
 pub(crate) async fn resume(options: &GlobalOptions, Schedule { schedule }: Schedule) -> anyhow::Result<ExitCode> {
     open(options).await?.resume_schedule(&schedule).await?;
-    said(options, "resumed", &schedule)
+    report_done(options, "resumed", &schedule)
 }
 
 /// Forgets a schedule.
 pub(crate) async fn delete(options: &GlobalOptions, Schedule { schedule }: Schedule) -> anyhow::Result<ExitCode> {
     open(options).await?.delete_schedule(&schedule).await?;
-    said(options, "deleted", &schedule)
+    report_done(options, "deleted", &schedule)
 }
 
-fn said(options: &GlobalOptions, done: &str, schedule: &Name) -> anyhow::Result<ExitCode> {
+fn report_done(options: &GlobalOptions, done: &str, schedule: &Name) -> anyhow::Result<ExitCode> {
     if options.json {
         print_json(&json!({ done: schedule }))?;
     } else {

@@ -32,7 +32,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     if options.json {
         print_json(&json!(submitted))?;
     } else {
-        print_line(said(submitted))?;
+        print_line(description(submitted))?;
     }
     Ok(if rejected { ExitCode::Failed } else { ExitCode::Done })
 }
@@ -80,7 +80,7 @@ fn failure(record: &TaskRecord) -> String {
 }
 
 /// Describes the outcome of a submission for people.
-pub(crate) fn said(submitted: Submitted) -> String {
+pub(crate) fn description(submitted: Submitted) -> String {
     match submitted {
         Submitted::Inserted { id } => format!("task {id} submitted"),
         Submitted::Duplicate { id } => format!("task {id} has the key already; nothing was changed"),

@@ -16,7 +16,7 @@ pub(crate) async fn run(options: &GlobalOptions, chosen: TaskSelection) -> anyho
     let Some(tasks) = chosen.tasks()? else { return bulk::run(options, BulkVerb::Cancel, chosen.by).await };
     let store = store_file::open_existing(options).await?;
     for_each(tasks, options, async |task| {
-        let (outcome, said) = match apply_one(&*store, Write::Cancel { task }).await? {
+        let (outcome, description) = match apply_one(&*store, Write::Cancel { task }).await? {
             Outcome::Cancelled => ("cancelled", "cancelled"),
             Outcome::CancelRequested => ("cancel_requested", "runs and has been asked to stop"),
             other => return Err(unexpected(other)),
@@ -24,7 +24,7 @@ pub(crate) async fn run(options: &GlobalOptions, chosen: TaskSelection) -> anyho
         if options.json {
             print_json(&json!({ "id": task, "outcome": outcome }))?;
         } else {
-            print_line(format_args!("task {task} {said}"))?;
+            print_line(format_args!("task {task} {description}"))?;
         }
         Ok(())
     })

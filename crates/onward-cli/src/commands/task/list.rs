@@ -72,8 +72,8 @@ const PROGRESS_COLUMNS: usize = 40;
 
 fn table(tasks: &[TaskRecord]) -> Table {
     // The column is shown only if a running task has reported progress.
-    let says = |task: &TaskRecord| task.state == TaskState::Running && task.progress.is_some();
-    let with_progress = tasks.iter().any(says);
+    let shows_progress = |task: &TaskRecord| task.state == TaskState::Running && task.progress.is_some();
+    let with_progress = tasks.iter().any(shows_progress);
     let mut columns = vec![
         ("TASK", Align::Right),
         ("KIND", Align::Left),
@@ -99,8 +99,11 @@ fn table(tasks: &[TaskRecord]) -> Table {
             optional(task.finished_at, moment),
             optional(task.key.as_deref(), |key| one_line(key, KEY_COLUMNS)),
         ];
-        let told = task.progress.as_ref().filter(|_| says(task));
-        cells.extend(with_progress.then(|| optional(told, |reported| one_line(&progress(reported), PROGRESS_COLUMNS))));
+        let progress_report = task.progress.as_ref().filter(|_| shows_progress(task));
+        cells.extend(
+            with_progress
+                .then(|| optional(progress_report, |reported| one_line(&progress(reported), PROGRESS_COLUMNS))),
+        );
         table.row(cells);
     }
     table

@@ -28,7 +28,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let Some(tasks) = chosen.tasks()? else { return bulk::run(options, BulkVerb::Move(queue), chosen.by).await };
     let store = store_file::open_existing(options).await?;
     for_each(tasks, options, async |task| {
-        let (outcome, said) = match apply_one(&*store, Write::Move { task, queue: queue.clone() }).await? {
+        let (outcome, description) = match apply_one(&*store, Write::Move { task, queue: queue.clone() }).await? {
             Outcome::Moved => ("moved", "is in"),
             Outcome::MoveRequested => ("move_requested", "runs; a further attempt will be in"),
             other => return Err(unexpected(other)),
@@ -36,7 +36,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         if options.json {
             print_json(&json!({ "id": task, "outcome": outcome }))?;
         } else {
-            print_line(format_args!("task {task} {said} the queue `{queue}`"))?;
+            print_line(format_args!("task {task} {description} the queue `{queue}`"))?;
         }
         Ok(())
     })

@@ -35,18 +35,18 @@ async fn explain(options: &GlobalOptions, store: &dyn Store, task: TaskId) -> an
     };
     let workers: Vec<String> = sessions.into_iter().filter(serves).map(|session| session.name).collect();
     let waiting = Waiting::read(store, &record).await?;
-    let reasons = if waiting.is_some() { beside_parking(reasons) } else { reasons };
+    let reasons = if waiting.is_some() { without_repeated(reasons) } else { reasons };
     if options.json {
         let text: Vec<String> = reasons.iter().map(ToString::to_string).collect();
-        let mut said =
+        let mut object =
             json!({ "task": task, "state": record.state, "reasons": reasons, "text": text, "served_by": workers });
         if let Some(waiting) = waiting {
-            said["waits_for"] = waiting.json();
+            object["waits_for"] = waiting.json();
         }
-        print_json(&in_seconds(said))?;
+        print_json(&in_seconds(object))?;
         return Ok(());
     }
-    let follows = if waiting.is_some() { ":" } else { what_follows(&record, &reasons, is_held) };
+    let follows = if waiting.is_some() { ":" } else { conclusion(&record, &reasons, is_held) };
     print_line(format_args!("task {task} is {}{follows}", colored_state(record.state)))?;
     for reason in &reasons {
         print_line(format_args!("- {reason}"))?;
@@ -70,15 +70,15 @@ fn named(workers: &[String]) -> String {
 }
 
 /// Removes the reasons that repeat what a parked orchestration is known to wait for.
-fn beside_parking(mut reasons: Vec<WaitReason>) -> Vec<WaitReason> {
-    let says_no_more = |reason: &WaitReason| {
+fn without_repeated(mut reasons: Vec<WaitReason>) -> Vec<WaitReason> {
+    let is_repeated = |reason: &WaitReason| {
         matches!(reason, WaitReason::Blocked { .. } | WaitReason::NotDue { .. } | WaitReason::Parked { .. })
     };
-    reasons.retain(|reason| !says_no_more(reason));
+    reasons.retain(|reason| !is_repeated(reason));
     reasons
 }
 
-fn what_follows(record: &onward_store::TaskRecord, reasons: &[WaitReason], is_held: bool) -> &'static str {
+fn conclusion(record: &onward_store::TaskRecord, reasons: &[WaitReason], is_held: bool) -> &'static str {
     match (reasons.is_empty(), record.state.is_ended(), record.session) {
         (false, ..) => ":",
         (true, true, _) => "; it waits for nothing",

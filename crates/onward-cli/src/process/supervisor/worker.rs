@@ -183,11 +183,11 @@ impl Jobs {
         let (id, end) = match reply {
             Reply::Started(id) => {
                 let started = self.waiting.get_mut(&id).and_then(|waiting| waiting.started.take());
-                return tell(started, Ok(()));
+                return send_result(started, Ok(()));
             }
             Reply::NotStarted(id, error) => {
                 let started = self.waiting.remove(&id).and_then(|waiting| waiting.started);
-                return tell(started, Err(io::Error::from_raw_os_error(error)));
+                return send_result(started, Err(io::Error::from_raw_os_error(error)));
             }
             Reply::Exited(id, status) => (id, End::Exited(status)),
             Reply::Killed(id, signal) => (id, End::Killed(signal)),
@@ -197,7 +197,7 @@ impl Jobs {
     }
 }
 
-fn tell(started: Option<oneshot::Sender<io::Result<()>>>, what: io::Result<()>) {
+fn send_result(started: Option<oneshot::Sender<io::Result<()>>>, what: io::Result<()>) {
     started.map(|started| started.send(what));
 }
 

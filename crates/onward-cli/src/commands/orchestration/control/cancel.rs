@@ -15,7 +15,7 @@ pub(crate) async fn run(options: &GlobalOptions, named: Orchestrations) -> anyho
     let store = store_file::open_existing(options).await?;
     named
         .for_each(options, &*store, async |TaskRecord { id: task, .. }| {
-            let (outcome, said) = match apply_one(&*store, Write::Cancel { task }).await? {
+            let (outcome, description) = match apply_one(&*store, Write::Cancel { task }).await? {
                 Outcome::Cancelled => ("cancelled", "is cancelled; it had not started"),
                 Outcome::CancelRequested => {
                     ("cancel_requested", "is asked to stop; its next turn receives the request")
@@ -25,7 +25,7 @@ pub(crate) async fn run(options: &GlobalOptions, named: Orchestrations) -> anyho
             if options.json {
                 print_json(&json!({ "id": task, "outcome": outcome }))?;
             } else {
-                print_line(format_args!("orchestration {task} {said}"))?;
+                print_line(format_args!("orchestration {task} {description}"))?;
             }
             Ok(())
         })

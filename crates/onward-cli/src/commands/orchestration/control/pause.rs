@@ -18,7 +18,7 @@ pub(crate) async fn pause(options: &GlobalOptions, chosen: TaskSelection) -> any
     for_each(tasks, options, async |task| {
         check_is_orchestration(&*store, task).await?;
         match apply_one(&*store, Write::PauseOrchestration { task }).await? {
-            Outcome::Done => tell(options, task, "paused")?,
+            Outcome::Done => print_done(options, task, "paused")?,
             other => return Err(unexpected(other)),
         }
         Ok(())
@@ -33,7 +33,7 @@ pub(crate) async fn resume(options: &GlobalOptions, chosen: TaskSelection) -> an
     for_each(tasks, options, async |task| {
         check_is_orchestration(&*store, task).await?;
         match apply_one(&*store, Write::ResumeOrchestration { task }).await? {
-            Outcome::Done => tell(options, task, "resumed")?,
+            Outcome::Done => print_done(options, task, "resumed")?,
             other => return Err(unexpected(other)),
         }
         Ok(())
@@ -41,7 +41,7 @@ pub(crate) async fn resume(options: &GlobalOptions, chosen: TaskSelection) -> an
     .await
 }
 
-fn tell(options: &GlobalOptions, task: onward_store::TaskId, done: &str) -> anyhow::Result<()> {
+fn print_done(options: &GlobalOptions, task: onward_store::TaskId, done: &str) -> anyhow::Result<()> {
     if options.json {
         print_json(&json!({ "id": task, "outcome": done }))?;
     } else {

@@ -129,7 +129,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     } else if let Submitted::Inserted { id } = submitted {
         print_line(format_args!("orchestration {id} started"))?;
     } else {
-        print_line(submit::said(submitted))?;
+        print_line(submit::description(submitted))?;
     }
     Ok(if rejected { ExitCode::Failed } else { ExitCode::Done })
 }

@@ -75,7 +75,7 @@ fn incomplete() -> anyhow::Error {
 /// Sends the signal.
 pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow::Result<ExitCode> {
     let signal = arguments.signal()?;
-    let (name, to) = (signal.name.clone(), told(&signal.to));
+    let (name, to) = (signal.name.clone(), recipient_text(&signal.to));
     let store = match &signal.to {
         Recipient::KeyOrStart { .. } => store_file::open_or_create(options).await?,
         Recipient::Task(_) | Recipient::Key { .. } => store_file::open_existing(options).await?,
@@ -92,7 +92,7 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     Ok(ExitCode::Done)
 }
 
-fn told(to: &Recipient) -> String {
+fn recipient_text(to: &Recipient) -> String {
     match to {
         Recipient::Task(task) => format!("orchestration {task}"),
         Recipient::KeyOrStart { kind, key, .. } => {

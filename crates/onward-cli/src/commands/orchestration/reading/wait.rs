@@ -52,13 +52,13 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
     let wanted: Value = serde_json::from_slice(&read_json("status", &wanted)?)?;
     let engine = Engine::builder().store(Arc::clone(&store)).open().await?;
     let waiting = wait_for_status(options, &engine, numbers, &wanted);
-    let said = match arguments.timeout {
+    let code = match arguments.timeout {
         None => waiting.await?,
         Some(timeout) => tokio::time::timeout(timeout, waiting)
             .await
             .map_err(|_| anyhow::anyhow!("not all of them had this status within {timeout:?}; they continue"))??,
     };
-    Ok(said.or_failed(found == ExitCode::Failed))
+    Ok(code.or_failed(found == ExitCode::Failed))
 }
 
 async fn wait_for_status(
@@ -67,9 +67,10 @@ async fn wait_for_status(
     numbers: Vec<TaskId>,
     wanted: &Value,
 ) -> anyhow::Result<ExitCode> {
-    let is_said = |shown: &OrchestrationStatus| shown.status::<Value>().is_ok_and(|said| said.as_ref() == Some(wanted));
+    let has_status =
+        |shown: &OrchestrationStatus| shown.status::<Value>().is_ok_and(|status| status.as_ref() == Some(wanted));
     for_each(numbers, options, async |number| {
-        engine.wait_for_status(number, is_said).await?;
+        engine.wait_for_status(number, has_status).await?;
         if options.json {
             print_json(&json!({ "id": number, "status": wanted }))?;
         } else {

@@ -46,8 +46,8 @@ pub(crate) async fn run(options: &GlobalOptions, arguments: Arguments) -> anyhow
         reports.extend(check(&arguments.program, files).await?);
     }
     if reports.len() != files.len() {
-        let (said, program) = (reports.len(), &arguments.program);
-        anyhow::bail!("{program} reported {said} of {} histories; {REMEDY}", files.len());
+        let (reported, program) = (reports.len(), &arguments.program);
+        anyhow::bail!("{program} reported {reported} of {} histories; {REMEDY}", files.len());
     }
     let failed = reports.iter().filter(|report| !report.agrees).count();
     if options.json {
