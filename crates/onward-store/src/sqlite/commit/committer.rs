@@ -142,8 +142,8 @@ impl Committer {
         }
     }
 
-    /// Commits the writes of all requests together. If a statement fails, each request is tried on its own,
-    /// so that only the one that fails gets the error.
+    /// Commits the writes of all requests together. If a statement fails, each request is tried on
+    /// its own, so that only the one that fails gets the error.
     #[must_use = "the callers wait for their answers"]
     pub(in crate::sqlite) fn commit(&mut self, requests: Vec<CommitRequest>) -> Replies {
         if self.is_to_copy_log() && self.check_file().is_ok() {

@@ -199,7 +199,7 @@ impl LiveTask {
         }
     }
 
-    /// What it has in the place of its ready list while it is not due.
+    /// Its ready list as `scheduled` has it while it is not due.
     pub(in crate::sqlite) fn scheduled_list(&self) -> i64 {
         if self.options.affinity.is_some() { self.sub_queue | HAS_AFFINITY } else { self.sub_queue }
     }
@@ -346,7 +346,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Takes back what members of an `All` have done since the mark.
+    /// Takes back what members of an `All` have done since the savepoint.
     fn undo_to(&mut self, savepoint: Savepoint) -> Result<()> {
         self.connection.prepare_cached("ROLLBACK TO all_members")?.execute([])?;
         self.completions.clear();

@@ -1,7 +1,7 @@
 //! The log: what happened to tasks, one compact row for each commit.
 //!
-//! A change is a code, the sub-queue, the task and up to two numbers, each as a variable-length integer
-//! (LEB128, as in DWARF 5, section 7.6).
+//! A change is a code, the sub-queue, the task and up to two numbers, each as a variable-length
+//! integer (LEB128, as in DWARF 5, section 7.6).
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl LogBuffer {
         &self.bytes
     }
 
-    /// A mark for [`undo_to`](Self::undo_to).
+    /// The position for [`undo_to`](Self::undo_to).
     pub(in crate::sqlite) fn position(&self) -> usize {
         self.bytes.len()
     }

@@ -1,8 +1,8 @@
 //! Making a store of pieces.
 //!
 //! The file is written beside its place and gets its name when it is whole and on disk. It is
-//! written without an index watermark, so that nothing is in the tables that find tasks: the first look
-//! makes them, as after any start.
+//! written without an index watermark, so that nothing is in the tables that find tasks: the first
+//! look makes them, as after any start.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -25,8 +25,9 @@ use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::{AFFINITY_SHIFT, Names};
 use crate::sqlite::commit::transition_log::LogBuffer;
 use crate::sqlite::migrations::migrate::{MIGRATIONS, migrate};
+use crate::sqlite::store::connect::{check_before_open, check_place, connect, prepare, real_path};
 use crate::sqlite::store::maintenance::put_in_place;
-use crate::sqlite::store::open::{SqliteOptions, check_before_open, check_place, connect, prepare, real_path};
+use crate::sqlite::store::open::SqliteOptions;
 
 /// A store that is being written.
 #[derive(Debug)]

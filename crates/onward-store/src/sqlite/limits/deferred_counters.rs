@@ -20,7 +20,7 @@ use crate::sqlite::commit::names::Names;
 use crate::sqlite::commit::transition_log;
 use crate::sqlite::limits::limit_usage::Limits;
 
-/// For how many rows of the log counts are kept back: so many are read again after a crash.
+/// For how many rows of the log counts are deferred: so many are read again after a crash.
 const MAX_DEFERRED_ROWS: i64 = 1024;
 
 /// How far steady time and the time of day may drift apart meanwhile, in microseconds: the log has

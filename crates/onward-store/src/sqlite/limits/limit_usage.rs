@@ -1,8 +1,8 @@
 //! Limits, and how far they are used: kept in memory as well because every claim asks.
 //!
 //! What runs is counted, and tokens are taken, only where there is a limit; the counts are written
-//! once a transaction, those of groups perhaps [later](crate::sqlite::limits::deferred_counters). The states
-//! of groups are read when they are needed, for there may be very many.
+//! once a transaction, those of groups perhaps [later](crate::sqlite::limits::deferred_counters).
+//! The states of groups are read when they are needed, for there may be very many.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub(in crate::sqlite) struct Usage {
 pub(in crate::sqlite) struct GroupState {
     pub(in crate::sqlite) name: Name,
     pub(in crate::sqlite) usage: Usage,
-    /// Whether its lists are out of the heads.
+    /// Whether its ready lists are out of the claimable heads.
     pub(in crate::sqlite) held_back: bool,
     /// When it gets the next token, by steady time, if due tasks of it wait for that.
     pub(in crate::sqlite) token_at: Option<i64>,

@@ -1,5 +1,5 @@
-//! What wakes the housekeeping thread: a write-ahead log that has grown long, and anything else that
-//! it is to look at.
+//! What wakes the housekeeping thread: a write-ahead log that has grown long, and anything else
+//! that it is to look at.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -46,7 +46,7 @@ pub(in crate::sqlite) struct CheckpointTrigger {
 /// Why the thread looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum Reason {
-    /// Somebody rang, and has told the engine what there is to tell.
+    /// It was fired by one who has told the engine what there is to tell.
     Fired,
     /// It is time to.
     Time,

@@ -8,8 +8,8 @@
 //! queues those who wait in the order in which they came, wakes one at a time, and forgets a
 //! process that ends.
 //!
-//! This is for fairness alone: the lock is SQLite's. A process that was stopped within the
-//! ticket lock is passed by when for a while no process has committed and none holds the write lock.
+//! This is for fairness alone: the lock is SQLite's. A process that was stopped within the ticket
+//! lock is passed by when for a while no process has committed and none holds the write lock.
 
 use std::cell::Cell;
 use std::fs::{File, TryLockError};
@@ -230,7 +230,7 @@ mod tests {
     use crate::api::write::Write;
     use crate::sqlite::store::sqlite_store::SqliteStore;
 
-    /// Processes' turnstiles at one place.
+    /// Ticket locks of processes on one directory.
     fn ticket_locks<const N: usize>() -> (tempfile::TempDir, [TicketLock; N]) {
         let directory = tempfile::tempdir().unwrap();
         let lock = WriteLock::of(&directory.path().join("onward.db"));

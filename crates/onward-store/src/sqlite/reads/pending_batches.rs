@@ -1,4 +1,4 @@
-//! What is being collected to be handed over as one.
+//! Pending batches.
 
 use rusqlite::{Connection, Row, params};
 

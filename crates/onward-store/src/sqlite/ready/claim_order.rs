@@ -97,7 +97,8 @@ impl ClaimOrder {
         Some((sort_key, source))
     }
 
-    /// Takes a source's head away, if it has one here; [`settle`](Self::settle) is to be called then.
+    /// Takes a source's head away, if it has one here; [`settle`](Self::settle) is to be called
+    /// then.
     pub(in crate::sqlite) fn remove(&mut self, source: usize) {
         match self {
             Self::Strict { heads, .. } => heads.retain(|(_, Reverse((_, one)))| *one != source),

@@ -19,7 +19,7 @@ use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::FIRST_WITH_AFFINITY;
 
 /// The first task of a group's list. Those of groups that share their queue are in the order of
-/// whose turn it is, all others in that of their places.
+/// whose turn it is, all others in that of their sort keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sqlite) struct ClaimableHead {
     pub(in crate::sqlite) share_tag: Rank,
@@ -90,7 +90,7 @@ impl ClaimableHeads {
         }
     }
 
-    /// The first of a base's heads.
+    /// The first of a head list's heads.
     pub(in crate::sqlite) fn first(&self, connection: &Database<'_>, head_list: i64) -> Result<Option<ClaimableHead>> {
         match self {
             Self::Memory { heads, .. } => Ok(heads.get(&head_list).and_then(|heads| heads.first().copied())),
@@ -103,8 +103,8 @@ impl ClaimableHeads {
         }
     }
 
-    /// How many of a base's heads have a smaller fair-share tag, those of affinity key not counted; counted up to
-    /// [`bounds::AHEAD`].
+    /// How many of a head list's heads have a smaller fair-share tag, those of affinity keys not
+    /// counted; counted up to [`bounds::AHEAD`].
     pub(in crate::sqlite) fn count_before(
         &self,
         connection: &Database<'_>,
@@ -174,7 +174,7 @@ impl ClaimableHeads {
         Ok(())
     }
 
-    pub(super) fn remove_token_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
+    pub(in crate::sqlite) fn remove_token_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
         match self {
             Self::Memory { tokens_due, .. } => {
                 tokens_due.remove(&(at, group));

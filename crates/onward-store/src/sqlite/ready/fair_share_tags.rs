@@ -1,8 +1,9 @@
-//! In which order groups that share a queue stand among the [heads](crate::sqlite::ready::claimable_heads).
+//! In which order groups that share a queue stand among the
+//! [heads](crate::sqlite::ready::claimable_heads).
 //!
-//! The fair-share tag of a group in a queue follows from where it stands in virtual time and in which list.
-//! Both change only here, and the heads of its lists are moved along, so that an ordered index
-//! always has the group first whose turn it is.
+//! The fair-share tag of a group in a queue follows from where it stands in virtual time and in
+//! which list. Both change only here, and the heads of its lists are moved along, so that an
+//! ordered index always has the group first whose turn it is.
 
 use crate::api::error::Result;
 use crate::rules;
@@ -42,7 +43,7 @@ impl Transaction<'_> {
     }
 
     /// Has a group stand in the list of those below their minimum if it is.
-    pub(super) fn settle_minimum(&mut self, group: i64) -> Result<()> {
+    pub(in crate::sqlite) fn settle_minimum(&mut self, group: i64) -> Result<()> {
         let state = self.cache.limits.group(self.connection, group)?;
         let is_below_minimum = state.is_to_be_below_minimum();
         if state.is_below_minimum == is_below_minimum {

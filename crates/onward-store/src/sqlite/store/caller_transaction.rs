@@ -2,11 +2,11 @@
 //! own to the store's file.
 //!
 //! Nothing here may wait for the store's writing connection. The caller's transaction may hold
-//! SQLite's write lock, and whoever has the [`Committer`] may be waiting for that very lock: a caller
-//! who waited for the `Committer` in turn would wait until that one's patience ends. So what is needed
-//! after the commit (hints, the peers' marks, the trigger) is reached without it, and what is
-//! needed before (the index, the names) is read from the file, as every process does that finds it
-//! changed.
+//! SQLite's write lock, and whoever has the [`Committer`] may be waiting for that very lock: a
+//! caller who waited for the `Committer` in turn would wait until that one's retry budget ends. So
+//! what is needed after the commit (hints, the peers' lock files, the trigger) is reached without
+//! it, and what is needed before (the index, the names) is read from the file, as every process
+//! does that finds it changed.
 //!
 //! The store learns of what was written as it learns of another process's commits: `PRAGMA
 //! data_version` differs, and its memory is read again.

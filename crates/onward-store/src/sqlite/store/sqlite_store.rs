@@ -154,8 +154,8 @@ impl SqliteStore {
     }
 
     /// The processes that have ended and whose sessions nobody has ended yet. Their names are never
-    /// used again. Whoever opens a session has its mark before: so who is here is looked at behind
-    /// the sessions.
+    /// used again. Whoever opens a session has its lock file before: so who is here is looked at
+    /// behind the sessions.
     fn ended_processes(&self) -> Result<BTreeSet<String>> {
         let mut processes = self.read(reads::sessions::processes)?;
         let mut committer = self.committer();

@@ -116,8 +116,8 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
-    /// Notes that a candidate is taken. One of a group or an affinity key leaves its list at once, for
-    /// that may hold back others of the group, and changes whom the affinity key prefers.
+    /// Notes that a candidate is taken. One of a group or an affinity key leaves its list at once,
+    /// for that may hold back others of the group, and changes whom the affinity key prefers.
     fn take_candidate(&mut self, claim: &Claim, candidates: &mut Candidates, candidate: Candidate) -> Result<()> {
         candidates.took(candidate.source);
         let is_held_back =
@@ -144,8 +144,8 @@ impl Transaction<'_> {
         Ok(true)
     }
 
-    /// Starts an attempt of each of the waiting tasks at these places. The caller takes them out of
-    /// their sub-queues.
+    /// Starts an attempt of each of the waiting tasks with these sort keys. The caller takes them
+    /// out of their sub-queues.
     fn start(&mut self, claim: &Claim, sort_keys: &[Place]) -> Result<Vec<ClaimedTask>> {
         let cached: Vec<_> =
             sort_keys.iter().map(|sort_key| self.cache.index.take_waiting_row(sort_key.task)).collect();

@@ -72,7 +72,7 @@ impl Transaction<'_> {
     }
 
     /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it
-    /// is parked.
+    /// is idle.
     pub(super) fn deliver(&mut self, to: TaskId, body: MessageBody) -> Result<()> {
         let live = match self.cache.index.idle_row(to) {
             Some(idle) => Some(idle.clone()),
@@ -101,7 +101,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Has a parked orchestration wait for a turn.
+    /// Has an idle orchestration wait for a turn.
     pub(in crate::sqlite) fn wake(&mut self, task: &LiveTask) -> Result<()> {
         let run_at = self.now.as_microseconds();
         self.leave_list(&task.entry())?;

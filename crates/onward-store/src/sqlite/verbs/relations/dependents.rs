@@ -2,8 +2,8 @@
 //!
 //! An edge is a row of `dependency`. A task that others depend on has [`DEPENDENTS`] among the
 //! links of its row, so that the end of any other asks for nothing. A task that is over stands in
-//! line in [`Transaction::unpropagated_ends`] until its dependents were told, which the write does last; what it
-//! leaves is kept in `unpropagated_end` for the next sweeps.
+//! line in [`Transaction::unpropagated_ends`] until its dependents were told, which the write does
+//! last; what it leaves is kept in `unpropagated_end` for the next sweeps.
 
 use std::collections::VecDeque;
 
