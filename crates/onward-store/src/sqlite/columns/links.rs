@@ -1,5 +1,5 @@
-//! Bits of `task.links`, which name the other tables that have rows of a task, so that most tasks
-//! need no look into any.
+//! Bits of `task.links`, which tell what other tables have of a task, so that most tasks look into
+//! none.
 
 /// Among the links of a task: others depend on it, or did.
 pub(in crate::sqlite) const DEPENDENTS: u8 = 1;

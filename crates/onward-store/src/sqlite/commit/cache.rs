@@ -58,7 +58,7 @@ pub(in crate::sqlite) struct Cache {
     pub(in crate::sqlite) has_unpropagated_ends: bool,
     /// The time at which the next attempt that awaits an external completion becomes overdue.
     pub(in crate::sqlite) next_overdue: Option<i64>,
-    /// The time at which the next pending batch is ready if no further item arrives.
+    /// When the next pending batch is submitted if nothing more comes.
     pub(in crate::sqlite) next_ready_batch: Option<i64>,
     /// The number of the next task. Numbers are never used again: every task that leaves `task`
     /// leaves a log row, and that row carries the number of the next task.
@@ -136,7 +136,7 @@ impl Cache {
         share_tag_of(connection, &self.names, &mut self.limits, list)
     }
 
-    /// Returns the lists of a base whose groups have got a token since the last sweep.
+    /// The lists of a head list whose groups have got a token since the last sweep.
     pub(in crate::sqlite) fn lists_with_tokens(
         &mut self,
         connection: &Database<'_>,
@@ -174,7 +174,7 @@ pub(in crate::sqlite) fn next_overdue(connection: &Database<'_>) -> Result<Optio
     Ok(statement.query_row([], |row| row.get(0))?)
 }
 
-/// Returns the time at which the next pending batch is ready if no further item arrives.
+/// When the next pending batch is submitted if nothing more comes.
 pub(in crate::sqlite) fn next_ready_batch(connection: &Database<'_>) -> Result<Option<i64>> {
     Ok(connection.prepare_cached("SELECT min(ready_at) FROM pending_batch")?.query_row([], |row| row.get(0))?)
 }

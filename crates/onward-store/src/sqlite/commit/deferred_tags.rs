@@ -20,8 +20,8 @@ use crate::sqlite::ready::index::ALL_IN_TABLES;
 
 #[derive(Debug)]
 pub(in crate::sqlite) struct NewTags {
-    /// Tags of tasks up to this number are in the tables; [`ALL_IN_TABLES`] if those of all tasks
-    /// are, because several processes write to the file.
+    /// Tags of tasks up to this number are in the tables; [`ALL_IN_TABLES`] if those of all are,
+    /// because several processes write to the file.
     written_to: i64,
     tasks: BTreeMap<i64, Tags>,
     /// The number of these tags.

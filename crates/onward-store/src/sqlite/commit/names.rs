@@ -11,27 +11,27 @@ use crate::rules::orchestration;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::prepared_statements;
 
-/// Sub-queues with a group have numbers from this one up, so that those without a group can be told
-/// from them and walked without them.
+/// Sub-queues with a group have numbers from this one up, so that the others can be told from them
+/// and walked without them.
 pub(in crate::sqlite) const FIRST_GROUPED: i64 = 1 << 32;
 
-/// Ready lists of affinity keys have numbers from this one up: the number of the affinity key, and
-/// in the lowest 34 bits that of the sub-queue.
+/// Lists of affinity keys have numbers from this one up: the number of the affinity key, and in the
+/// lowest 34 bits that of the sub-queue.
 pub(in crate::sqlite) const FIRST_WITH_AFFINITY: i64 = 1 << AFFINITY_SHIFT;
 
 /// The bit where the number of the affinity key begins.
 pub(in crate::sqlite) const AFFINITY_SHIFT: u32 = 34;
 
-/// Stands for a list in `scheduled`: the task has an affinity key, which is looked up when the task
+/// Added to the list of a task in `scheduled`: it has an affinity key, which is looked up when it
 /// becomes due.
 pub(in crate::sqlite) const HAS_AFFINITY: i64 = 1 << 62;
 
-/// Returns the sub-queue of a list.
-pub(in crate::sqlite) fn sub_queue_of_list(line: i64) -> i64 {
-    line & (FIRST_WITH_AFFINITY - 1)
+/// The sub-queue of a ready list.
+pub(in crate::sqlite) fn sub_queue_of_list(list: i64) -> i64 {
+    list & (FIRST_WITH_AFFINITY - 1)
 }
 
-/// A list of tasks that are claimable or not together.
+/// A sub-queue: tasks that are claimable or not together.
 #[derive(Debug, Clone)]
 pub(in crate::sqlite) struct SubQueue {
     pub(in crate::sqlite) queue: i64,
@@ -40,8 +40,8 @@ pub(in crate::sqlite) struct SubQueue {
     pub(in crate::sqlite) group: i64,
     /// True for a sub-queue of orchestrations, which claims may leave out.
     pub(in crate::sqlite) orchestration: bool,
-    /// The sub-queue without a group of the same queue and kind, of orchestrations or of other
-    /// tasks as this one.
+    /// The sub-queue without a group of the same queue and kind, of orchestrations or of others as
+    /// this one.
     ungrouped: i64,
     pub(in crate::sqlite) queue_name: Name,
     pub(in crate::sqlite) kind_name: Name,
@@ -131,7 +131,7 @@ impl Names {
         self.kinds.get(name).copied()
     }
 
-    /// Returns a sub-queue by its number, or by that of a list of an affinity key in it.
+    /// A sub-queue by its number, or by that of a ready list of an affinity key in it.
     pub(in crate::sqlite) fn sub_queue(&self, number: i64) -> Option<&SubQueue> {
         self.by_number.get(&sub_queue_of_list(number))
     }
@@ -225,8 +225,8 @@ impl Names {
         ))
     }
 
-    /// Returns the number of the sub-queue of a queue, a kind and a group, for orchestrations or
-    /// for other tasks. Names that are new are added.
+    /// The number of the sub-queue of a queue, a kind and a group, which are added where they are
+    /// new: that of orchestrations, or of other tasks.
     pub(in crate::sqlite) fn ensure_sub_queue(
         &mut self,
         connection: &Database<'_>,

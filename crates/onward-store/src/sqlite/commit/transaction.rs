@@ -200,7 +200,7 @@ impl LiveTask {
         }
     }
 
-    /// Returns the value that stands for the task's ready list while the task is not due.
+    /// Its ready list as `scheduled` has it while it is not due.
     pub(in crate::sqlite) fn scheduled_list(&self) -> i64 {
         if self.options.affinity.is_some() { self.sub_queue | HAS_AFFINITY } else { self.sub_queue }
     }
@@ -350,7 +350,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Undoes the writes that members of an `All` have made since the savepoint.
+    /// Takes back what members of an `All` have done since the savepoint.
     fn undo_to(&mut self, savepoint: Savepoint) -> Result<()> {
         self.connection.prepare_cached("ROLLBACK TO all_members")?.execute([])?;
         self.completions.clear();

@@ -17,7 +17,8 @@ use crate::sqlite::commit::names::Names;
 use crate::sqlite::limits::deferred_counters::{ClockReading, CounterSaving};
 use crate::sqlite::limits::limit_usage::Limits;
 use crate::sqlite::limits::queue_settings::Queues;
-use crate::sqlite::store::open::{SqliteOptions, connect_first, prepare};
+use crate::sqlite::store::connect::{connect_first, prepare};
+use crate::sqlite::store::open::SqliteOptions;
 use crate::sqlite::verbs::tasks::removal::ended_tasks;
 
 /// Puts tasks that ended in one call in the order in which they did, which the log alone tells.

@@ -26,8 +26,9 @@ use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::{AFFINITY_SHIFT, Names};
 use crate::sqlite::commit::transition_log::LogBuffer;
 use crate::sqlite::migrations::migrate::{MIGRATIONS, migrate};
+use crate::sqlite::store::connect::{check_before_open, check_place, connect, prepare, real_path};
 use crate::sqlite::store::maintenance::put_in_place;
-use crate::sqlite::store::open::{SqliteOptions, check_before_open, check_place, connect, prepare, real_path};
+use crate::sqlite::store::open::SqliteOptions;
 
 /// A store that is being written.
 #[derive(Debug)]

@@ -112,7 +112,7 @@ pub(super) fn seen_by(connection: &Connection) -> Option<[u8; 16]> {
 mod tests {
     use super::*;
     use crate::sqlite::migrations::migrate::{MIGRATIONS, migrate};
-    use crate::sqlite::store::open::connect;
+    use crate::sqlite::store::connect::connect;
 
     fn made(directory: &tempfile::TempDir) -> Connection {
         let mut connection = connect(&directory.path().join("onward.db"), None).unwrap();

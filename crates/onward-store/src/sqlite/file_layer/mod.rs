@@ -8,7 +8,10 @@
 //! [`page`] defines them.
 //!
 //! Writes to the [log](log_file) are **gathered**: SQLite makes two for each page of a commit. The
-//! log has checksums of its own, and its contents stay as SQLite made them.
+//! log has checksums of its own, and what is in it stays as SQLite made it.
+//!
+//! [`store_files`] checks that the files at the store's paths are those that it opened, by the
+//! [`identity`] in the database file and the [owner](log_owner) of the log.
 
 mod database_file;
 mod identity;

@@ -1,9 +1,8 @@
 //! Limits and their usage, also kept in memory because every claim needs them.
 //!
-//! Running tasks are counted, and tokens are taken, only where there is a limit. The counts are
-//! written once a transaction, those of groups perhaps
-//! [later](crate::sqlite::limits::deferred_counters). The states of groups are read when they are
-//! needed, because there may be very many.
+//! What runs is counted, and tokens are taken, only where there is a limit; the counts are written
+//! once a transaction, those of groups perhaps [later](crate::sqlite::limits::deferred_counters).
+//! The states of groups are read when they are needed, for there may be very many.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -47,7 +46,7 @@ pub(in crate::sqlite) struct Usage {
 pub(in crate::sqlite) struct GroupState {
     pub(in crate::sqlite) name: Name,
     pub(in crate::sqlite) usage: Usage,
-    /// True if its lists are not among the heads.
+    /// Whether its ready lists are out of the claimable heads.
     pub(in crate::sqlite) held_back: bool,
     /// The steady time at which it gets the next token, if due tasks of it wait for that.
     pub(in crate::sqlite) token_at: Option<i64>,

@@ -69,7 +69,7 @@ CREATE TABLE task (
     -- * 4: it has a row in `task_checkpoint`
     -- * 8: it has a row in `awaited_completion`
     -- * 16: it has a row in `moving`, or had
-    -- * 32: it is a batch and has members
+    -- * 32: it is a batch and has items
     links INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 

@@ -1,5 +1,5 @@
-//! The trigger of the housekeeping thread: a write-ahead log that has grown long, and other events
-//! that it handles.
+//! What wakes the housekeeping thread: a write-ahead log that has grown long, and anything else
+//! that it is to look at.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -46,7 +46,7 @@ pub(in crate::sqlite) struct CheckpointTrigger {
 /// The reason for which the thread looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sqlite) enum Reason {
-    /// A thread of this process fired the trigger, and has notified the engine.
+    /// It was fired by one who has told the engine what there is to tell.
     Fired,
     /// The poll interval has passed.
     Time,

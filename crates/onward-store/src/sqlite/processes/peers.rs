@@ -2,12 +2,12 @@
 //!
 //! Beside the store lies the directory `<file>-sessions`. Each open store has a file in it, its
 //! *lock file*, that it keeps locked; the operating system drops the lock when the process ends,
-//! however it ends. A process watches its own lock file, and a process that has committed writes a
-//! byte to the lock files of the others. Alone, a process writes to none.
+//! however it ends. A process watches its own lock file, and whoever has committed something writes
+//! a byte to the lock files of the others. Alone, a process writes to none.
 //!
 //! The name of a lock file has the number of the process, a random number, and the inode of the
 //! file that the process has open. A process that makes a few calls and ends has a lock file that
-//! only protects the file: it watches nothing, and is not woken.
+//! only protects the file: it watches nothing, and no one wakes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -197,9 +197,9 @@ impl Drop for PeerProcesses {
     }
 }
 
-/// Rejects work on a file of this inode, or its creation, while another process has another file
-/// open under the same name. It changes nothing. It opens no lock file of a process that has this
-/// file open, so that many processes that come at once cost little.
+/// Refuses to work on a file of this inode, or to make one, while another process has another file
+/// open under the same name. Changes nothing. Opens no lock file of a process that has this file
+/// open, so that many processes that come at once cost little.
 pub(in crate::sqlite) fn check_peers(store: &Path, inode: Option<u64>) -> Result<()> {
     let Ok(entries) = fs::read_dir(lock_directory(store)) else { return Ok(()) };
     for entry in entries.flatten() {
@@ -227,8 +227,8 @@ fn inode_in(name: &str) -> Option<u64> {
     name.trim_end_matches(BRIEF).rsplit('-').next()?.parse().ok()
 }
 
-/// Returns true if the process with this name lives. A process without a name has no lock file, and
-/// its path would be that of the directory.
+/// Whether the process with this name lives. One without a name has no lock file, and its path
+/// would be that of the directory.
 fn is_process_here(directory: &Path, name: &str) -> bool {
     !name.is_empty() && is_held(&directory.join(name))
 }
@@ -250,8 +250,8 @@ fn lasting_lock_files(directory: &Path) -> BTreeMap<String, File> {
     lasting.filter_map(|name| held_lock_file(&directory.join(&name)).map(|lock_file| (name, lock_file))).collect()
 }
 
-/// Makes the lasting processes poll once a second for as long as the lock file of a brief one is
-/// there: the brief process may be killed between its commit and the wake.
+/// Has the lasting processes look once a second for as long as the lock file of a brief one is
+/// there: it may be killed between its commit and the wake.
 fn announce(directory: &Path) {
     let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
     let times = Timestamps { last_access: now, last_modification: now };
@@ -284,9 +284,8 @@ fn held_lock_file(path: &Path) -> Option<File> {
     let lock_file = OpenOptions::new().write(true).open(path).ok()?;
     match lock_file.try_lock() {
         Err(TryLockError::WouldBlock) => Some(lock_file),
-        // Removed while this lock is held: a process that is just creating its lock file cannot
-        // lock it, or finds it gone, and creates another. Another process may have removed it
-        // first.
+        // Removed while this lock is held: a process that is just making its lock file cannot lock
+        // it, or finds it gone, and makes another. Somebody else may have removed it first.
         Ok(()) => {
             let _ = fs::remove_file(path);
             None
@@ -344,9 +343,9 @@ fn without_watch(failure: &notify::Error) -> String {
 pub(in crate::sqlite) enum Woken {
     /// A peer has written, and the peers are those of the last time.
     Peer,
-    /// A peer has written, and there may be other lock files than the last time. The handler looks
-    /// at the directory's time; opening and trying every lock file would be much for each commit of
-    /// a peer. Marks that come within the same tick of that clock are found at the next look.
+    /// A peer has written, and there may be other lock files than the last time. It takes a look at
+    /// the directory's time; to open and try every lock file would be much for each commit of a
+    /// peer. Marks that come within the same tick of that clock are found at the next look.
     Peers,
     /// A brief process has come.
     Announced,

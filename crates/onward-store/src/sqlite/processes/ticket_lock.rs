@@ -230,7 +230,7 @@ mod tests {
     use crate::api::write::Write;
     use crate::sqlite::store::sqlite_store::SqliteStore;
 
-    /// Processes' turnstiles at one place.
+    /// Ticket locks of processes on one directory.
     fn ticket_locks<const N: usize>() -> (tempfile::TempDir, [TicketLock; N]) {
         let directory = tempfile::tempdir().unwrap();
         let lock = WriteLock::of(&directory.path().join("onward.db"));

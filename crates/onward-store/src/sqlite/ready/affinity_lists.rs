@@ -1,11 +1,10 @@
-//! Ready lists of affinity keys, and which claims look at them.
+//! Ready lists of tasks that have an affinity key: which claims look at them.
 //!
 //! The first task of such a list is among the [heads](crate::sqlite::ready::claimable_heads) of its
-//! list without a group, for all sessions, or among those of the session for which the list is
-//! **reserved**. So a claim looks at no list that is reserved for another session, however many
-//! there are. Entries and exits leave a list where it is. The changes that they, a start, an end of
-//! a session or time may require are **settled** at the end of the write, so that a claim does not
-//! see its own effect.
+//! sub-queue without a group, for all, or among those of the session for which it is **reserved**.
+//! So a claim looks at no list that is reserved for another session, however many there are.
+//! Entries and exits leave a list where it is; what they, a start, an end of a session or time may
+//! have changed is **settled** at the end of the write, so that a claim does not see its own doing.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -65,16 +64,16 @@ pub(in crate::sqlite) fn head_list_of(connection: &Database<'_>, names: &Names, 
 }
 
 impl Cache {
-    /// Returns the list of a task in a list: that of its affinity key, if it has one and tasks of
+    /// The ready list of a task in a sub-queue: one of its affinity key, if it has one and tasks of
     /// that wait.
     pub(in crate::sqlite) fn list_of(
         &self,
         connection: &Database<'_>,
-        list: i64,
+        sub_queue: i64,
         affinity_key: Option<&Name>,
     ) -> Result<i64> {
-        let Some(affinity_key) = affinity_key else { return Ok(list) };
-        Ok(number_of(connection, affinity_key)?.map_or(list, |number| number << AFFINITY_SHIFT | list))
+        let Some(affinity_key) = affinity_key else { return Ok(sub_queue) };
+        Ok(number_of(connection, affinity_key)?.map_or(sub_queue, |number| number << AFFINITY_SHIFT | sub_queue))
     }
 
     /// Returns the session for which a list of an affinity key is to be reserved at a moment, and
@@ -176,7 +175,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns the lists of affinity keys of a group.
+    /// The lists of affinity keys of a group.
     pub(in crate::sqlite) fn affinity_lists_of_group(&self, group: i64) -> Result<Vec<i64>> {
         let mut lists = Vec::new();
         if !self.cache.affinity.any() {
@@ -191,7 +190,7 @@ impl Transaction<'_> {
         Ok(lists)
     }
 
-    /// Returns the lists of affinity keys without a group in a queue.
+    /// The lists of affinity keys without a group in a queue.
     pub(super) fn affinity_lists_of_queue(&self, queue: i64) -> Result<Vec<i64>> {
         let mut lists = Vec::new();
         if !self.cache.affinity.any() {
@@ -207,9 +206,9 @@ impl Transaction<'_> {
         Ok(lists)
     }
 
-    /// Returns true if a list is reserved, for any session, in the same queue and kind as one of
-    /// these lists.
-    pub(super) fn any_reserved(&self, sub_queues: &[i64]) -> Result<bool> {
+    /// Whether something is reserved, for any session, in the same queue and kind as one of these
+    /// lists.
+    pub(in crate::sqlite) fn any_reserved(&self, sub_queues: &[i64]) -> Result<bool> {
         if !self.cache.affinity.any() {
             return Ok(false);
         }
@@ -223,8 +222,8 @@ impl Transaction<'_> {
         Ok(false)
     }
 
-    /// Removes the heads of a group's lists, or restores them.
-    pub(super) fn move_affinity_heads(&mut self, group: i64, held_back: bool) -> Result<()> {
+    /// Takes the heads of a group's lists away, or puts them back.
+    pub(in crate::sqlite) fn move_affinity_heads(&mut self, group: i64, held_back: bool) -> Result<()> {
         for list in self.affinity_lists_of_group(group)? {
             let Some(sort_key) = self.cache.index.first_ready(self.connection, list)? else { continue };
             let known = read(self.connection, list)?;

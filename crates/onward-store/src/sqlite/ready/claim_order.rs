@@ -97,8 +97,8 @@ impl ClaimOrder {
         Some((sort_key, source))
     }
 
-    /// Removes a source's head, if it has one here. The caller must then call
-    /// [`settle`](Self::settle).
+    /// Takes a source's head away, if it has one here; [`settle`](Self::settle) is to be called
+    /// then.
     pub(in crate::sqlite) fn remove(&mut self, source: usize) {
         match self {
             Self::Strict { heads, .. } => heads.retain(|(_, Reverse((_, one)))| *one != source),

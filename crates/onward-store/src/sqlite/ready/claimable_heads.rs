@@ -17,8 +17,8 @@ use crate::rules::share::Rank;
 use crate::sqlite::commit::connection::Database;
 use crate::sqlite::commit::names::FIRST_WITH_AFFINITY;
 
-/// The first task of a group's list. Those of groups that share their queue are ordered by
-/// fair-share tag, all others by sort key.
+/// The first task of a group's list. Those of groups that share their queue are in the order of
+/// whose turn it is, all others in that of their sort keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sqlite) struct ClaimableHead {
     pub(in crate::sqlite) share_tag: Rank,
@@ -89,7 +89,7 @@ impl ClaimableHeads {
         }
     }
 
-    /// Returns the first of a base's heads.
+    /// The first of a head list's heads.
     pub(in crate::sqlite) fn first(&self, connection: &Database<'_>, head_list: i64) -> Result<Option<ClaimableHead>> {
         match self {
             Self::Memory { heads, .. } => Ok(heads.get(&head_list).and_then(|heads| heads.first().copied())),
@@ -102,8 +102,8 @@ impl ClaimableHeads {
         }
     }
 
-    /// Returns how many of a base's heads have a smaller fair-share tag, without those of affinity
-    /// keys, counted up to [`bounds::AHEAD`].
+    /// How many of a head list's heads have a smaller fair-share tag, those of affinity keys not
+    /// counted; counted up to [`bounds::AHEAD`].
     pub(in crate::sqlite) fn count_before(
         &self,
         connection: &Database<'_>,
@@ -173,7 +173,7 @@ impl ClaimableHeads {
         Ok(())
     }
 
-    pub(super) fn remove_token_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
+    pub(in crate::sqlite) fn remove_token_due(&mut self, connection: &Database<'_>, at: i64, group: i64) -> Result<()> {
         match self {
             Self::Memory { tokens_due, .. } => {
                 tokens_due.remove(&(at, group));

@@ -1,7 +1,8 @@
-//! The order of groups that share a queue among the [heads](crate::sqlite::ready::claimable_heads).
+//! In which order groups that share a queue stand among the
+//! [heads](crate::sqlite::ready::claimable_heads).
 //!
-//! The fair-share tag of a group in a queue follows from the group's virtual time and from the list
-//! in which it stands. Both change only here, and the heads of its lists are moved along. So an
+//! The fair-share tag of a group in a queue follows from where it stands in virtual time and in
+//! which list. Both change only here, and the heads of its lists are moved along, so that an
 //! ordered index always has the group first whose turn it is.
 
 use crate::api::error::Result;
@@ -41,8 +42,8 @@ impl Transaction<'_> {
         })
     }
 
-    /// Moves a group to the list of those below their minimum if it is below.
-    pub(super) fn settle_minimum(&mut self, group: i64) -> Result<()> {
+    /// Has a group stand in the list of those below their minimum if it is.
+    pub(in crate::sqlite) fn settle_minimum(&mut self, group: i64) -> Result<()> {
         let state = self.cache.limits.group(self.connection, group)?;
         let is_below_minimum = state.is_to_be_below_minimum();
         if state.is_below_minimum == is_below_minimum {

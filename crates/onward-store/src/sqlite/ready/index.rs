@@ -1,11 +1,11 @@
 //! The index of tasks: the lists of due tasks, the times of other tasks, and the keys.
 //!
-//! It has two tiers. Tasks up to the **index watermark** are in the tables `ready`, `scheduled`,
-//! `expiry` and `active_key`. Those above it are in memory, and can be read again from their rows
-//! in `task`. A task that is submitted, claimed and completed soon never touches an index table.
-//! This makes a lone submit write one page and saves a third of a task's cost. A backlog moves to
-//! the tables in bulk, so memory is bounded. A process that shares the file keeps everything in the
-//! tables (the index watermark is then [`ALL_IN_TABLES`]).
+//! Two tiers. Tasks up to the **index watermark** are in the tables `ready`, `scheduled`, `expiry`
+//! and `active_key`; those above it are in memory, and can be read again from their rows in `task`.
+//! A task that is submitted, claimed and done soon never touches an index table, which makes a lone
+//! submit write one page and saves a third of a task's cost; a backlog moves to the tables in bulk,
+//! so memory is bounded. A process that shares the file keeps everything in the tables (the index
+//! watermark is then [`ALL_IN_TABLES`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -98,8 +98,8 @@ pub(in crate::sqlite) struct Index {
     /// Cached rows of orchestrations that no session holds.
     idle_rows: IdleOrchestrations,
     scheduled: BTreeMap<(i64, i64), i64>,
-    /// The number of blocked tasks that came since the index watermark was last moved: loading the
-    /// index reads them too.
+    /// How many blocked tasks came since the index watermark was last moved: whoever loads this
+    /// reads them too.
     blocked: usize,
     expiry: BTreeSet<(i64, i64)>,
     keys: FxHashMap<i64, foldhash::HashMap<Box<str>, i64>>,
@@ -383,7 +383,7 @@ impl Index {
         self.waiting_rows.take(task.0)
     }
 
-    /// Removes every due task of a list up to a sort key; their cached rows were taken before.
+    /// Removes every due task of a list up to a sort key; what is known of them was taken before.
     pub(in crate::sqlite) fn remove_ready_up_to(
         &mut self,
         connection: &Database<'_>,
@@ -640,8 +640,8 @@ impl Index {
     }
 }
 
-/// Returns the list of a task that has the affinity key of that number, if it has one and tasks of
-/// it wait.
+/// Where a task in a list stands that has the affinity key of that number, if it has one and tasks
+/// of it wait.
 fn list(list: i64, has_affinity_keys: bool, affinity_key: Option<i64>, is_ready: bool) -> Result<i64> {
     match affinity_key {
         _ if !has_affinity_keys => Ok(list),

@@ -2,11 +2,11 @@
 //! store's file.
 //!
 //! Nothing here may wait for the store's writing connection. The caller's transaction may hold
-//! SQLite's write lock, and the thread that holds the [`Committer`] may be waiting for that lock. A
-//! caller that waited for the `Committer` in turn would block until that thread's wait times out.
-//! So what is needed after the commit (hints, the peers' marks, the trigger) is reached without the
-//! `Committer`. What is needed before the commit (the index, the names) is read from the file, as
-//! every process does that finds the file changed.
+//! SQLite's write lock, and whoever has the [`Committer`] may be waiting for that very lock: a
+//! caller who waited for the `Committer` in turn would wait until that one's retry budget ends. So
+//! what is needed after the commit (hints, the peers' lock files, the trigger) is reached without
+//! it, and what is needed before (the index, the names) is read from the file, as every process
+//! does that finds it changed.
 //!
 //! The store learns of these writes as it learns of another process's commits: `PRAGMA
 //! data_version` differs, and the store reloads its cache.

@@ -158,7 +158,7 @@ impl SqliteStore {
         let callers = self.callers().ok_or_else(|| {
             Error::invalid("the store is in memory, where nobody else can have a connection; open one in a file")
         })?;
-        let connection = crate::sqlite::store::open::connect(&callers.path, None)?;
+        let connection = crate::sqlite::store::connect::connect(&callers.path, None)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         let synchronous = if self.durability() == Durability::Full { "FULL" } else { "NORMAL" };
         connection.pragma_update(None, "synchronous", synchronous)?;

@@ -13,7 +13,7 @@ use crate::sqlite::file_layer::{self, CHECKSUM_BYTES, NAME, TRUSTING_NAME};
 use crate::sqlite::migrations::migrate::{self, MIGRATIONS};
 use crate::sqlite::processes::peers::check_watch;
 use crate::sqlite::processes::write_lock::{LockHolder, WriteLock};
-use crate::sqlite::store::open::{
+use crate::sqlite::store::connect::{
     check_before_open, connect, connect_first, has_page_checksums, open_through, real_path,
 };
 use crate::sqlite::store::sqlite_errors::in_file;

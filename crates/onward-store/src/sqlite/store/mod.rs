@@ -3,6 +3,7 @@
 
 pub(super) mod caller_transaction;
 pub(super) mod caller_writes;
+pub(super) mod connect;
 pub(super) mod maintenance;
 pub(super) mod open;
 pub(super) mod read_only;

@@ -48,8 +48,9 @@ use crate::sqlite::migrations::migrate::check_schema;
 use crate::sqlite::processes::lock_wait::wait_for_locks;
 use crate::sqlite::processes::peers::ended;
 use crate::sqlite::reads;
+use crate::sqlite::store::connect::{check_before_open, check_there, named, open_through, real_path};
 use crate::sqlite::store::maintenance::{CheckReport, check_file};
-use crate::sqlite::store::open::{SqliteOptions, check_before_open, check_there, named, open_through, real_path};
+use crate::sqlite::store::open::SqliteOptions;
 use crate::sqlite::store::sqlite_errors::in_file;
 
 /// The number of prepared statements that are kept: each combination of a filter's conditions is

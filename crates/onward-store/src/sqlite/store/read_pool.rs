@@ -10,7 +10,7 @@ use crate::api::error::Result;
 use crate::sqlite::file_layer;
 use crate::sqlite::file_layer::store_files::{CommitOutcome, FilePaths, leave_log};
 use crate::sqlite::processes::lock_wait::wait_for_locks;
-use crate::sqlite::store::open::open_through;
+use crate::sqlite::store::connect::open_through;
 
 /// The number of idle connections that are kept.
 const KEPT: usize = 4;

@@ -1,4 +1,4 @@
-//! The lists of due tasks that a claim may take from.
+//! The sources of due tasks that a claim may take from.
 
 use std::time::Duration;
 
@@ -17,15 +17,15 @@ use crate::sqlite::ready::claim_order::{ClaimOrder, QueueOfSource};
 use crate::sqlite::ready::claimable_heads::ClaimableHead;
 use crate::sqlite::ready::list_cursor::ListCursor;
 
-/// The smallest number of sort keys read from a sub-queue at once.
+/// The smallest number of sort keys read from a ready list at once.
 const PIECE: usize = 16;
 
-/// The lists that a claim may take from, their heads in the order in which they are taken.
+/// The sources that a claim may take from, their heads in the order in which they are taken.
 pub(in crate::sqlite) struct Candidates {
     pub(in crate::sqlite) order: ClaimOrder,
     pub(in crate::sqlite) sources: Vec<CandidateSource>,
-    /// The list that gave the last task: its next head is not among the heads yet, because it may
-    /// not be wanted.
+    /// The source that gave the last one: its next head is not among the heads yet, for it may not
+    /// be wanted.
     last_source: Option<usize>,
     pub(in crate::sqlite) remaining: Remaining,
     piece: usize,
@@ -41,7 +41,7 @@ pub(in crate::sqlite) struct CandidateSource {
     heads: Heads,
     queue: i64,
     kind: i64,
-    /// The turn of the list's queue. In strict mode all queues of a weight have one.
+    /// What the source's queue takes turns with, or is in strict mode one source with.
     pub(in crate::sqlite) turn: i64,
     /// The head that is among the heads.
     head: Option<ClaimableHead>,
@@ -56,7 +56,7 @@ struct HeadListCursor {
     head_list: i64,
     /// No task up to this sort key is taken.
     behind: Option<Place>,
-    /// The sort keys up to which single sub-queues were looked at, where groups share queues.
+    /// Up to where single ready lists were looked at, where groups share queues.
     passed: FxHashMap<i64, Place>,
     /// The first tasks of groups that will have a token, for a look without a sweep.
     also: Vec<ClaimableHead>,
@@ -87,11 +87,11 @@ pub(in crate::sqlite) struct Remaining {
     all: Option<usize>,
 }
 
-/// The position at which a claim continues when it has to look for its lists again.
+/// Where a claim goes on that has to look for its sources again.
 pub(in crate::sqlite) struct Resumed {
     pub(in crate::sqlite) remaining: Remaining,
     pub(in crate::sqlite) choice: QueueChoice,
-    /// The sort keys up to which each turn's list has been looked at.
+    /// Up to where each turn's source has been looked at.
     pub(in crate::sqlite) passed: FxHashMap<i64, Place>,
 }
 
@@ -101,15 +101,15 @@ fn turn(mode: QueueMode, queue: i64, weight: u32) -> i64 {
 }
 
 impl Transaction<'_> {
-    /// Returns the lists that a claim may take from.
+    /// The sources that a claim may take from.
     pub(in crate::sqlite) fn candidates(&mut self, claim: &Claim, limit: usize) -> Result<Candidates> {
         let mut candidates = self.sources(claim, limit, self.resumed_at_the_start(claim));
         self.add_heads(&mut candidates)?;
         Ok(candidates)
     }
 
-    /// Returns the lists for a look, which sweeps nothing: with the groups that have got a token
-    /// since the last sweep.
+    /// The sources for a look, which sweeps nothing: with the groups that have got a token since
+    /// the last sweep.
     pub(in crate::sqlite) fn candidates_for_a_look(&mut self, claim: &Claim) -> Result<Candidates> {
         let mut candidates = self.sources(claim, 1, self.resumed_at_the_start(claim));
         self.add_groups_with_tokens(&mut candidates)?;
@@ -247,7 +247,7 @@ impl Transaction<'_> {
         Ok(next)
     }
 
-    /// Returns the next task of all lists that may still give one.
+    /// The next task of all sources that may still give one.
     pub(in crate::sqlite) fn next_candidate(&mut self, candidates: &mut Candidates) -> Result<Option<Candidate>> {
         if let Some(source) = candidates.last_source.take() {
             self.add_head(candidates, source)?;
@@ -292,8 +292,8 @@ impl Transaction<'_> {
         Ok(next.map(|next| between(last, next)))
     }
 
-    /// Returns the first sort key of a list behind another. Where groups share queues their heads
-    /// are not in the order of their sort keys, so all are looked at.
+    /// The first place of a source behind another. Where groups share queues their heads are not in
+    /// the order of their sort keys, so all are looked at.
     fn first_behind(&mut self, heads: &Heads, last: Place) -> Result<Option<Place>> {
         let cursor = match heads {
             Heads::List(cursor) => {
@@ -316,13 +316,13 @@ impl Transaction<'_> {
         Ok(next)
     }
 
-    /// Restricts the heads of groups' lists to those of groups that may still give a task.
+    /// Has the heads of groups' sources be those of groups that may still give a task.
     pub(super) fn refresh_groups(&mut self, candidates: &mut Candidates) -> Result<()> {
         self.refresh(candidates, |_, source| matches!(source.heads, Heads::HeadList(_)))
     }
 
-    /// Moves lists to their order after a start from a queue that groups share: those of the same
-    /// group, or of tasks without one.
+    /// Has sources stand where they do after a start from a queue that groups share: those of the
+    /// same group, or of tasks without one.
     pub(super) fn refresh_shares(&mut self, candidates: &mut Candidates, started: Candidate) -> Result<()> {
         let (group, queue) = (self.cache.names.group_of(started.list), candidates.sources[started.source].queue);
         self.refresh(candidates, |names, source| match group {
@@ -340,8 +340,8 @@ impl Transaction<'_> {
         candidates: &mut Candidates,
         is_to_be: impl Fn(&Names, &CandidateSource) -> bool,
     ) -> Result<()> {
-        // A turn ends where no list of it has a head, so the list that gave the last task gets its
-        // next head first.
+        // A turn ends where no source of it has a head, so the source that gave the last one gets
+        // its next first.
         if let Some(source) = candidates.last_source.take() {
             self.add_head(candidates, source)?;
             candidates.order.settle(source);
@@ -425,7 +425,7 @@ impl Candidates {
         for source in 0..self.sources.len() {
             if self.sources[source].kind == kind {
                 self.order.remove(source);
-                // The list that gave the last task may have a further head.
+                // The source that gave the last one may have a head to come.
                 if self.last_source.is_none_or(|last| self.sources[last].turn != self.sources[source].turn) {
                     self.order.settle(source);
                 }
@@ -433,7 +433,7 @@ impl Candidates {
         }
     }
 
-    /// Leaves the last task, and all before it in its list, where it is.
+    /// Leaves the task that came last, and all before it in its source, where it is.
     pub(in crate::sqlite) fn pass(&mut self, candidate: Candidate) {
         let Heads::HeadList(cursor) = &mut self.sources[candidate.source].heads else { return };
         if self.are_shared {
@@ -445,7 +445,7 @@ impl Candidates {
 }
 
 impl HeadListCursor {
-    /// Returns the sort key up to which the sub-queue of a head was looked at, if the head was.
+    /// Up to where the ready list of a head was looked at, if the head was.
     fn passed_of(&self, head: &ClaimableHead) -> Option<Place> {
         let passed = [self.behind, self.passed.get(&head.list).copied()].into_iter().flatten().max();
         passed.filter(|passed| head.sort_key <= *passed)

@@ -116,9 +116,8 @@ impl Transaction<'_> {
         Ok(tasks)
     }
 
-    /// Records that a candidate is taken. A task of a group or an affinity key leaves its list at
-    /// once: that may hold back other tasks of the group, and changes the session that the affinity
-    /// key prefers.
+    /// Notes that a candidate is taken. One of a group or an affinity key leaves its list at once,
+    /// for that may hold back others of the group, and changes whom the affinity key prefers.
     fn take_candidate(&mut self, claim: &Claim, candidates: &mut Candidates, candidate: Candidate) -> Result<()> {
         candidates.took(candidate.source);
         let is_held_back =

@@ -53,7 +53,7 @@ impl Transaction<'_> {
             attempts: task.attempts,
             expires_at: task.expires_at.map(Timestamp::from_microseconds),
             is_rated: self.is_rated(task.sub_queue)?,
-            // A batch that an item is to be taken out of has to wait for that as well.
+            // One that an item is to be taken out of has to wait for that as well.
             is_moving: task.links & MOVING != 0 && self.is_moving(task.id)? || self.has_items_to_cancel(&task)?,
         };
         Ok(Outcome::Failed(match attempt::failed(failed, next, self.now) {

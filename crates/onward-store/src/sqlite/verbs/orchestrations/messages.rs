@@ -72,8 +72,8 @@ impl Transaction<'_> {
         self.deliver(parent, MessageBody::Ended { reference, task: task.id, state, result, error })
     }
 
-    /// Puts a message into the mailbox of an orchestration that can still receive it, and wakes it
-    /// if it is parked.
+    /// Puts a message into the mailbox of an orchestration that may take it yet, and wakes it if it
+    /// is idle.
     pub(super) fn deliver(&mut self, to: TaskId, body: MessageBody) -> Result<()> {
         let live = match self.cache.index.idle_row(to) {
             Some(idle) => Some(idle.clone()),
@@ -103,7 +103,7 @@ impl Transaction<'_> {
         }
     }
 
-    /// Makes a parked orchestration wait for a turn.
+    /// Has an idle orchestration wait for a turn.
     pub(in crate::sqlite) fn wake(&mut self, task: &LiveTask) -> Result<()> {
         let run_at = self.now.as_microseconds();
         self.leave_list(&task.entry())?;
