@@ -156,7 +156,7 @@ struct Crowd {
 impl Crowd {
     fn start(endpoint: &Endpoint) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["socket::crowds::crowd", "--exact", "--ignored", "--nocapture"]);
+        command.args(["socket::stress::crowds::crowd", "--exact", "--ignored", "--nocapture"]);
         command.env("ONWARD_CROWD_AT", endpoint.to_string()).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut process = command.kill_on_drop(true).spawn().unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();
