@@ -117,6 +117,7 @@ mod schedules;
 mod submit;
 pub mod testing;
 mod timer;
+pub mod workflow;
 
 pub use control::{BulkSummary, Cancellation, Moved};
 pub use engine::{Engine, EngineBuilder, FromState, Module, ModuleParts, WeakEngine};
