@@ -149,6 +149,7 @@ mod timer;
 mod typed;
 mod wait;
 mod weak;
+pub mod workflow;
 
 pub use after_commit::Transition;
 pub use attempt::Interruption;

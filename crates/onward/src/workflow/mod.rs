@@ -1,0 +1,3 @@
+//! Workflows: graphs of steps that a template describes.
+
+pub mod template;

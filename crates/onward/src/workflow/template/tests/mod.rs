@@ -1,0 +1,3 @@
+//! Tests of the reader as a whole.
+
+mod examples;
