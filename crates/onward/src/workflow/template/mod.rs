@@ -20,6 +20,7 @@ mod expressions;
 mod fields;
 mod file;
 mod graph;
+mod json_schema;
 mod model;
 mod names;
 mod nearest;
@@ -38,6 +39,7 @@ pub use errors::{RunError, TemplateError, TemplateErrors};
 pub use expressions::{Expression, ExpressionError, Reference, Root, TextTemplate, ValueTemplate};
 pub use file::TemplateFile;
 pub use graph::Graph;
+pub use json_schema::template_schema;
 pub use model::{
     Ask, Condition, Delivery, Dependency, Each, Identity, Items, KeepFor, OnFailure, Publication, PublishedEnd, Signal,
     Step, StepAction, Template, Tolerate, Undo, Wait, Work, WorkKind,

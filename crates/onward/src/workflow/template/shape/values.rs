@@ -140,12 +140,15 @@ fn wait(shape: &mut Shape<'_, '_>, field: &'static Field, node: &Node, at: &At) 
     }
 }
 
-/// Returns a number that is whole, however it is written.
+/// The largest whole number up to which all have a double of their own.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Returns a number that is whole, also if it is written as `5.0`.
 pub(crate) fn whole_number(node: &Node) -> Option<u64> {
-    match &node.value {
-        Value::Number(number) => number.as_u64(),
-        _ => None,
-    }
+    let Value::Number(number) = &node.value else { return None };
+    let is_whole = |float: &f64| float.fract() == 0.0 && (0.0..=EXACT).contains(float);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is whole, and within the bounds")]
+    number.as_u64().or_else(|| number.as_f64().filter(is_whole).map(|float| float as u64))
 }
 
 fn integer(name: &str, node: &Node, least: u64, most: u64) -> Checked {

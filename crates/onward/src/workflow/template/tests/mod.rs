@@ -1,3 +1,7 @@
 //! Tests of the reader as a whole.
 
 mod examples;
+mod fields;
+mod messages;
+mod reading;
+mod schema;
