@@ -49,7 +49,7 @@ impl TemplateFile {
         let file = errors.source().name().clone();
         let root = yaml::load(errors)?;
         let root = steps::normalise(root, errors)?;
-        let base = Variant::read(without_environments(&root), errors);
+        let base = Variant::read(root.clone(), errors);
         let environments = read_environments(&root, errors);
         let canonical = canonical::write(&root);
         let hash = TemplateHash::of(&canonical);

@@ -21,6 +21,7 @@ mod fields;
 mod file;
 mod graph;
 mod json_schema;
+mod mermaid;
 mod model;
 mod names;
 mod nearest;

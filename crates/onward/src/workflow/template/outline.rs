@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::bounds::DEPENDENCIES_OF_STEP;
 use super::errors::{Errors, Fault, shown};
 use super::graph::Graph;
 use super::model::{Condition, Dependency};
@@ -68,7 +69,7 @@ impl<'n> Outline<'n> {
     /// Reads `depends_on` of a step. `taken_by` has, for each step, the last one that depends on it.
     fn read_dependencies(&mut self, step: usize, taken_by: &mut [usize], errors: &mut Errors<'_>) {
         let entry = self.steps[step];
-        for item in entry.value.get("depends_on").map(Node::items).unwrap_or_default() {
+        for item in items(entry, "depends_on") {
             let Some((name, condition)) = dependency(item) else { continue };
             let Some(needed) = self.find(step, name, "depends on", item.span, errors) else { continue };
             if std::mem::replace(&mut taken_by[needed], step) == step {
@@ -106,7 +107,7 @@ impl<'n> Outline<'n> {
         let mut choosers: HashMap<usize, usize> = HashMap::new();
         for step in 0..self.steps.len() {
             let entry = self.steps[step];
-            for item in entry.value.get("chooses").map(Node::items).unwrap_or_default() {
+            for item in items(entry, "chooses") {
                 let Some(name) = item.as_text() else { continue };
                 let Some(chosen) = self.find(step, name, "chooses", item.span, errors) else { continue };
                 match choosers.insert(chosen, step) {
@@ -147,6 +148,12 @@ impl<'n> Outline<'n> {
         }
         dependencies.sort_unstable();
     }
+}
+
+/// Returns the items of a step's list; none of a list that is too long, which is reported already.
+fn items<'n>(step: &'n Entry, field: &str) -> &'n [Node] {
+    let items = step.value.get(field).map(Node::items).unwrap_or_default();
+    if items.len() > DEPENDENCIES_OF_STEP { &[] } else { items }
 }
 
 /// Reads an item of `depends_on`.

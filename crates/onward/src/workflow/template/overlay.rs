@@ -9,7 +9,7 @@ use super::nearest::nearest;
 use super::yaml::{Entry, Node, Value};
 
 /// Returns a template as it is in an environment: maps are merged by key, all else is replaced, and
-/// null removes.
+/// null removes. Returns nothing if it cannot be changed so.
 pub(super) fn apply(root: &Node, environment: &Entry, errors: &mut Errors<'_>) -> Option<Node> {
     let overlay = &environment.value;
     let Value::Map(_) = &overlay.value else {
@@ -19,9 +19,11 @@ pub(super) fn apply(root: &Node, environment: &Entry, errors: &mut Errors<'_>) -
         }
         return None;
     };
+    let before = errors.found();
     fixed(overlay, errors);
     steps(root, overlay, errors);
-    Some(merge(root, overlay, errors))
+    let merged = merge(root, overlay, errors);
+    (errors.found() == before).then_some(merged)
 }
 
 /// Reports fields that are the same in every environment.

@@ -80,6 +80,16 @@ impl Source {
         self.text.get(start..end).unwrap_or_default().trim_end_matches(['\n', '\r'])
     }
 
+    /// Returns the place, or the end of the last line with text if the file ends before it.
+    pub(super) fn clamp(&self, place: Position) -> Position {
+        if !self.line(place.line).is_empty() {
+            return place;
+        }
+        let lines = u32::try_from(self.lines.len()).unwrap_or(u32::MAX).min(place.line);
+        let line = (1..=lines).rev().find(|line| !self.line(*line).trim().is_empty()).unwrap_or(1);
+        Position { line, column: 1 }.right(self.line(line).chars().count())
+    }
+
     /// Returns the text of a line from a place on.
     pub(super) fn rest_of_line(&self, place: Position) -> &str {
         let line = self.line(place.line);

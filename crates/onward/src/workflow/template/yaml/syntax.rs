@@ -12,13 +12,42 @@ const LINE_BYTES: usize = 4096;
 
 /// Returns the place and the text of a parser's error.
 pub(super) fn fault(source: &Source, error: &ScanError) -> (Span, Fault) {
-    let start = position(*error.marker());
-    let fault = Fault::new(format!("this is not YAML: {}", shown(error.info())));
+    let start = source.clamp(position(*error.marker()));
+    let fault = Fault::new(format!("this is not YAML: {}", cause(error.info())));
     let fault = match with_quotes(source.line(start.line)) {
         Some(line) => fault.fix("put the value in quotes", line),
         None => fault,
     };
     (Span { start, end: start }, fault)
+}
+
+/// The parser's words for common faults, and words that name the remedy.
+const CAUSES: [(&str, &str); 13] = [
+    ("simple key expect", "a key has no `:` behind it"),
+    (
+        "mapping values are not allowed",
+        "a key cannot begin here; check the indentation, or put a text with `: ` in quotes",
+    ),
+    ("did not find expected key", "the indentation is not that of a key above"),
+    ("did not find expected <document start>", "the indentation is not that of a key above"),
+    ("did not find expected '-' indicator", "the indentation is not that of the list above"),
+    ("block sequence entries are not allowed", "an item of a list cannot begin here; write it on a line of its own"),
+    ("expected ',' or ']'", "a list in brackets has no closing `]`"),
+    ("expected ',' or '}'", "a map in braces has no closing `}`"),
+    ("misplaced bracket", "a bracket or brace closes what is not open"),
+    (
+        "found unknown anchor",
+        "`*` begins an alias of an anchor that is not there; put a text that begins with it in quotes",
+    ),
+    ("found unexpected end of stream", "a text in quotes has no closing quote"),
+    ("found a tab", "a line is indented with a tab; use spaces"),
+    ("tabs disallowed", "a line is indented with a tab; use spaces"),
+];
+
+/// Returns the fault that a parser's message means.
+fn cause(message: &str) -> String {
+    let known = CAUSES.iter().find(|(parser, _)| message.contains(parser));
+    known.map_or_else(|| shown(message), |(_, remedy)| (*remedy).to_owned())
 }
 
 /// Returns the place of a parser's mark, whose columns count from 0.
@@ -103,6 +132,20 @@ mod tests {
         for line in ["a: b", "a: \"b", "a: [b", "}", "", "a: {b: c"] {
             assert_eq!(with_quotes(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn common_faults_have_words_that_help() {
+        let cause = |text: &str| {
+            let source = Source::new("a.yaml", text);
+            let error = Parser::new_from_str(text).find_map(Result::err).unwrap();
+            fault(&source, &error).0.start.to_string() + " " + &cause(error.info())
+        };
+        assert_eq!(cause("a: b\nc\n"), "2:2 a key has no `:` behind it");
+        assert_eq!(cause("a: [b\n"), "1:6 a list in brackets has no closing `]`");
+        assert_eq!(cause("a:\n\tb: c\n"), "2:2 a line is indented with a tab; use spaces");
+        assert_eq!(cause("a:\n  b: c\n d: e\n"), "3:2 the indentation is not that of a key above");
+        assert_eq!(cause("a: 'b\n"), "1:4 a text in quotes has no closing quote");
     }
 
     #[test]
