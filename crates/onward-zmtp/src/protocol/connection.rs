@@ -23,12 +23,12 @@ use super::wire::output::Output;
 /// The loop around it:
 ///
 /// 1. Read from the stream into [`read_buf`](Self::read_buf), or pass received bytes to
-///   [`receive`](Self::receive).
+///    [`receive`](Self::receive).
 /// 2. Take events from [`poll_event`](Self::poll_event) until there is none.
 /// 3. Add messages with [`send`](Self::send) while [`output`](Self::output) is not full.
 /// 4. Write what is in [`output`](Self::output).
 /// 5. At [`next_timeout`](Self::next_timeout), if nothing happened before, call
-///   [`handle_timeout`](Self::handle_timeout).
+///    [`handle_timeout`](Self::handle_timeout).
 ///
 /// After an error the connection is over. Write the rest of the output if that can be done at once,
 /// because it may hold the reason for the peer. Then close the stream.

@@ -14,8 +14,8 @@ use crate::protocol::wire::output::Output;
 /// The client's side: `HELLO` →, ← `WELCOME`, `INITIATE` →, ← `READY`.
 #[derive(Debug)]
 pub(crate) enum PlainClient {
-    AwaitsWelcome,
-    AwaitsReady,
+    Welcome,
+    Ready,
 }
 
 impl PlainClient {
@@ -27,7 +27,7 @@ impl PlainClient {
         push_short(&mut hello, username.as_bytes());
         push_short(&mut hello, password.as_bytes());
         output.push_command("HELLO", &hello);
-        Ok(Self::AwaitsWelcome)
+        Ok(Self::Welcome)
     }
 
     pub(super) fn command(
@@ -38,54 +38,54 @@ impl PlainClient {
         output: &mut Output,
     ) -> Result<Step> {
         match (&*self, name) {
-            (Self::AwaitsWelcome, b"WELCOME") if data.is_empty() => {
+            (Self::Welcome, b"WELCOME") if data.is_empty() => {
                 output.push_command("INITIATE", &local.metadata());
-                *self = Self::AwaitsReady;
+                *self = Self::Ready;
                 Ok(Step::Wait)
             }
-            (Self::AwaitsReady, b"READY") => {
+            (Self::Ready, b"READY") => {
                 let metadata = local.read(data)?;
                 Ok(Step::Finished(Box::new(Finished { metadata, client_key: None, cipher: None, ready: None })))
             }
-            (Self::AwaitsWelcome, _) => Err(unexpected(name, "an empty WELCOME")),
-            (Self::AwaitsReady, _) => Err(unexpected(name, "READY")),
+            (Self::Welcome, _) => Err(unexpected(name, "an empty WELCOME")),
+            (Self::Ready, _) => Err(unexpected(name, "READY")),
         }
     }
 }
 
-/// The server's side of the same exchange.
+/// The server's side of the same exchange, by the step that it waits for.
 #[derive(Debug)]
 pub(crate) enum PlainServer {
-    AwaitsHello,
-    AwaitsDecision,
-    AwaitsInitiate,
+    Hello,
+    Decision,
+    Initiate,
 }
 
 impl PlainServer {
     pub(super) fn new() -> Self {
-        Self::AwaitsHello
+        Self::Hello
     }
 
     pub(super) fn command(&mut self, name: &[u8], data: &[u8], local: &LocalSide<'_>) -> Result<Step> {
         match (&*self, name) {
-            (Self::AwaitsHello, b"HELLO") => {
+            (Self::Hello, b"HELLO") => {
                 let credentials = parse_hello(data)?;
-                *self = Self::AwaitsDecision;
+                *self = Self::Decision;
                 Ok(Step::Authenticate(credentials))
             }
-            (Self::AwaitsInitiate, b"INITIATE") => {
+            (Self::Initiate, b"INITIATE") => {
                 let (metadata, ready) = (local.read(data)?, Some(local.metadata()));
                 Ok(Step::Finished(Box::new(Finished { metadata, client_key: None, cipher: None, ready })))
             }
-            (Self::AwaitsHello, _) => Err(unexpected(name, "HELLO")),
-            (Self::AwaitsDecision | Self::AwaitsInitiate, _) => Err(unexpected(name, "INITIATE")),
+            (Self::Hello, _) => Err(unexpected(name, "HELLO")),
+            (Self::Decision | Self::Initiate, _) => Err(unexpected(name, "INITIATE")),
         }
     }
 
     pub(super) fn accept(&mut self, output: &mut Output) -> Result<Step> {
-        let Self::AwaitsDecision = self else { return Err(nothing_to_decide()) };
+        let Self::Decision = self else { return Err(nothing_to_decide()) };
         output.push_command("WELCOME", &[]);
-        *self = Self::AwaitsInitiate;
+        *self = Self::Initiate;
         Ok(Step::Wait)
     }
 }
