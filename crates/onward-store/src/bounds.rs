@@ -154,8 +154,8 @@ pub const UNSTARTED_KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The largest number of names of awaited events that a turn may state.
 pub const AWAITED_NAMES: usize = 32;
 
-/// The largest number of awaited tasks of an orchestration that [`Store::why`](crate::Store::why)
-/// names.
+/// The largest number of awaited tasks of an orchestration that
+/// [`StoreReads::why`](crate::StoreReads::why) names.
 pub const NAMED_TASKS: usize = 100;
 
 /// The largest number of tasks in one page of a listing.
@@ -251,7 +251,7 @@ pub const BULK_WINDOW: i64 = 16_384;
 pub const ID_PAGE: usize = 10_000;
 
 /// The number of days for which a store keeps counts of [ended tasks by
-/// day](crate::Store::history).
+/// day](crate::StoreReads::history).
 pub const HISTORY_DAYS: u32 = 90;
 
 /// The largest number of items of one [batch](crate::Aggregate).
@@ -279,9 +279,9 @@ pub const SERVED_NAMES: usize = 16_384;
 /// The largest number of workers that a [reason](crate::WaitReason) names.
 pub const NAMED_WORKERS: usize = 10;
 
-/// The largest number of sub-queues that [`Store::queues`](crate::Store::queues) examines to find
-/// the first waiting task of each queue. Each queue, kind and group with waiting tasks is one;
-/// those without a group are examined first.
+/// The largest number of sub-queues that [`StoreReads::queues`](crate::StoreReads::queues) examines
+/// to find the first waiting task of each queue. Each queue, kind and group with waiting tasks is
+/// one; those without a group are examined first.
 pub const LINES_LOOKED_AT: usize = 1024;
 
 /// The delay of a task that a process claimed, could not [decode](crate::PayloadCodec) and

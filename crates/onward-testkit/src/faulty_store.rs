@@ -49,14 +49,15 @@ pub enum Side {
     After,
 }
 
-/// A store whose n-th [`apply`](Store::apply), or whose n-th read of tasks and orchestrations,
-/// fails, once or from then on. Without a plan it passes everything through.
+/// A store whose n-th [`apply`](onward_store::Store::apply), or whose n-th read of tasks and
+/// orchestrations, fails, once or from then on. Without a plan it passes everything through.
 ///
 /// Calls and reads are counted separately, from 1, when they are made. Reads are
-/// [`task`](Store::task), [`tasks`](Store::tasks), [`instance`](Store::instance) and
-/// [`instance_history`](Store::instance_history). Other reads are neither counted nor failed. To
-/// fail each operation of a scenario in turn, run it with n = 1, 2, 3 … until
-/// [`calls`](Self::calls) (or [`reads`](Self::reads)) stays below n.
+/// [`task`](onward_store::StoreReads::task), [`tasks`](onward_store::StoreReads::tasks),
+/// [`instance`](onward_store::StoreReads::instance) and
+/// [`instance_history`](onward_store::StoreReads::instance_history). Other reads are neither
+/// counted nor failed. To fail each operation of a scenario in turn, run it with n = 1, 2, 3 …
+/// until [`calls`](Self::calls) (or [`reads`](Self::reads)) stays below n.
 #[derive(Debug)]
 pub struct FaultyStore {
     inner: Arc<dyn Store>,
@@ -111,7 +112,7 @@ impl FaultyStore {
         self.plan(|plan| plan.slipped_in = writes);
     }
 
-    /// Returns the number of calls of [`apply`](Store::apply).
+    /// Returns the number of calls of [`apply`](onward_store::Store::apply).
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.plan(|plan| plan.calls)

@@ -147,9 +147,9 @@ pub use onward_store::{
     Name, NewSchedule, NewTask, NextFiring, OnDependencyFailure, OnDuplicate, Overlap, Page, PauseRecord, PayloadCodec,
     Priority, Progress, QueueDay, QueueMode, QueueRecord, QueueSettings, Rate, RateLimit, Recurrence, Refusal,
     ScheduleError, ScheduleRecord, ScheduleSet, Scope, Served, ServedCode, SessionId, SessionRecord, SetLimit,
-    SetQueue, SqliteStore, StateCounts, Store, StoreInfo, Submitted, SystemClock, TagKeyPage, TagPage, TagValue,
-    TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskResult, TaskState, Timestamp, Ttl,
-    TtlFrom, UniqueKey, WaitReason, When,
+    SetQueue, SqliteStore, StateCounts, Store, StoreInfo, StoreReads, Submitted, SystemClock, TagKeyPage, TagPage,
+    TagValue, TagValuePage, Tags, TaskFilter, TaskId, TaskIdPage, TaskPage, TaskRecord, TaskResult, TaskState,
+    Timestamp, Ttl, TtlFrom, UniqueKey, WaitReason, When,
 };
 
 #[cfg(feature = "postgres")]

@@ -40,7 +40,7 @@ fn pending_and_delivered_batches_are_shown(sandbox: Sandbox) {
     let shown = sandbox.onward(&["task", "show", "1"]).stdout;
     assert!(shown.contains("batched      up to 2, for 1h00m and 10m00s after the newest"), "{shown}");
     submit(&sandbox, "two");
-    assert!(sandbox.onward(&["task", "why", "1"]).stdout.contains("member of task 3"));
+    assert!(sandbox.onward(&["task", "why", "1"]).stdout.contains("item of task 3"));
     let batch = sandbox.onward(&["task", "show", "3"]).stdout;
     assert!(batch.contains("items        2"), "{batch}");
     let items: Vec<_> = sandbox.json(&["task", "list", "--batch", "3"]).iter().map(|task| task["id"].clone()).collect();

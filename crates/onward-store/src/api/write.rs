@@ -545,8 +545,8 @@ pub struct OpenSession {
     /// renewal.
     pub lease: Duration,
     /// The queues, kinds and code that the worker serves, for diagnostics:
-    /// [`Store::why`](crate::Store::why) reports tasks that no worker serves. Claims are not
-    /// restricted by it.
+    /// [`StoreReads::why`](crate::StoreReads::why) reports tasks that no worker serves. Claims are
+    /// not restricted by it.
     pub serves: Served,
 }
 

@@ -39,8 +39,8 @@
 //!   claim begins to look, and not if it is, whatever the claim itself changes of who is preferred.
 //! * Several limits for one queue in a [`QueueSelection`](crate::QueueSelection) add up.
 //! * Every read shows what was last written: an elapsed pause and a task that has come due are seen
-//!   as such after a sweep. Only [`peek`](crate::Store::peek) looks at the clock, and passes over
-//!   what has expired.
+//!   as such after a sweep. Only [`peek`](crate::StoreReads::peek) looks at the clock, and passes
+//!   over what has expired.
 
 mod apply;
 mod attempts;

@@ -288,10 +288,10 @@ impl EngineBuilder {
 
     /// Limits the bytes a second that this engine's tasks move, at least 1. The limit is a source
     /// of pressure that reaches 1.0 when tasks are two seconds ahead of it
-    /// ([`bounds::BANDWIDTH_HORIZON`]). It counts the bytes that handlers record
-    /// ([`Context::record_received`](crate::Context::record_received) and similar), and from a
-    /// task's start the bytes that the task expects to move ([`NewTask::io`](crate::NewTask::io)).
-    /// Default: unlimited.
+    /// ([`bounds::BANDWIDTH_HORIZON`](crate::bounds::BANDWIDTH_HORIZON)). It counts the bytes that
+    /// handlers record ([`Context::record_received`](crate::Context::record_received) and similar),
+    /// and from a task's start the bytes that the task expects to move
+    /// ([`NewTask::io`](crate::NewTask::io)). Default: unlimited.
     #[must_use]
     pub fn bandwidth(mut self, kind: IoKind, bytes_per_second: u64) -> Self {
         self.settings.pressure.set_bandwidth(kind, bytes_per_second);
@@ -301,11 +301,11 @@ impl EngineBuilder {
     /// Forgets tasks this long after they have ended, with their results, errors and tags.
     ///
     /// [`run`](Engine::run) looks for such tasks every
-    /// [`RETENTION_INTERVAL`](bounds::RETENTION_INTERVAL) and forgets the oldest first, in small
-    /// writes; ending a task costs nothing more. If several engines share a store, the shortest
-    /// time counts. A task with [its own retention](crate::NewTask::retention) is forgotten when
-    /// that is over and not before, regardless of this setting. Default: ended tasks are kept until
-    /// the store is pruned.
+    /// [`RETENTION_INTERVAL`](crate::bounds::RETENTION_INTERVAL) and forgets the oldest first, in
+    /// small writes; ending a task costs nothing more. If several engines share a store, the
+    /// shortest time counts. A task with [its own retention](crate::NewTask::retention) is
+    /// forgotten when that is over and not before, regardless of this setting. Default: ended tasks
+    /// are kept until the store is pruned.
     #[must_use]
     pub fn keep_ended_for(mut self, time: Duration) -> Self {
         self.settings.retention.age = Some(time);
@@ -323,8 +323,8 @@ impl EngineBuilder {
     /// Opens the store and the engine on it. Nothing runs yet.
     ///
     /// # Errors
-    /// [`is_invalid`](Error::is_invalid) for a setting out of its range, or if no store or several
-    /// were named; the store's error if it cannot be opened.
+    /// [`is_invalid`](crate::Error::is_invalid) for a setting out of its range, or if no store or
+    /// several were named; the store's error if it cannot be opened.
     pub async fn open(self) -> Result<Engine> {
         let mut settings = self.settings;
         settings.queues = self.names.queues.map(|queues| queues.iter().map(Name::new).collect()).transpose()?;

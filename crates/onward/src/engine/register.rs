@@ -158,8 +158,8 @@ impl Engine {
     /// [`bounds::HOOK_QUEUE`](crate::bounds::HOOK_QUEUE) transitions wait for a slow function.
     /// Further ones are dropped, and the next call has their number ([`Transition::missed`]). A
     /// panic in it is logged, and it is called for the next transition. At the end of the run the
-    /// engine waits for it up to the [shutdown limit](EngineBuilder::shutdown_limit), and at least
-    /// one second.
+    /// engine waits for it up to the [shutdown limit](crate::EngineBuilder::shutdown_limit), and at
+    /// least one second.
     ///
     /// Transitions that wait for the function are lost if the process dies. To miss nothing, and to
     /// see changes that other processes make (submits, other engines, cancellations of waiting

@@ -42,8 +42,8 @@ impl Engine {
     /// It waits for tasks that are due later, for tasks that other engines run, for pauses with an
     /// end, and for limits that hold tasks back until other tasks end or a token arrives. It leaves
     /// tasks under a pause without an end, tasks that wait to be [completed
-    /// externally](Failure::await_completion), and kinds and queues that this engine does not
-    /// serve. It fires no schedules.
+    /// externally](crate::Failure::await_completion), and kinds and queues that this engine does
+    /// not serve. It fires no schedules.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -68,10 +68,10 @@ impl Engine {
     }
 
     /// Stops the run. It claims nothing more, releases what has not started, and waits for running
-    /// handlers up to the [shutdown limit](EngineBuilder::shutdown_limit). Handlers that still run
-    /// are then asked to stop and aborted after their [grace](EngineBuilder::grace); their tasks
-    /// are released without counting the attempt. The run's future completes after that. If nothing
-    /// runs, the next run ends at once.
+    /// handlers up to the [shutdown limit](crate::EngineBuilder::shutdown_limit). Handlers that
+    /// still run are then asked to stop and aborted after their
+    /// [grace](crate::EngineBuilder::grace); their tasks are released without counting the attempt.
+    /// The run's future completes after that. If nothing runs, the next run ends at once.
     pub fn stop(&self) {
         lock(&self.inner.current).stop.cancel();
     }

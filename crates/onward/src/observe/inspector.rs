@@ -13,7 +13,7 @@ use crate::error::Result;
 /// [`why`](Self::why) and the reads of the [`store`](Self::store).
 impl Engine {
     /// Returns the ends of tasks on each of the last `days` days, 1 to 90, by queue; today is the
-    /// last. See [`Store::history`](crate::Store::history).
+    /// last. See [`StoreReads::history`](onward_store::StoreReads::history).
     ///
     /// # Errors
     /// The store's error if it could not be read.
@@ -46,7 +46,7 @@ impl Engine {
     }
 
     /// Returns the pending batches ([`Aggregate`](crate::Aggregate)), the one that is ready first
-    /// first; see [`Store::collections`](crate::Store::collections).
+    /// first; see [`StoreReads::collections`](onward_store::StoreReads::collections).
     ///
     /// # Errors
     /// The store's error if it could not be read.

@@ -354,8 +354,8 @@ impl Engine {
     /// once, and none of them polls.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found) if there is no such task; the store's error if it
-    /// could not be read.
+    /// [`is_not_found`](crate::Error::is_not_found) if there is no such task; the store's error if
+    /// it could not be read.
     pub async fn wait(&self, task: TaskId) -> Result<TaskRecord> {
         loop {
             // The wait must begin before the read: an end in between would be missed.

@@ -37,10 +37,10 @@ pub struct Turn {
     /// applies. At most [`bounds::TURN_TAGS`](crate::bounds::TURN_TAGS).
     pub tags: Vec<(String, Option<String>)>,
     /// The version of the code that began the orchestration; `None` leaves it unchanged.
-    /// [`Store::why`](crate::Store::why) uses it to report whether a worker has the code.
+    /// [`StoreReads::why`](crate::StoreReads::why) uses it to report whether a worker has the code.
     pub version: Option<u32>,
     /// The names of the events for which the orchestration waits from now on, for
-    /// [`Store::why`](crate::Store::why). At most
+    /// [`StoreReads::why`](crate::StoreReads::why). At most
     /// [`bounds::AWAITED_NAMES`](crate::bounds::AWAITED_NAMES).
     pub awaits: Vec<Name>,
     /// The tasks to submit, at most [`bounds::TURN_TASKS`](crate::bounds::TURN_TASKS). A task has

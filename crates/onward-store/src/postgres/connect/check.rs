@@ -19,7 +19,7 @@ use crate::postgres::wake::Listener;
 /// How many commits are measured; the median counts.
 const COMMITS: usize = 20;
 
-/// What a look at the server found; made by [`PostgresStore::check`](super::PostgresStore::check).
+/// What a look at the server found; made by [`PostgresStore::check`](crate::PostgresStore::check).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PostgresReport {
@@ -34,7 +34,7 @@ pub struct PostgresReport {
     /// What `synchronous_commit` is for this role and database.
     pub synchronous_commit: String,
     /// What the role lacks, as the statements that give it: see
-    /// [`PostgresOptions::missing_rights`](super::PostgresOptions::missing_rights).
+    /// [`PostgresOptions::missing_rights`](crate::PostgresOptions::missing_rights).
     pub missing_rights: Vec<String>,
     /// Whether a pooler gives away the connection between two transactions.
     pub is_pooled: bool,

@@ -100,7 +100,8 @@ impl Checks<'_, '_> {
         let Some(graph) = self.graph else { return };
         let signal = |step: &usize| self.outline.steps[*step].value.get("signal").and_then(Node::as_text);
         let mut steps: Vec<usize> = (0..self.outline.steps.len()).filter(|step| signal(step).is_some()).collect();
-        // By name, and within one name in the order of the graph: then it is enough to compare neighbours.
+        // By name, and within one name in the order of the graph: then it is enough to compare
+        // neighbours.
         let mut place = vec![0; self.outline.steps.len()];
         graph.order().iter().enumerate().for_each(|(at, step)| place[*step] = at);
         steps.sort_by_key(|step| (signal(step), place[*step]));

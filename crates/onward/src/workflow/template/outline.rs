@@ -66,7 +66,8 @@ impl<'n> Outline<'n> {
         step.value.get(field).map_or(step.span, |value| value.span)
     }
 
-    /// Reads `depends_on` of a step. `taken_by` has, for each step, the last one that depends on it.
+    /// Reads `depends_on` of a step. `taken_by` has, for each step, the last one that depends on
+    /// it.
     fn read_dependencies(&mut self, step: usize, taken_by: &mut [usize], errors: &mut Errors<'_>) {
         let entry = self.steps[step];
         for item in items(entry, "depends_on") {
