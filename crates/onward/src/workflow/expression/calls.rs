@@ -8,6 +8,10 @@ use super::span::Span;
 use super::syntax::Node;
 use super::value::Value;
 
+/// The bytes of JSON that cost an operation to read. They hold elements too, so they are fewer than
+/// those of a mere text.
+const BYTES_PER_READ_ELEMENT: usize = 16;
+
 impl Evaluator<'_> {
     pub(super) fn call(&mut self, function: Function, arguments: &[Node], span: Span) -> Evaluated {
         let arguments = self.values(arguments)?;
@@ -17,7 +21,10 @@ impl Evaluator<'_> {
     fn called(&mut self, function: Function, arguments: &[Value]) -> Result<Value, Fault> {
         match (function, arguments) {
             (Function::Size, [value]) => self.size(value),
-            (Function::Get, [map, key, default]) => get(map, key, default),
+            (Function::Get, [map, key, default]) => {
+                self.meter.charge_text(key.as_text().map_or(0, str::len))?;
+                get(map, key, default)
+            }
             (Function::Json, [value]) => self.json(value),
             (Function::ParseJson, [value]) => self.parse_json(value),
             (_, [value]) => {
@@ -59,8 +66,7 @@ impl Evaluator<'_> {
         let Value::Text(text) = value else {
             return Err(format!("`parse_json` takes a text, and this is {}", value.with_article()).into());
         };
-        // An element takes at least two bytes, so the text alone is not what is paid for.
-        self.meter.charge_elements(text.len() / 2)?;
+        self.meter.charge_elements(text.len() / BYTES_PER_READ_ELEMENT)?;
         serde_json::from_str(text).map_err(|error| format!("the text is not JSON: {error}").into())
     }
 }

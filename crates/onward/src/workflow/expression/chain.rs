@@ -2,7 +2,6 @@
 
 use super::bounds::FIELDS_NAMED;
 use super::evaluate::{Evaluated, Evaluator, Fault};
-use super::nearest::did_you_mean;
 use super::number::{integer, truncate_to_int};
 use super::shown::{Brief, Described};
 use super::span::Span;
@@ -46,12 +45,18 @@ impl Evaluator<'_> {
             let name = Brief(name);
             return Err(format!("{container} is {}, which has no field `{name}`", value.with_article()).into());
         };
-        map.get(name).cloned().ok_or_else(|| missing(name, map, &self.code.text_of(read)).into())
+        map.get(name).cloned().ok_or_else(|| {
+            let message = missing(name, map, &self.code.text_of(read));
+            Fault::Missing(message, name.into(), map.clone())
+        })
     }
 
-    fn element(&self, value: &Value, index: &Value, read: Span) -> Result<Value, Fault> {
+    fn element(&mut self, value: &Value, index: &Value, read: Span) -> Result<Value, Fault> {
         match (value, index) {
-            (Value::Map(_), Value::Text(name)) => self.field(value, name, read),
+            (Value::Map(_), Value::Text(name)) => {
+                self.meter.charge_text(name.len())?;
+                self.field(value, name, read)
+            }
             (Value::List(items), _) => {
                 let Some(position) = position(index) else {
                     return Err(format!("an index has to be an int, and this is {}", Described(index)).into());
@@ -80,7 +85,7 @@ fn position(index: &Value) -> Option<i128> {
     }
 }
 
-/// Returns the error of a field that is not there. It names those that are, the nearest first.
+/// Returns the error of a field that is not there. It names some of those that are.
 fn missing(name: &str, map: &Map, container: &str) -> String {
     let shown = Brief(name);
     if map.is_empty() {
@@ -89,6 +94,5 @@ fn missing(name: &str, map: &Map, container: &str) -> String {
     let names: Vec<String> = map.keys().take(FIELDS_NAMED).map(|key| format!("`{}`", Brief(key))).collect();
     let more = map.len() - names.len();
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    let suggestion = did_you_mean(name, map.keys().map(|key| &**key));
-    format!("no field `{shown}` in {container}; there are {}{more}{suggestion}", names.join(", "))
+    format!("no field `{shown}` in {container}; there are {}{more}", names.join(", "))
 }

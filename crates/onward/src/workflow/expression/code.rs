@@ -49,7 +49,11 @@ impl Code {
 
     /// Evaluates the expression. The size of the result is left to [`check_result`].
     pub(super) fn evaluate(&self, scope: &dyn Scope, budget: &mut Budget) -> Evaluated {
-        Evaluator::new(self, scope, Meter::new(budget)).value(&self.tree)
+        let mut value = Evaluator::new(self, scope, Meter::new(budget)).value(&self.tree);
+        if let Err(Unfinished::Failed(error)) = &mut value {
+            error.suggest();
+        }
+        value
     }
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::budget::{Exhausted, Meter};
 use super::number;
-use super::value::Value;
+use super::value::{Map, Value};
 
 /// Returns whether two values are equal: numbers by value, all else by type and value.
 pub(super) fn equal(left: &Value, right: &Value, meter: &mut Meter<'_>) -> Result<bool, Exhausted> {
@@ -15,23 +15,24 @@ pub(super) fn equal(left: &Value, right: &Value, meter: &mut Meter<'_>) -> Resul
             Ok(left == right)
         }
         (Value::List(left), Value::List(right)) if left.len() == right.len() => {
-            all_equal(left.iter().zip(right.iter()), meter)
+            for (left, right) in left.iter().zip(right.iter()) {
+                if !equal(left, right, meter)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         }
-        (Value::Map(left), Value::Map(right)) if left.len() == right.len() => {
-            let same_keys = left.keys().eq(right.keys());
-            Ok(same_keys && all_equal(left.values().zip(right.values()), meter)?)
-        }
+        (Value::Map(left), Value::Map(right)) if left.len() == right.len() => equal_maps(left, right, meter),
         (Value::List(_), Value::List(_)) | (Value::Map(_), Value::Map(_)) => Ok(false),
         _ => Ok(number::compare(left, right).map_or_else(|| left == right, Ordering::is_eq)),
     }
 }
 
-fn all_equal<'a>(
-    pairs: impl Iterator<Item = (&'a Value, &'a Value)>,
-    meter: &mut Meter<'_>,
-) -> Result<bool, Exhausted> {
-    for (left, right) in pairs {
-        if !equal(left, right, meter)? {
+/// Compares entry by entry: both maps have the order of their keys.
+fn equal_maps(left: &Map, right: &Map, meter: &mut Meter<'_>) -> Result<bool, Exhausted> {
+    for ((left_key, left), (right_key, right)) in left.iter().zip(right.iter()) {
+        meter.charge_text(left_key.len().min(right_key.len()))?;
+        if left_key != right_key || !equal(left, right, meter)? {
             return Ok(false);
         }
     }

@@ -6,7 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::names::StepField;
+use super::nearest::did_you_mean;
 use super::path::Path;
+use super::value::Map;
 
 /// An error in the source of an expression or a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +67,32 @@ pub struct EvaluationError {
     pub cause: FailureCause,
     /// The fault and its remedy.
     pub message: String,
+    pub(super) misspelt: Misspelt,
+}
+
+/// The field that was not found, until the evaluation has ended.
+///
+/// A comparison with all fields takes long, and most errors of a macro are not those that it ends
+/// with. So it is made only for that one.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Misspelt(pub(super) Option<(Arc<str>, Map)>);
+
+impl PartialEq for Misspelt {
+    /// Returns true: outside an evaluation there is none.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Misspelt {}
+
+impl EvaluationError {
+    /// Adds the field that was probably meant.
+    pub(super) fn suggest(&mut self) {
+        if let Some((name, map)) = self.misspelt.0.take() {
+            self.message += &did_you_mean(&name, map.keys().map(|key| &**key));
+        }
+    }
 }
 
 impl fmt::Display for EvaluationError {

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use super::budget::{Exhausted, Meter};
 use super::code::Code;
-use super::error::{EvaluationError, FailureCause, Needed, Unfinished};
+use super::error::{EvaluationError, FailureCause, Misspelt, Needed, Unfinished};
 use super::names::{Root, StepField};
+use super::path::Path;
 use super::pattern::Built;
 use super::pending::Pending;
 use super::scope::{Lookup, Scope};
@@ -25,6 +26,8 @@ pub(super) type Evaluated = Result<Value, Unfinished>;
 pub(super) enum Fault {
     Exhausted,
     Message(String),
+    /// A message, and the field that is not there.
+    Missing(String, Arc<str>, Map),
 }
 
 impl From<Exhausted> for Fault {
@@ -85,11 +88,14 @@ impl<'a> Evaluator<'a> {
 
     /// Returns the failure of an operation at a place of the source.
     pub(super) fn failed(&self, fault: impl Into<Fault>, span: Span) -> Unfinished {
-        let (cause, message) = match fault.into() {
-            Fault::Message(message) => (FailureCause::Value, message),
-            Fault::Exhausted => (self.meter.bound(), exhausted_message(self.meter.bound())),
-        };
-        Unfinished::failed(span, cause, message)
+        match fault.into() {
+            Fault::Message(message) => Unfinished::failed(span, FailureCause::Value, message),
+            Fault::Missing(message, name, map) => Unfinished::missing(span, message, Misspelt(Some((name, map)))),
+            Fault::Exhausted => {
+                let bound = self.meter.bound();
+                Unfinished::failed(span, bound, exhausted_message(bound))
+            }
+        }
     }
 
     fn root(&self, root: Root, span: Span) -> Evaluated {
@@ -210,7 +216,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn has_step_field(&self, step: &str, field: StepField) -> Evaluated {
-        Ok(Value::Bool(self.scope.step(step, field) != Lookup::Absent))
+        Ok(Value::Bool(!matches!(self.scope.step(step, field), Lookup::Absent)))
     }
 }
 
@@ -231,8 +237,13 @@ fn exhausted_message(bound: FailureCause) -> String {
 
 impl Unfinished {
     pub(super) fn failed(span: Span, cause: FailureCause, message: String) -> Self {
-        let (path, span) = (super::path::Path::default(), span.into());
-        Self::Failed(Box::new(EvaluationError { path, span, cause, message }))
+        let (path, span, misspelt) = (Path::default(), span.into(), Misspelt::default());
+        Self::Failed(Box::new(EvaluationError { path, span, cause, message, misspelt }))
+    }
+
+    fn missing(span: Span, message: String, misspelt: Misspelt) -> Self {
+        let (path, span, cause) = (Path::default(), span.into(), FailureCause::Value);
+        Self::Failed(Box::new(EvaluationError { path, span, cause, message, misspelt }))
     }
 
     fn needs(needed: Needed) -> Self {

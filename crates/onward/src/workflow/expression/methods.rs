@@ -44,6 +44,7 @@ impl Evaluator<'_> {
             (Method::EndsWith, [end]) => Ok(Value::Bool(text.ends_with(end))),
             (Method::Contains, [part]) => Ok(Value::Bool(text.contains(part))),
             (Method::Matches, [pattern]) => {
+                self.meter.charge_elements(pattern.len())?;
                 let pattern = Pattern::read(pattern)?;
                 Ok(Value::Bool(pattern.is_in(text, &mut None, &mut self.meter)?))
             }

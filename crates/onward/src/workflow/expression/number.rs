@@ -130,12 +130,13 @@ pub(super) fn mismatch(operator: Operator, left: &Value, right: &Value) -> Strin
     format!("`{}` does not take {} and {}{remedy}", operator.as_str(), left.with_article(), right.with_article())
 }
 
-/// Returns the int of a double without its fraction, if it is in the range.
+/// Returns the int of a double without its fraction, if it is in the range. The lowest int is not,
+/// since its double may stand for a lower number that was rounded.
 #[expect(clippy::cast_possible_truncation, reason = "the bounds were compared before")]
 pub(super) fn truncate_to_int(double: f64) -> Option<i64> {
     /// 2^63: above every int, and exactly a double.
     const ABOVE: f64 = 9_223_372_036_854_775_808.0;
-    (-ABOVE..ABOVE).contains(&double.trunc()).then_some(double as i64)
+    (double > -ABOVE && double < ABOVE).then_some(double as i64)
 }
 
 /// Returns the uint of a double without its fraction, if it is in the range.

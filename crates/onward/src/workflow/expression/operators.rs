@@ -78,8 +78,13 @@ impl Evaluator<'_> {
                 }
                 Ok(false)
             }
-            (Value::Text(key), Value::Map(map)) => Ok(map.contains_key(key)),
-            (_, Value::Map(_)) => Ok(false),
+            (Value::Text(key), Value::Map(map)) => {
+                self.meter.charge_text(key.len())?;
+                Ok(map.contains_key(key))
+            }
+            // In CEL these can be keys too, though of no map that comes from JSON.
+            (Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_), Value::Map(_)) => Ok(false),
+            (_, Value::Map(_)) => Err(format!("a key has to be a text, and this is {}", value.with_article()).into()),
             (_, Value::Text(_)) => Err("`in` does not search a text; use x.contains('…')".to_owned().into()),
             _ => Err(format!("`in` needs a list or a map, and this is {}", container.with_article()).into()),
         }

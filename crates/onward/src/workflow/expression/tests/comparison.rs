@@ -64,6 +64,7 @@ fn in_looks_for_an_equal_element_or_a_key() {
     all_false(&["'b' in {'a': 'b'}", "1 in {'1': 1}", "'1' in [1]"]);
     all_fail(&[
         ("'a' in 'abc'", "`in` does not search a text; use x.contains('…')"),
+        ("null in {}", "a key has to be a text, and this is null"),
         ("1 in null", "`in` needs a list or a map, and this is null"),
     ]);
 }

@@ -21,6 +21,7 @@ fn int_takes_numbers_texts_and_timestamps() {
         ("int('')", "is not an integer"),
         ("int('9223372036854775808')", "is beyond an int"),
         ("int(9223372036854775808.0)", "is beyond an int"),
+        ("int(-9223372036854775808.0)", "is beyond an int"),
         ("int(18446744073709551615)", "is beyond an int"),
         ("int(true)", "`int` takes a number, a text or a timestamp, and this is a bool"),
         ("int(null)", "and this is null"),

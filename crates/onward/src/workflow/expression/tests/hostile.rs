@@ -89,6 +89,28 @@ fn macros_in_macros_end_at_the_bound_of_operations() {
     }
 }
 
+/// Each of these once cost more time than operations: a copy of a list, a comparison of keys, a
+/// suggestion for a field. The long lists are paid for once here, or the expression ends.
+#[test]
+fn operations_are_paid_for_by_what_they_look_at() {
+    let keys: serde_json::Map<_, _> = (0..1000).map(|n| (format!("{n:060}"), json!(n))).collect();
+    let run = Run::with_input(json!({
+        "l": vec![1; 10_000], "m": keys, "other": {"k": 1}, "long": "x".repeat(100_000), "p": "(?i)[^\\pL]".repeat(90),
+    }));
+    let budget = |source: &str| {
+        let budget = &mut Budget::new(EXPRESSION_OPERATIONS);
+        let value = parsed(source).evaluate(&run, budget);
+        (value, EXPRESSION_OPERATIONS - budget.left())
+    };
+    assert!(budget("input.l.all(a, input.l.exists(b, true))").0.is_ok());
+    assert!(budget("input.l.all(a, input.m.x == 1 || true)").0.is_ok());
+    assert!(budget("input.m == input.m").1 > 1000);
+    assert!(budget("input.long in {'k': 1}").1 > 1000);
+    assert!(budget("get(input.other, input.long, 1)").1 > 1000);
+    assert!(budget("'a'.matches(input.p)").1 > 900);
+    assert!(budget("parse_json('[' + input.long + ']')").1 > 5000);
+}
+
 /// A bound is no error that the other side could make harmless: else the work would go on.
 #[test]
 fn the_end_of_the_operations_is_not_hidden_by_a_side_that_decides() {

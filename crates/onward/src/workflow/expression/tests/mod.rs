@@ -1,5 +1,6 @@
 //! Tests of expressions, a file for each part of the language.
 
+mod agreement;
 mod arithmetic;
 mod comparison;
 mod conversions;
