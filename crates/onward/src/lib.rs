@@ -157,5 +157,7 @@ pub use onward_store::{PostgresOptions, PostgresStore};
 
 /// The five names that most programs need.
 pub mod prelude {
+    // The methods of `Engine::store`; the trait's name stays out of the way.
+    pub use crate::StoreReads as _;
     pub use crate::{Context, Engine, Failure, NewTask, Task};
 }

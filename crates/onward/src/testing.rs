@@ -10,7 +10,7 @@
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //! use onward::testing::ManualClock;
-//! use onward::{Engine, Failure, NewTask, TaskState, When};
+//! use onward::{Engine, Failure, NewTask, StoreReads, TaskState, When};
 //!
 //! const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
 //!
