@@ -53,8 +53,8 @@ fn full(directory: &Path, free: u64) -> Option<String> {
     (free < FULL_BELOW).then(|| format!("the disk is full: {free_mib} MiB free at {}; {REMEDY}", directory.display()))
 }
 
-/// Returns an error if there is less space at `directory` than all of CI needs. Accepts a file system
-/// that `df` cannot measure.
+/// Returns an error if there is less space at `directory` than all of CI needs. Accepts a file
+/// system that `df` cannot measure.
 pub(crate) fn ensure_room(directory: &Path) -> Result<()> {
     match free_space(directory).ok().and_then(|free| shortage(directory, free)) {
         Some(message) => bail!(message),

@@ -1,5 +1,5 @@
-//! The conformance suite: one folder for each area, with one file for each family of cases. The files
-//! in `lists` name the cases, and [`conformance!`](crate::conformance!) makes tests of them.
+//! The conformance suite: one folder for each area, with one file for each family of cases. The
+//! files in `lists` name the cases, and [`conformance!`](crate::conformance!) makes tests of them.
 
 mod lists;
 mod orchestrations;

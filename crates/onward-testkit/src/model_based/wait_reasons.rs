@@ -171,8 +171,8 @@ impl WaitReasonCheck {
         matches!(record.state, TaskState::Blocked | TaskState::Scheduled | TaskState::Waiting).then_some(record)
     }
 
-    /// Checks that no claim takes a task while a reason prevents its start. The lack of a worker and the
-    /// task's position in its queue do not count as such reasons.
+    /// Checks that no claim takes a task while a reason prevents its start. The lack of a worker
+    /// and the task's position in its queue do not count as such reasons.
     async fn check_that_reasons_hold(&mut self, task: TaskId) -> Result<(), FalseReason> {
         let Some(record) = self.waits(task).await else { return Ok(()) };
         let reasons = self.why(task).await;

@@ -105,7 +105,8 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Generates a single operation. It is boxed because its strategy is large and is used several times.
+/// Generates a single operation. It is boxed because its strategy is large and is used several
+/// times.
 fn single() -> BoxedStrategy<Operation> {
     prop_oneof![
         8 => new_task().prop_map(|new| Operation::Submit(Box::new(new))).boxed(),
